@@ -1,0 +1,90 @@
+# Lockstep's front door. `make` alone lists what there is.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+BIN := $(CURDIR)/bin
+GO  ?= go
+
+# Tools are pinned here and installed into bin/; they stay out of go.mod, where their graphs would fight Kubernetes' pins.
+GOLANGCI_VERSION      := v2.15.0
+CONTROLLER_GEN_VERSION := v0.23.0
+BENCHSTAT_VERSION     := v0.0.0-20260908200009-22c9c6c9d4da
+
+# No C compiler is needed, and two jobs at a time keep a small machine usable.
+export CGO_ENABLED := 0
+JOBS := -p 2
+
+# kube-scheduler reports the release that it was built from; a module build does not carry it (a test checks the pin).
+KUBERNETES_VERSION := v1.37.1
+LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
+
+BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./controller/cmd/lockstep-controller
+# Packages without k8s.io/kubernetes below them: cheap enough for the race detector.
+RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
+	./simulator/badinput/... ./simulator/fleet/... ./simulator/workload/... ./simulator/outcome/...
+GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort)
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build lockstep, lockstep-scheduler and lockstep-controller into bin/ (minutes once, then seconds).
+	@mkdir -p $(BIN)
+	$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BIN)/ $(BINARIES)
+
+.PHONY: run
+run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample TrainJobs and show where they went.
+	$(BIN)/lockstep up $(ARGS)
+
+.PHONY: test
+test: ## Run every test, with one embedded cluster for the integration tests.
+	$(GO) test $(JOBS) -shuffle=on -timeout 15m ./...
+
+.PHONY: test-full
+test-full: test ## The long suites: repeated and shuffled, under the race detector where a C compiler allows it.
+	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
+
+.PHONY: bench
+bench: $(BIN)/benchstat ## Run the benchmarks six times and summarise them.
+	$(GO) test $(JOBS) -run '^$$' -bench . -benchmem -count 6 ./topology/... | tee $(BIN)/bench.txt
+	$(BIN)/benchstat $(BIN)/bench.txt
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Check the house rules.
+	$< config verify
+	$< run --concurrency 2 ./...
+
+.PHONY: fmt
+fmt: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Format the code.
+	$< fmt
+
+.PHONY: generate
+generate: $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Make the generated files: deep copies and CRDs.
+	$(MAKE) -C controller/api generate CONTROLLER_GEN=$< GO=$(GO)
+
+.PHONY: verify
+verify: ## Fail if generated files or go.mod are stale, or a house rule is broken.
+	@before=$$(cat go.mod go.sum $(GENERATED) | sha256sum); \
+	$(MAKE) --no-print-directory generate && $(GO) mod tidy || exit 1; \
+	after=$$(cat go.mod go.sum $(GENERATED) | sha256sum); \
+	if [ "$$before" != "$$after" ]; then git status --short; \
+		echo "verify: generated files or go.mod were stale; commit what make generate and go mod tidy wrote" >&2; exit 1; fi
+	@$(MAKE) --no-print-directory lint
+
+.PHONY: clean
+clean: ## Remove what was built, and the default state directory.
+	rm -rf $(BIN) .lockstep
+
+$(BIN)/golangci-lint-$(GOLANGCI_VERSION):
+	GOBIN=$(BIN) $(GO) install $(JOBS) github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(BIN)/golangci-lint $@
+
+$(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION):
+	GOBIN=$(BIN) $(GO) install $(JOBS) sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+	mv $(BIN)/controller-gen $@
+
+$(BIN)/benchstat:
+	GOBIN=$(BIN) $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)

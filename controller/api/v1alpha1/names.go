@@ -1,0 +1,61 @@
+package v1alpha1
+
+// Labels on runtimes and on the templates inside them.
+const (
+	// LabelAncestor on a ReplicatedJob's Job template says which part of a TrainJob that job runs.
+	LabelAncestor = "trainer.kubeflow.org/trainjob-ancestor-step"
+	// LabelFramework on a runtime tells clients what it trains with.
+	LabelFramework = "trainer.kubeflow.org/framework"
+	// LabelSupport on a runtime set to SupportDeprecated announces its removal.
+	LabelSupport = "trainer.kubeflow.org/support"
+	// LabelWebhookValidation on a runtime set to "disabled" keeps the validating webhook from it.
+	LabelWebhookValidation = "trainer.kubeflow.org/webhook-validation"
+)
+
+// Values of LabelAncestor and LabelSupport.
+const (
+	// AncestorTrainer marks the job that trains.
+	AncestorTrainer = "trainer"
+	// AncestorDatasetInitializer marks the job that fetches the dataset.
+	AncestorDatasetInitializer = "dataset-initializer"
+	// AncestorModelInitializer marks the job that fetches the model.
+	AncestorModelInitializer = "model-initializer"
+	// SupportDeprecated is the value of LabelSupport for runtimes about to be removed.
+	SupportDeprecated = "deprecated"
+)
+
+// Names that runtimes and the controller agree on.
+const (
+	// NodeName names the trainer's ReplicatedJob and its main container.
+	NodeName = "node"
+	// LauncherName names the ReplicatedJob that starts MPI processes.
+	LauncherName = "launcher"
+	// DatasetInitializerName names the dataset initializer's ReplicatedJob and its main container.
+	DatasetInitializerName = "dataset-initializer"
+	// ModelInitializerName names the model initializer's ReplicatedJob and its main container.
+	ModelInitializerName = "model-initializer"
+	// InitializerVolumeName names the volume in which initializers leave what they fetched.
+	InitializerVolumeName = "initializer"
+	// EnvStorageURI is the variable that tells an initializer what to fetch.
+	EnvStorageURI = "STORAGE_URI"
+)
+
+// DefaultManagedBy is the value of a TrainJob's managedBy for which this controller is responsible.
+const DefaultManagedBy = "trainer.kubeflow.org/trainjob-controller"
+
+// Conditions of a TrainJob, and the reasons that the controller itself gives; it copies other reasons from the JobSet.
+const (
+	// TrainJobSuspended is the condition of a job that is, or was, suspended.
+	TrainJobSuspended = "Suspended"
+	// TrainJobComplete is the condition of a job that ended well.
+	TrainJobComplete = "Complete"
+	// TrainJobFailed is the condition of a job that ended badly, for good.
+	TrainJobFailed = "Failed"
+
+	// ReasonSuspended is the reason of condition Suspended while the job is suspended.
+	ReasonSuspended = "Suspended"
+	// ReasonResumed is the reason of condition Suspended after the job was resumed.
+	ReasonResumed = "Resumed"
+	// ReasonDeadlineExceeded is the reason of condition Failed for a job that ran longer than it was allowed to.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+)

@@ -1,0 +1,261 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TrainJob is one training job: a runtime, and what this job wants to be different from it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[-1:].type`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", message="metadata.name must match RFC 1035 DNS label format"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63", message="metadata.name must be no more than 63 characters"
+type TrainJob struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says what to train.
+	// +optional
+	Spec TrainJobSpec `json:"spec,omitempty,omitzero"`
+	// status says how far it came.
+	// +optional
+	Status TrainJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// TrainJobList is a list of TrainJobs.
+//
+// +kubebuilder:object:root=true
+type TrainJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TrainJob `json:"items"`
+}
+
+// TrainJobSpec says what to train.
+type TrainJobSpec struct {
+	// runtimeRef names the runtime that the job is rendered from.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
+	// +required
+	RuntimeRef RuntimeRef `json:"runtimeRef"`
+	// initializer configures the jobs that fetch the dataset and the model before training.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
+	// +optional
+	Initializer *Initializer `json:"initializer,omitempty"`
+	// trainer configures the processes that train.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
+	// +optional
+	Trainer *Trainer `json:"trainer,omitempty"`
+	// runtimePatches change the runtime for this job, in list order, one entry for each manager.
+	// +listType=map
+	// +listMapKey=manager
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	RuntimePatches []RuntimePatch `json:"runtimePatches,omitempty"`
+	// suspend keeps the job from running, or stops it, while true.
+	// +kubebuilder:default=false
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+	// activeDeadlineSeconds is how long the job may be active, counted from its creation or its last resumption.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
+	// +optional
+	ActiveDeadlineSeconds int64 `json:"activeDeadlineSeconds,omitempty"`
+	// managedBy names the controller that is responsible for the job.
+	// +kubebuilder:default="trainer.kubeflow.org/trainjob-controller"
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self in ['trainer.kubeflow.org/trainjob-controller', 'kueue.x-k8s.io/multikueue']", message="ManagedBy must be trainer.kubeflow.org/trainjob-controller or kueue.x-k8s.io/multikueue if set"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
+	// +optional
+	ManagedBy *string `json:"managedBy,omitempty"`
+}
+
+// RuntimeRef names a TrainingRuntime of the job's namespace or a ClusterTrainingRuntime.
+type RuntimeRef struct {
+	// name is the runtime's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+	// apiGroup is the runtime's API group.
+	// +kubebuilder:default="trainer.kubeflow.org"
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	APIGroup *string `json:"apiGroup,omitempty"`
+	// kind is the runtime's kind.
+	// +kubebuilder:default="ClusterTrainingRuntime"
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Kind *string `json:"kind,omitempty"`
+}
+
+// Initializer configures what is fetched before training.
+type Initializer struct {
+	// dataset configures the job that fetches the dataset.
+	// +optional
+	Dataset *DatasetInitializer `json:"dataset,omitempty"`
+	// model configures the job that fetches the model.
+	// +optional
+	Model *ModelInitializer `json:"model,omitempty"`
+}
+
+// DatasetInitializer configures the job that fetches the dataset.
+type DatasetInitializer struct {
+	// storageUri says where the dataset is.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z][A-Za-z0-9+.-]*://.+$')", message="storageUri may be empty, or it must be a valid URI (scheme://...)"
+	// +optional
+	StorageURI *string `json:"storageUri,omitempty"`
+	// env is added to the initializer's container.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	// +optional
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// secretRef names a Secret whose keys become variables of the initializer's container.
+	// +optional
+	SecretRef *corev1.LocalObjectReference `json:"secretRef,omitempty"`
+}
+
+// ModelInitializer configures the job that fetches the model.
+type ModelInitializer struct {
+	// storageUri says where the model is.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z][A-Za-z0-9+.-]*://.+$')", message="storageUri may be empty, or it must be a valid URI (scheme://...)"
+	// +optional
+	StorageURI *string `json:"storageUri,omitempty"`
+	// env is added to the initializer's container.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	// +optional
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// secretRef names a Secret whose keys become variables of the initializer's container.
+	// +optional
+	SecretRef *corev1.LocalObjectReference `json:"secretRef,omitempty"`
+}
+
+// Trainer configures the processes that train.
+type Trainer struct {
+	// image replaces the image of the trainer's container.
+	// +kubebuilder:validation:MaxLength=500
+	// +optional
+	Image *string `json:"image,omitempty"`
+	// command replaces the command of the trainer's container.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=1048576
+	// +optional
+	Command []string `json:"command,omitempty"`
+	// args replaces the arguments of the trainer's container.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=1048576
+	// +optional
+	Args []string `json:"args,omitempty"`
+	// env is added to the trainer's container.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	// +optional
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// numNodes is the number of training nodes, which is the number of pods.
+	// +optional
+	NumNodes *int32 `json:"numNodes,omitempty"`
+	// resourcesPerNode is merged into the resources of the trainer's container, resource by resource.
+	// +optional
+	ResourcesPerNode *corev1.ResourceRequirements `json:"resourcesPerNode,omitempty"`
+	// numProcPerNode is the number of processes on each training node.
+	// +optional
+	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
+}
+
+// TrainJobStatus says how far a TrainJob came.
+//
+// +kubebuilder:validation:MinProperties=1
+type TrainJobStatus struct {
+	// conditions are Suspended, Complete and Failed. A job that was neither suspended nor ended has none.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// jobsStatus counts the child Jobs of each ReplicatedJob.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	// +optional
+	JobsStatus []JobStatus `json:"jobsStatus,omitempty"`
+	// trainerStatus is what the training processes say of themselves.
+	// +kubebuilder:validation:XValidation:rule="has(self.lastUpdatedTime)", message="lastUpdatedTime is required when trainerStatus is present"
+	// +optional
+	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
+}
+
+// JobStatus counts the child Jobs of one ReplicatedJob.
+type JobStatus struct {
+	// name is the name of the ReplicatedJob.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+	// ready is the number of child Jobs whose pods are all ready or done.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Ready *int32 `json:"ready"`
+	// succeeded is the number of child Jobs that ended well.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Succeeded *int32 `json:"succeeded"`
+	// failed is the number of child Jobs that ended badly.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Failed *int32 `json:"failed"`
+	// active is the number of child Jobs with at least one pod that is pending or running.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Active *int32 `json:"active"`
+	// suspended is the number of child Jobs that are suspended.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Suspended *int32 `json:"suspended"`
+}
+
+// TrainerStatus is what the training processes say of themselves.
+type TrainerStatus struct {
+	// progressPercentage is how much of the training is done.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	ProgressPercentage *int32 `json:"progressPercentage,omitempty"`
+	// estimatedRemainingSeconds is how long the rest of the training is expected to take.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	EstimatedRemainingSeconds *int32 `json:"estimatedRemainingSeconds,omitempty"`
+	// metrics are the training's latest metrics, such as its loss.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +optional
+	Metrics []Metric `json:"metrics,omitempty"`
+	// lastUpdatedTime is when the processes last reported.
+	// +required
+	LastUpdatedTime metav1.Time `json:"lastUpdatedTime,omitempty,omitzero"`
+}
+
+// Metric is one metric of a training.
+type Metric struct {
+	// name is the metric's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Name string `json:"name"`
+	// value is the metric's value as text.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Value string `json:"value"`
+}

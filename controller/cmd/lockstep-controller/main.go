@@ -1,0 +1,54 @@
+// Command lockstep-controller turns TrainJobs into gangs and JobSets.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/lockstep-project/lockstep/controller"
+	"github.com/lockstep-project/lockstep/controller/config"
+)
+
+func main() {
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lockstep-controller:", err)
+	}
+	os.Exit(code)
+}
+
+// run returns 2 for what the user or the cluster's administrator must mend, 1 for faults.
+func run(arguments []string) (int, error) {
+	options, err := config.Parse(arguments, os.Stderr)
+	if errors.Is(err, config.ErrHelp) {
+		return 0, nil
+	}
+	if err != nil {
+		return 2, err
+	}
+	logs := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(logs)
+	_ = logs.Set("v", strconv.Itoa(options.Verbosity))
+	ctrl.SetLogger(klog.NewKlogr())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err = controller.Run(ctx, options, metrics.Registry)
+	switch {
+	case errors.Is(err, controller.ErrNoGroups), errors.Is(err, controller.ErrNoConfig):
+		return 2, err
+	case err != nil:
+		return 1, err
+	default:
+		return 0, nil
+	}
+}

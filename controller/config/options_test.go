@@ -1,0 +1,55 @@
+package config_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockstep-project/lockstep/controller/config"
+)
+
+func TestParse(t *testing.T) {
+	got, err := config.Parse(strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 "+
+		"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Options{
+		Kubeconfig: "k", Namespace: "n", LeaderElect: true, MetricsBindAddress: "0", HealthProbeBindAddress: ":1",
+		GangDefault: "on", Workers: 9, Verbosity: 4,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	got, err = config.Parse(nil, io.Discard)
+	if diff := cmp.Diff(config.Default(), got); diff != "" || err != nil {
+		t.Errorf("options without flags (-want +got):\n%s%v", diff, err)
+	}
+}
+
+// TestBadFlagsAreRefusedOnOneLine holds what the command line promises.
+func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
+	for line, want := range map[string]string{
+		"--gang-default=yes": "gang-default",
+		"--workers=0":        "workers",
+		"--workers=many":     "workers",
+		"--v=-1":             "--v",
+		"--namespace=":       "namespace",
+		"--bogus":            "bogus",
+		"now":                "now",
+	} {
+		var out strings.Builder
+		_, err := config.Parse(strings.Fields(line), &out)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || out.Len() > 0 {
+			t.Errorf("%s: error %v and output %q, want one line that names %s", line, err, out.String(), want)
+		}
+	}
+	var out strings.Builder
+	if _, err := config.Parse([]string{"--help"}, &out); !errors.Is(err, config.ErrHelp) ||
+		!strings.Contains(out.String(), "--gang-default") {
+		t.Errorf("--help: error %v and output %q", err, out.String())
+	}
+}

@@ -1,0 +1,56 @@
+package framework
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// A Framework tells the processes of one job about each other.
+type Framework interface {
+	// Name is the framework's name in metrics and events.
+	Name() string
+	// Selects reports whether the framework is responsible for runtimes with this policy.
+	Selects(policy trainerv1alpha1.MLPolicySource) bool
+	// Validate checks what only the framework can check; spec is the path of the TrainJob's spec.
+	Validate(world World, spec *field.Path) field.ErrorList
+	// Contribute returns what the framework wants added to a job that Validate found no fault with.
+	Contribute(world World) Contribution
+}
+
+// All lists the frameworks in the order in which they are asked. Plain is last: it selects everything.
+func All() []Framework {
+	return []Framework{Torch{}, JAX{}, XGBoost{}, Plain{}}
+}
+
+// UnsupportedError is the answer to a runtime or job that asks for something that is not built yet. It is refused
+// because rendering it without that part would start a job that cannot work.
+type UnsupportedError struct {
+	// What names the field and, where that is not enough, its value.
+	What string
+}
+
+// Error names what is not supported.
+func (e *UnsupportedError) Error() string {
+	return e.What + " is not supported yet"
+}
+
+// Select returns the framework that is responsible for a runtime's policy and a job's command.
+func Select(policy trainerv1alpha1.MLPolicySource, command []string) (Framework, error) {
+	switch {
+	case policy.MPI != nil:
+		return nil, &UnsupportedError{What: "mlPolicy.mpi"}
+	case policy.Flux != nil:
+		return nil, &UnsupportedError{What: "mlPolicy.flux"}
+	case policy.Torch != nil && slices.Equal(command, []string{"tune", "run"}):
+		return nil, &UnsupportedError{What: `trainer.command ["tune", "run"] (torchtune)`}
+	}
+	for _, candidate := range All() {
+		if candidate.Selects(policy) {
+			return candidate, nil
+		}
+	}
+	return Plain{}, nil
+}

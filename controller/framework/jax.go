@@ -1,0 +1,36 @@
+package framework
+
+import (
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// JAX is jax.distributed: one process on each node.
+type JAX struct{}
+
+// Name is the framework's name.
+func (JAX) Name() string { return "jax" }
+
+// Selects reports whether policy asks for JAX.
+func (JAX) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.JAX != nil }
+
+// Validate has nothing to check: JAX reserves no names, so a user may override what is contributed.
+func (JAX) Validate(World, *field.Path) field.ErrorList { return nil }
+
+// Contribute returns the variables from which jax.distributed.initialize takes its arguments.
+func (JAX) Contribute(world World) Contribution {
+	return Contribution{
+		BeforeUser: true,
+		Env: []corev1.EnvVar{
+			number("JAX_NUM_PROCESSES", int64(world.Nodes)),
+			rank("JAX_PROCESS_ID"),
+			text("JAX_COORDINATOR_ADDRESS", net.JoinHostPort(world.Leader(), strconv.Itoa(int(Port)))),
+		},
+		Ports: []int32{Port},
+	}
+}

@@ -1,0 +1,84 @@
+package framework
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// Port is where the first training process listens for the others.
+const Port int32 = 29500
+
+// World is what a framework may know of a job.
+type World struct {
+	// Job is the TrainJob's name, which is also the JobSet's and the headless service's.
+	Job string
+	// Runtime is the runtime's name.
+	Runtime string
+	// Policy is the runtime's policy.
+	Policy trainerv1alpha1.MLPolicySource
+	// Nodes is the number of training nodes.
+	Nodes int32
+	// Processes is the number of processes on each node; nil when the job does not say.
+	Processes *int32
+	// GPUs is the number of GPUs that each node's container asks for.
+	GPUs int64
+	// CPUs is the number of CPUs that each node's container asks for, rounded up.
+	CPUs int64
+	// Env is the TrainJob's own env, to be read only.
+	Env []corev1.EnvVar
+	// Roles are the ReplicatedJobs of the runtime, in its order.
+	Roles []Role
+}
+
+// Role is one ReplicatedJob of a runtime.
+type Role struct {
+	// Name is the ReplicatedJob's name.
+	Name string
+	// Containers are the names of its containers, init containers last.
+	Containers []string
+}
+
+// Leader is the DNS name of the first training process. Upstream ignores a custom subdomain here, and so do we: the
+// name is part of the contract with users' code.
+func (w World) Leader() string {
+	return w.Job + "-" + trainerv1alpha1.NodeName + "-0-0." + w.Job
+}
+
+// Contribution is what a framework wants added to a job.
+type Contribution struct {
+	// Env is added to the trainer's container.
+	Env []corev1.EnvVar
+	// BeforeUser puts Env before the user's variables instead of after them. A user's variable of the same name wins
+	// either way; only the order differs, and a JobSet's order may not change once it exists.
+	BeforeUser bool
+	// Ports are opened on the trainer's container.
+	Ports []int32
+	// Injections are for containers other than the trainer's.
+	Injections []Injection
+}
+
+// Injection is env for one container of one ReplicatedJob.
+type Injection struct {
+	Role, Container string
+	Env             []corev1.EnvVar
+}
+
+// text is a variable with a literal value.
+func text(name, value string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, Value: value}
+}
+
+// number is a variable with a number for a value.
+func number(name string, value int64) corev1.EnvVar {
+	return text(name, strconv.FormatInt(value, 10))
+}
+
+// rank is a variable whose value is the pod's completion index, which is its rank.
+func rank(name string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+		FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']",
+	}}}
+}

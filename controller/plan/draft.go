@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
+)
+
+// draft is what is known of a job before it is validated and rendered.
+type draft struct {
+	job       *trainerv1alpha1.TrainJob
+	runtime   Runtime
+	framework framework.Framework
+	world     framework.World
+	// spec is the runtime's JobSet spec with the job's patches and resources; ours to change.
+	spec jobsetv1alpha2.JobSetSpec
+	// labels and annotations are those of the JobSet.
+	labels, annotations map[string]string
+	// gang is nil for a job that is no gang.
+	gang *gang
+}
+
+// read merges patches into the runtime and looks at the result. Patches for unknown names are merged too, as an
+// addition; validate refuses them by comparing with the runtime as it was.
+func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*draft, error) {
+	if err := foreignGroups(runtime); err != nil {
+		return nil, err
+	}
+	chosen, err := framework.Select(policyOf(runtime), trainerOf(job).Command)
+	if err != nil {
+		return nil, fmt.Errorf("rendering runtime %s: %w", runtime.Name, err)
+	}
+	d := &draft{job: job, runtime: runtime, framework: chosen}
+	if d.spec, err = patched(runtime.Spec.Template.Spec, job.Spec.RuntimePatches); err != nil {
+		return nil, fmt.Errorf("rendering runtime %s: %w", runtime.Name, err)
+	}
+	d.labels, d.annotations = metadata(runtime.Spec.Template, job.Spec.RuntimePatches)
+	if runtime.Spec.MLPolicy != nil {
+		mergeResources(&d.spec, trainerOf(job).ResourcesPerNode)
+	}
+	d.world = worldOf(job, runtime, d.spec)
+	if d.wantsGang(options) {
+		d.gang = d.newGang()
+	}
+	return d, nil
+}
+
+// foreignGroups refuses runtimes that want their pods grouped for another gang scheduler.
+func foreignGroups(runtime Runtime) error {
+	policy := runtime.Spec.PodGroupPolicy
+	if policy == nil {
+		return nil
+	}
+	what := "podGroupPolicy"
+	switch {
+	case policy.Coscheduling != nil:
+		what += ".coscheduling"
+	case policy.Volcano != nil:
+		what += ".volcano"
+	default:
+		return nil
+	}
+	return fmt.Errorf("rendering runtime %s: %w", runtime.Name, &framework.UnsupportedError{What: what})
+}
+
+// patched merges patches into a JobSet spec, in list order: later managers win. ReplicatedJobs keep the runtime's order
+// because a strategic merge would put patched ones first.
+func patched(
+	spec jobsetv1alpha2.JobSetSpec, patches []trainerv1alpha1.RuntimePatch,
+) (jobsetv1alpha2.JobSetSpec, error) {
+	merged := *spec.DeepCopy()
+	for _, patch := range patches {
+		template := templatePatch(patch)
+		if template == nil || template.Spec == nil {
+			continue
+		}
+		base, err := json.Marshal(merged)
+		if err != nil {
+			return merged, fmt.Errorf("printing the JobSet spec: %w", err)
+		}
+		change, err := json.Marshal(template.Spec)
+		if err != nil {
+			return merged, fmt.Errorf("printing the runtime patch of %s: %w", patch.Manager, err)
+		}
+		base, err = strategicpatch.StrategicMergePatch(base, change, jobsetv1alpha2.JobSetSpec{})
+		if err != nil {
+			return merged, fmt.Errorf("merging the runtime patch of %s: %w", patch.Manager, err)
+		}
+		merged = jobsetv1alpha2.JobSetSpec{}
+		if err = json.Unmarshal(base, &merged); err != nil {
+			return merged, fmt.Errorf("parsing the JobSet spec patched by %s: %w", patch.Manager, err)
+		}
+	}
+	slices.SortStableFunc(merged.ReplicatedJobs, func(a, b jobsetv1alpha2.ReplicatedJob) int {
+		return position(spec.ReplicatedJobs, a.Name) - position(spec.ReplicatedJobs, b.Name)
+	})
+	return merged, nil
+}
+
+func position(jobs []jobsetv1alpha2.ReplicatedJob, name string) int {
+	return slices.IndexFunc(jobs, func(job jobsetv1alpha2.ReplicatedJob) bool { return job.Name == name })
+}
+
+// metadata is the runtime's labels and annotations for the JobSet, overlaid by each patch. The TrainJob's own are not
+// passed on.
+func metadata(
+	template trainerv1alpha1.JobSetTemplateSpec, patches []trainerv1alpha1.RuntimePatch,
+) (labels, annotations map[string]string) {
+	labels, annotations = overlay(nil, template.Labels), overlay(nil, template.Annotations)
+	for _, patch := range patches {
+		if change := templatePatch(patch); change != nil && change.Metadata != nil {
+			labels = overlay(labels, change.Metadata.Labels)
+			annotations = overlay(annotations, change.Metadata.Annotations)
+		}
+	}
+	return labels, annotations
+}
+
+func templatePatch(patch trainerv1alpha1.RuntimePatch) *trainerv1alpha1.JobSetTemplatePatch {
+	if patch.TrainingRuntimeSpec == nil {
+		return nil
+	}
+	return patch.TrainingRuntimeSpec.Template
+}
+
+// overlay returns base with top's entries; nil if there are none. Neither is changed.
+func overlay(base, top map[string]string) map[string]string {
+	if len(base)+len(top) == 0 {
+		return nil
+	}
+	merged := make(map[string]string, len(base)+len(top))
+	for _, layer := range []map[string]string{base, top} {
+		maps.Copy(merged, layer)
+	}
+	return merged
+}
+
+// policyOf is the runtime's policy; empty when it has none.
+func policyOf(runtime Runtime) trainerv1alpha1.MLPolicySource {
+	if runtime.Spec.MLPolicy == nil {
+		return trainerv1alpha1.MLPolicySource{}
+	}
+	return runtime.Spec.MLPolicy.MLPolicySource
+}
+
+// trainerOf is the job's trainer; empty when it has none. A job without one still gets its framework's variables.
+func trainerOf(job *trainerv1alpha1.TrainJob) trainerv1alpha1.Trainer {
+	if job.Spec.Trainer == nil {
+		return trainerv1alpha1.Trainer{}
+	}
+	return *job.Spec.Trainer
+}

@@ -1,0 +1,133 @@
+package plan_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what came out over what was wanted")
+
+// TestGolden plans each case of testdata and compares with what is wanted: objects, or the text of a refusal. The
+// inputs must come out as they went in.
+func TestGolden(t *testing.T) {
+	cases, err := filepath.Glob("testdata/*")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, dir := range cases {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			job, rt, options := readCase(t, dir)
+			jobBefore, specBefore := job.DeepCopy(), rt.Spec.DeepCopy()
+			planned, err := plan.New(job, rt, options)
+			if diff := cmp.Diff(jobBefore, job); diff != "" {
+				t.Errorf("the TrainJob was changed:\n%s", diff)
+			}
+			if diff := cmp.Diff(*specBefore, rt.Spec); diff != "" {
+				t.Errorf("the runtime was changed:\n%s", diff)
+			}
+			if faults := plan.Validate(job, rt, options); (len(faults) == 0) != (err == nil) {
+				t.Errorf("Validate says %v, New says %v", faults, err)
+			}
+			if err != nil {
+				compare(t, dir, "want-error.txt", "want.yaml", []byte(err.Error()+"\n"))
+				return
+			}
+			compare(t, dir, "want.yaml", "want-error.txt", render(t, planned))
+		})
+	}
+}
+
+// TestEveryFrameworkHasAGoldenCase holds because a case is named after its framework up to the first dash.
+func TestEveryFrameworkHasAGoldenCase(t *testing.T) {
+	for _, f := range framework.All() {
+		cases, err := filepath.Glob("testdata/" + f.Name() + "-*")
+		if err != nil || len(cases) == 0 {
+			t.Errorf("no case testdata/%s-*", f.Name())
+		}
+	}
+}
+
+func readCase(t *testing.T, dir string) (*trainerv1alpha1.TrainJob, plan.Runtime, plan.Options) {
+	t.Helper()
+	var (
+		job     trainerv1alpha1.TrainJob
+		rt      trainerv1alpha1.ClusterTrainingRuntime
+		options plan.Options
+	)
+	readYAML(t, filepath.Join(dir, "trainjob.yaml"), &job)
+	readYAML(t, filepath.Join(dir, "runtime.yaml"), &rt)
+	file := filepath.Join(dir, "options.yaml")
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		readYAML(t, file, &options)
+	}
+	return &job, plan.Runtime{Kind: rt.Kind, Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}, options
+}
+
+func readYAML(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = yaml.UnmarshalStrict(text, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// render prints a plan as it would be applied, in the order of application.
+func render(t *testing.T, planned plan.Plan) []byte {
+	t.Helper()
+	var objects []runtime.Object
+	if planned.PodGroup != nil {
+		objects = append(objects, planned.Workload, planned.PodGroup)
+	}
+	var documents [][]byte
+	for _, object := range append(objects, planned.JobSet) {
+		content, err := plan.Applicable(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := yaml.Marshal(content.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, text)
+	}
+	return bytes.Join(documents, []byte("---\n"))
+}
+
+func compare(t *testing.T, dir, name, other string, got []byte) {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if *rewrite {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Remove(filepath.Join(dir, other))
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("got:\n%s\n%v", got, err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "want*")); !slices.Equal(left, []string{file}) {
+		t.Errorf("want one expectation, found %v", left)
+	}
+}

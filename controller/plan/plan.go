@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"fmt"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// Options are what the cluster and its administrator decide for all jobs.
+type Options struct {
+	// Gang makes a gang of every job that does not say otherwise. Off renders exactly what upstream renders.
+	Gang bool `json:"gang,omitempty"`
+	// KeepsConstraints says that the API server keeps a PodGroup's topology constraints. Where it does not, it drops
+	// them silently; the annotation is what Lockstep's scheduler reads either way.
+	KeepsConstraints bool `json:"keepsConstraints,omitempty"`
+}
+
+// Runtime is a runtime of either kind, seen as a value.
+type Runtime struct {
+	// Kind is TrainingRuntime or ClusterTrainingRuntime.
+	Kind string
+	// Name is the runtime's name.
+	Name string
+	// Annotations are the runtime's own, where an administrator switches gangs on or off.
+	Annotations map[string]string
+	// Spec is the blueprint.
+	Spec trainerv1alpha1.TrainingRuntimeSpec
+}
+
+// Plan is what a TrainJob becomes, in the order of application: no pod may exist before its group.
+type Plan struct {
+	// Framework is the name of the framework that the job uses.
+	Framework string
+	// Workload is nil for a job that is no gang.
+	Workload *schedulingv1beta1.Workload
+	// PodGroup is nil for a job that is no gang.
+	PodGroup *schedulingv1beta1.PodGroup
+	// JobSet is never nil.
+	JobSet *jobsetv1alpha2.JobSet
+}
+
+// RefusalError says why a job cannot be rendered. Trying again is no use until the job or its runtime changes.
+type RefusalError struct {
+	Runtime string
+	Faults  field.ErrorList
+}
+
+// Error lists the faults on one line.
+func (e *RefusalError) Error() string {
+	return fmt.Sprintf("rendering runtime %s: %v", e.Runtime, e.Faults.ToAggregate())
+}
+
+// New plans a TrainJob. The error is a RefusalError or an UnsupportedError of package framework.
+func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan, error) {
+	draft, err := read(job, runtime, options)
+	if err != nil {
+		return Plan{}, err
+	}
+	if faults := draft.validate(); len(faults) > 0 {
+		return Plan{}, &RefusalError{Runtime: runtime.Name, Faults: faults}
+	}
+	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}
+	if draft.gang != nil {
+		result.Workload, result.PodGroup = draft.gang.objects(job, options)
+		draft.gang.join(&result.JobSet.Spec)
+	}
+	return result, nil
+}

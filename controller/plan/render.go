@@ -1,0 +1,191 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
+)
+
+// render is the JobSet as upstream would render it; a gang's additions come after.
+func (d *draft) render() *jobsetv1alpha2.JobSet {
+	contribution := d.framework.Contribute(d.world)
+	first := d.firstTrainer()
+	for i := range d.spec.ReplicatedJobs {
+		replicated := &d.spec.ReplicatedJobs[i]
+		count := d.count(i)
+		replicated.Template.Spec.Parallelism = new(count)
+		replicated.Template.Spec.Completions = new(count)
+		switch ancestor(*replicated) {
+		case trainerv1alpha1.AncestorTrainer:
+			replicated.Replicas = 1
+			own := framework.Contribution{}
+			if i == first {
+				own = contribution
+			}
+			d.renderTrainer(replicated, own)
+		case trainerv1alpha1.AncestorDatasetInitializer, trainerv1alpha1.AncestorModelInitializer:
+			replicated.Replicas = 1
+			d.renderInitializer(replicated)
+		}
+		inject(replicated, contribution.Injections)
+	}
+	d.spec.Suspend = clone(d.job.Spec.Suspend)
+	return &jobsetv1alpha2.JobSet{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: jobsetv1alpha2.GroupVersion.String(),
+			Kind:       "JobSet",
+		},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            d.job.Name,
+			Namespace:       d.job.Namespace,
+			Labels:          d.labels,
+			Annotations:     d.annotations,
+			OwnerReferences: owners(d.job),
+		},
+		Spec: d.spec,
+	}
+}
+
+// firstTrainer is the index of the ReplicatedJob that counts as the trainer, or -1.
+func (d *draft) firstTrainer() int {
+	return slices.IndexFunc(d.spec.ReplicatedJobs, func(replicated jobsetv1alpha2.ReplicatedJob) bool {
+		return ancestor(replicated) == trainerv1alpha1.AncestorTrainer
+	})
+}
+
+// count is the number of pods of each Job of the ReplicatedJob at index i.
+func (d *draft) count(i int) int32 {
+	replicated, policy := d.spec.ReplicatedJobs[i], d.runtime.Spec.MLPolicy
+	nodes := replicated.Template.Spec.Parallelism
+	if ancestor(replicated) == trainerv1alpha1.AncestorTrainer && policy != nil {
+		nodes = policy.NumNodes
+	}
+	if i == d.firstTrainer() && trainerOf(d.job).NumNodes != nil {
+		nodes = d.job.Spec.Trainer.NumNodes
+	}
+	if nodes == nil {
+		return 1
+	}
+	return max(1, *nodes)
+}
+
+// renderTrainer puts what the job says about its trainer, and what the framework contributes, into the main container.
+func (d *draft) renderTrainer(replicated *jobsetv1alpha2.ReplicatedJob, contribution framework.Contribution) {
+	container := mainContainer(replicated, trainerv1alpha1.NodeName)
+	if container == nil {
+		return
+	}
+	trainer := trainerOf(d.job)
+	if trainer.Image != nil {
+		container.Image = *trainer.Image
+	}
+	if trainer.Command != nil {
+		container.Command = slices.Clone(trainer.Command)
+	}
+	if trainer.Args != nil {
+		container.Args = slices.Clone(trainer.Args)
+	}
+	// The user's variables come last a second time: they keep their place, and win.
+	layers := [][]corev1.EnvVar{trainer.Env, contribution.Env, trainer.Env}
+	if contribution.BeforeUser {
+		layers = layers[1:]
+	}
+	for _, layer := range layers {
+		container.Env = upsertEnv(container.Env, layer)
+	}
+	container.Ports = upsertPorts(container.Ports, contribution.Ports)
+}
+
+// renderInitializer puts what the job says about a dataset or a model into the container that fetches it.
+func (d *draft) renderInitializer(replicated *jobsetv1alpha2.ReplicatedJob) {
+	container := mainContainer(replicated, ancestor(*replicated))
+	if container == nil || d.job.Spec.Initializer == nil {
+		return
+	}
+	var source trainerv1alpha1.DatasetInitializer
+	wanted := d.job.Spec.Initializer
+	switch {
+	case ancestor(*replicated) == trainerv1alpha1.AncestorDatasetInitializer && wanted.Dataset != nil:
+		source = *wanted.Dataset
+	case ancestor(*replicated) == trainerv1alpha1.AncestorModelInitializer && wanted.Model != nil:
+		source = trainerv1alpha1.DatasetInitializer(*wanted.Model)
+	}
+	if source.StorageURI != nil {
+		container.Env = upsertEnv(container.Env, []corev1.EnvVar{
+			{Name: trainerv1alpha1.EnvStorageURI, Value: *source.StorageURI},
+		})
+	}
+	container.Env = upsertEnv(container.Env, source.Env)
+	if source.SecretRef != nil {
+		container.EnvFrom = append(container.EnvFrom, corev1.EnvFromSource{
+			SecretRef: &corev1.SecretEnvSource{LocalObjectReference: *source.SecretRef},
+		})
+	}
+}
+
+// inject adds env to the containers that injections name; regular containers are looked at before init containers.
+func inject(replicated *jobsetv1alpha2.ReplicatedJob, injections []framework.Injection) {
+	pod := &replicated.Template.Spec.Template.Spec
+	for _, injection := range injections {
+		if injection.Role != replicated.Name {
+			continue
+		}
+		for _, containers := range [][]corev1.Container{pod.Containers, pod.InitContainers} {
+			i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == injection.Container })
+			if i >= 0 {
+				containers[i].Env = upsertEnv(containers[i].Env, injection.Env)
+				break
+			}
+		}
+	}
+}
+
+// upsertEnv sets variables by name: one that exists keeps its place, others are appended.
+func upsertEnv(env, add []corev1.EnvVar) []corev1.EnvVar {
+	for _, variable := range add {
+		variable = *variable.DeepCopy()
+		i := slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == variable.Name })
+		if i >= 0 {
+			env[i] = variable
+			continue
+		}
+		env = append(env, variable)
+	}
+	return env
+}
+
+// upsertPorts opens ports. Upstream recognizes a port by its number or its name, and so takes any nameless port for
+// its own nameless port; JobSets must come out equal, so we do the same.
+func upsertPorts(ports []corev1.ContainerPort, add []int32) []corev1.ContainerPort {
+	for _, number := range add {
+		i := slices.IndexFunc(ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == number })
+		if i < 0 {
+			i = slices.IndexFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == "" })
+		}
+		if i >= 0 {
+			ports[i] = corev1.ContainerPort{ContainerPort: number}
+			continue
+		}
+		ports = append(ports, corev1.ContainerPort{ContainerPort: number})
+	}
+	return ports
+}
+
+// owners makes a TrainJob the controller of what it becomes. The stored version is used, whichever is preferred.
+func owners(job *trainerv1alpha1.TrainJob) []metav1.OwnerReference {
+	return []metav1.OwnerReference{
+		*metav1.NewControllerRef(job, trainerv1alpha1.GroupVersion().WithKind(trainerv1alpha1.TrainJobKind)),
+	}
+}
+
+func clone[T any](value *T) *T {
+	if value == nil {
+		return nil
+	}
+	return new(*value)
+}

@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
+)
+
+// worldOf is what the frameworks may know of the job. spec is the patched one.
+func worldOf(
+	job *trainerv1alpha1.TrainJob, runtime Runtime, spec jobsetv1alpha2.JobSetSpec,
+) framework.World {
+	trainer := trainerOf(job)
+	resources := nodeResources(spec)
+	if trainer.ResourcesPerNode != nil {
+		// For counting, the job's resources replace the runtime's; for rendering they are merged. Upstream's rule.
+		resources = *trainer.ResourcesPerNode
+	}
+	world := framework.World{
+		Job:       job.Name,
+		Runtime:   runtime.Name,
+		Policy:    policyOf(runtime),
+		Nodes:     1,
+		Processes: trainer.NumProcPerNode,
+		GPUs:      gpus(resources),
+		CPUs:      cpus(resources),
+		Env:       trainer.Env,
+	}
+	if runtime.Spec.MLPolicy != nil && runtime.Spec.MLPolicy.NumNodes != nil {
+		world.Nodes = *runtime.Spec.MLPolicy.NumNodes
+	}
+	if trainer.NumNodes != nil {
+		world.Nodes = *trainer.NumNodes
+	}
+	for _, replicated := range spec.ReplicatedJobs {
+		world.Roles = append(world.Roles, framework.Role{
+			Name:       replicated.Name,
+			Containers: containerNames(replicated.Template.Spec.Template.Spec),
+		})
+	}
+	return world
+}
+
+func containerNames(pod corev1.PodSpec) []string {
+	var names []string
+	for _, container := range slices.Concat(pod.Containers, pod.InitContainers) {
+		names = append(names, container.Name)
+	}
+	return names
+}
+
+// nodeResources are those of the first main container that has any, in the first ReplicatedJob that trains.
+func nodeResources(spec jobsetv1alpha2.JobSetSpec) corev1.ResourceRequirements {
+	for _, replicated := range spec.ReplicatedJobs {
+		if replicated.Name != trainerv1alpha1.NodeName && ancestor(replicated) != trainerv1alpha1.AncestorTrainer {
+			continue
+		}
+		for _, container := range replicated.Template.Spec.Template.Spec.Containers {
+			has := len(container.Resources.Limits)+len(container.Resources.Requests) > 0
+			if container.Name == trainerv1alpha1.NodeName && has {
+				return container.Resources
+			}
+		}
+	}
+	return corev1.ResourceRequirements{}
+}
+
+func ancestor(replicated jobsetv1alpha2.ReplicatedJob) string {
+	return replicated.Template.Labels[trainerv1alpha1.LabelAncestor]
+}
+
+// gpus counts the first resource whose name speaks of GPUs, in the order of names.
+func gpus(resources corev1.ResourceRequirements) int64 {
+	for _, list := range []corev1.ResourceList{resources.Requests, resources.Limits} {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			quantity := list[name]
+			if count := quantity.Value(); count > 0 && strings.Contains(strings.ToLower(string(name)), "gpu") {
+				return count
+			}
+		}
+	}
+	return 0
+}
+
+// cpus counts CPUs, rounded up.
+func cpus(resources corev1.ResourceRequirements) int64 {
+	requested, limit := resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU]
+	return cmp.Or(requested.Value(), limit.Value())
+}
+
+// mergeResources merges want into the resources of each trainer's main container, resource by resource. Unlike
+// upstream, which loses them, it keeps the runtime's claims and adds the job's.
+func mergeResources(spec *jobsetv1alpha2.JobSetSpec, want *corev1.ResourceRequirements) {
+	if want == nil {
+		return
+	}
+	for i := range spec.ReplicatedJobs {
+		if ancestor(spec.ReplicatedJobs[i]) != trainerv1alpha1.AncestorTrainer {
+			continue
+		}
+		container := mainContainer(&spec.ReplicatedJobs[i], trainerv1alpha1.NodeName)
+		if container == nil {
+			continue
+		}
+		container.Resources.Limits = mergeQuantities(container.Resources.Limits, want.Limits)
+		container.Resources.Requests = mergeQuantities(container.Resources.Requests, want.Requests)
+		for _, claim := range want.Claims {
+			if !slices.Contains(container.Resources.Claims, claim) {
+				container.Resources.Claims = append(container.Resources.Claims, claim)
+			}
+		}
+	}
+}
+
+func mergeQuantities(base, top corev1.ResourceList) corev1.ResourceList {
+	if len(base)+len(top) == 0 {
+		return nil
+	}
+	merged := make(corev1.ResourceList, len(base)+len(top))
+	maps.Copy(merged, base)
+	maps.Copy(merged, top)
+	return merged
+}
+
+// mainContainer is the first container called name, or nil.
+func mainContainer(replicated *jobsetv1alpha2.ReplicatedJob, name string) *corev1.Container {
+	containers := replicated.Template.Spec.Template.Spec.Containers
+	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &containers[i]
+}

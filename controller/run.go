@@ -1,0 +1,150 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/trainjob"
+	"github.com/lockstep-project/lockstep/manifests/probe"
+)
+
+const (
+	// leaseName is the lease for which replicas compete.
+	leaseName = "lockstep-controller"
+	// The API server's own fairness protects it; these limits only stop a controller that runs wild.
+	queriesPerSecond, burst = 200, 400
+)
+
+var (
+	// ErrNoConfig indicates that there is no usable kubeconfig and no service account.
+	ErrNoConfig = errors.New("finding the cluster")
+	// ErrNoGroups indicates that the cluster does not serve PodGroups; the text says how to switch them on.
+	ErrNoGroups = errors.New("this cluster cannot place gangs")
+)
+
+// Scheme holds all kinds that the controller reads or writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, schedulingv1beta1.AddToScheme, jobsetv1alpha2.AddToScheme, trainerv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// Run runs the controller until ctx ends. Its metrics are registered on registry.
+func Run(ctx context.Context, options config.Options, registry prometheus.Registerer) error {
+	restConfig, err := connect(options.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	offer, err := ask(ctx, restConfig, options.Namespace)
+	if err != nil {
+		return err
+	}
+	metrics := instruments.New(registry)
+	metrics.ClusterMode.WithLabelValues(string(offer.Mode)).Set(1)
+	mgr, err := newManager(restConfig, options)
+	if err != nil {
+		return err
+	}
+	reconciler := &trainjob.Reconciler{
+		Client:      mgr.GetClient(),
+		Live:        mgr.GetAPIReader(),
+		Recorder:    mgr.GetEventRecorder("lockstep-controller"),
+		Clock:       clock.RealClock{},
+		Instruments: metrics,
+		Options:     plan.Options{Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints()},
+	}
+	if err = reconciler.SetupWithManager(ctx, mgr, options.Workers); err != nil {
+		return err
+	}
+	if err = mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the controller: %w", err)
+	}
+	return nil
+}
+
+func connect(kubeconfig string) (*rest.Config, error) {
+	load := clientconfig.GetConfig
+	if kubeconfig != "" {
+		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }
+	}
+	restConfig, err := load()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoConfig, err)
+	}
+	restConfig.QPS, restConfig.Burst = queriesPerSecond, burst
+	return restConfig, nil
+}
+
+// ask asks the cluster what it offers. A cluster without PodGroups is refused: a gang would start in parts there.
+func ask(ctx context.Context, restConfig *rest.Config, namespace string) (probe.Offer, error) {
+	clients, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return probe.Offer{}, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	offer, err := probe.Cluster(ctx, clients, namespace)
+	if err != nil {
+		return probe.Offer{}, fmt.Errorf("asking the cluster what it offers: %w", err)
+	}
+	log := klog.FromContext(ctx)
+	switch offer.Mode {
+	case probe.None:
+		return offer, fmt.Errorf("%w: %s", ErrNoGroups, offer.Missing())
+	case probe.Groups:
+		log.Info("Cluster offers gangs in part", "mode", offer.Mode, "missing", offer.Missing())
+	case probe.Full:
+		log.Info("Cluster offers gangs", "mode", offer.Mode)
+	}
+	return offer, nil
+}
+
+func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metricsserver.Options{BindAddress: options.MetricsBindAddress},
+		HealthProbeBindAddress:        options.HealthProbeBindAddress,
+		LeaderElection:                options.LeaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       options.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building the manager: %w", err)
+	}
+	if err = mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding healthz: %w", err)
+	}
+	if err = mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding readyz: %w", err)
+	}
+	return mgr, nil
+}

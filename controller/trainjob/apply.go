@@ -1,0 +1,150 @@
+package trainjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+const (
+	// fieldManager owns the fields that are applied. It is upstream's, so that a cluster can change controllers.
+	fieldManager = "trainer"
+	// waitForGroup is how long to wait for an earlier PodGroup to go, if the watch is not sooner.
+	waitForGroup = time.Second
+)
+
+// ErrForeign indicates that an object of the name that a TrainJob needs belongs to somebody else.
+var ErrForeign = errors.New("it exists and belongs to another object")
+
+// apply makes the planned objects real, groups before the pods that need them. It waits, which is no error, while an
+// earlier group of the same name has not gone yet.
+func (r *Reconciler) apply(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
+) (waiting bool, err error) {
+	needed := suspended(job) || jobSet == nil || isTrue(jobSet.Spec.Suspend)
+	if planned.PodGroup != nil && !suspended(job) {
+		reader := client.Reader(r.Client)
+		if needed {
+			// This apply starts pods. A cache that still shows the group of before a suspension would let them start
+			// without one.
+			reader = r.Live
+		}
+		if waiting, err = r.ensureGroup(ctx, reader, job, planned); err != nil || waiting {
+			return waiting, err
+		}
+	}
+	if !needed || jobSet != nil && !jobSet.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	return false, r.applyObject(ctx, planned.JobSet)
+}
+
+// ensureGroup creates the Workload and then the PodGroup where they are absent. What exists is immutable but for the
+// annotations, which follow the plan.
+func (r *Reconciler) ensureGroup(
+	ctx context.Context, reader client.Reader, job *trainerv1alpha1.TrainJob, planned plan.Plan,
+) (waiting bool, err error) {
+	for _, want := range []client.Object{planned.Workload, planned.PodGroup} {
+		have := blank(want)
+		switch err = reader.Get(ctx, client.ObjectKeyFromObject(want), have); {
+		case apierrors.IsNotFound(err):
+			if err = r.applyObject(ctx, want); err != nil {
+				return false, err
+			}
+		case err != nil:
+			return false, fmt.Errorf("getting %s: %w", describe(want), err)
+		case !metav1.IsControlledBy(have, job):
+			return false, fmt.Errorf("%s: %w", describe(want), ErrForeign)
+		case !have.GetDeletionTimestamp().IsZero():
+			return true, nil
+		default:
+			if err = r.updateAnnotations(ctx, have, want); err != nil {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// updateAnnotations sets our annotations to those planned, and takes away those that are planned no more.
+func (r *Reconciler) updateAnnotations(ctx context.Context, have, want client.Object) error {
+	old, next := have.GetAnnotations(), maps.Clone(have.GetAnnotations())
+	if next == nil {
+		next = map[string]string{}
+	}
+	planned := want.GetAnnotations()
+	maps.DeleteFunc(next, func(key, _ string) bool {
+		_, ok := planned[key]
+		return plan.IsWish(key) && !ok
+	})
+	maps.Copy(next, planned)
+	if maps.Equal(old, next) {
+		return nil
+	}
+	base, ok := have.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("copying %s: not an API object", describe(want))
+	}
+	have.SetAnnotations(next)
+	if err := r.Client.Patch(ctx, have, client.MergeFrom(base), client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("annotating %s: %w", describe(want), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) applyObject(ctx context.Context, object client.Object) error {
+	content, err := plan.Applicable(object)
+	if err != nil {
+		return err
+	}
+	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
+		client.FieldOwner(fieldManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", describe(object), err)
+	}
+	return nil
+}
+
+// jobSet reads the job's JobSet; nil if there is none. One that belongs to somebody else is an error.
+func (r *Reconciler) jobSet(ctx context.Context, job *trainerv1alpha1.TrainJob) (*jobsetv1alpha2.JobSet, error) {
+	var found jobsetv1alpha2.JobSet
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(job), &found); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // absence is a normal answer
+		}
+		return nil, fmt.Errorf("getting JobSet %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	if !metav1.IsControlledBy(&found, job) {
+		return nil, fmt.Errorf("JobSet %s: %w", client.ObjectKeyFromObject(job), ErrForeign)
+	}
+	return &found, nil
+}
+
+// blank is an empty object of the same type.
+func blank(object client.Object) client.Object {
+	if _, ok := object.(*schedulingv1beta1.Workload); ok {
+		return &schedulingv1beta1.Workload{}
+	}
+	return &schedulingv1beta1.PodGroup{}
+}
+
+func describe(object client.Object) string {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	return strings.TrimSpace(kind + " " + client.ObjectKeyFromObject(object).String())
+}
+
+func suspended(job *trainerv1alpha1.TrainJob) bool { return isTrue(job.Spec.Suspend) }
+
+func isTrue(value *bool) bool { return value != nil && *value }

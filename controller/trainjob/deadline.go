@@ -1,0 +1,43 @@
+package trainjob
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// deadline fails a job that has been active for longer than it may be, or returns how long it still may be. The clock
+// starts at creation and again at each resumption; it stands still while the job is suspended.
+func (r *Reconciler) deadline(job *trainerv1alpha1.TrainJob) time.Duration {
+	if job.Spec.ActiveDeadlineSeconds == 0 || suspended(job) || ended(job) {
+		return 0
+	}
+	start := job.CreationTimestamp.Time
+	resumed := meta.FindStatusCondition(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended)
+	if resumed != nil && resumed.Status == metav1.ConditionFalse {
+		start = resumed.LastTransitionTime.Time
+	}
+	now := r.Clock.Now()
+	end := start.Add(time.Duration(job.Spec.ActiveDeadlineSeconds) * time.Second)
+	if left := end.Sub(now); left >= 0 {
+		return max(left, time.Second)
+	}
+	meta.SetStatusCondition(&job.Status.Conditions, metav1.Condition{
+		Type:               trainerv1alpha1.TrainJobFailed,
+		Status:             metav1.ConditionTrue,
+		Reason:             trainerv1alpha1.ReasonDeadlineExceeded,
+		Message:            "TrainJob exceeded its active deadline",
+		LastTransitionTime: metav1.NewTime(now),
+	})
+	return 0
+}
+
+// overdue reports whether the job failed because of its deadline.
+func overdue(job *trainerv1alpha1.TrainJob) bool {
+	failed := meta.FindStatusCondition(job.Status.Conditions, trainerv1alpha1.TrainJobFailed)
+	return failed != nil && failed.Status == metav1.ConditionTrue &&
+		failed.Reason == trainerv1alpha1.ReasonDeadlineExceeded
+}

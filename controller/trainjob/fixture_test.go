@@ -1,0 +1,245 @@
+package trainjob_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller"
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/trainjob"
+)
+
+const namespace = "team-a"
+
+// created is when the fixture's jobs were created, and where its clock starts.
+func created() time.Time { return time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC) }
+
+// world is a reconciler and the cluster that it sees.
+type world struct {
+	*trainjob.Reconciler
+	t        *testing.T
+	clock    *clocktesting.FakePassiveClock
+	recorder *events.FakeRecorder
+	registry *prometheus.Registry
+	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status".
+	writes []string
+}
+
+func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *world {
+	t.Helper()
+	scheme, err := controller.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t:        t,
+		clock:    clocktesting.NewFakePassiveClock(created()),
+		recorder: events.NewFakeRecorder(10),
+		registry: prometheus.NewRegistry(),
+	}
+	kind := func(object runtime.Object) string {
+		gvks, _, _ := scheme.ObjectKinds(object)
+		return gvks[0].Kind
+	}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&trainerv1alpha1.TrainJob{}, &jobsetv1alpha2.JobSet{}).
+		WithIndex(&trainerv1alpha1.TrainJob{}, trainjob.RuntimeIndex, trainjob.IndexByRuntime).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+				named, ok := o.(interface{ GetKind() string })
+				if !ok {
+					t.Errorf("applying a %T", o)
+					return nil
+				}
+				w.writes = append(w.writes, "apply "+named.GetKind())
+				return c.Apply(ctx, o, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				w.writes = append(w.writes, "patch "+kind(o))
+				return c.Patch(ctx, o, p, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				w.writes = append(w.writes, "delete "+kind(o))
+				return c.Delete(ctx, o, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+				opts ...client.SubResourcePatchOption,
+			) error {
+				w.writes = append(w.writes, "patch "+kind(o)+" "+sub)
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+		}).Build()
+	w.Reconciler = &trainjob.Reconciler{
+		Client: cluster, Live: cluster, Recorder: w.recorder, Clock: w.clock,
+		Instruments: instruments.New(w.registry), Options: options,
+	}
+	return w
+}
+
+// reconcile runs one reconciliation and returns its result; what it wrote is in w.writes.
+func (w *world) reconcile() (ctrl.Result, error) {
+	w.t.Helper()
+	w.writes = nil
+	key := types.NamespacedName{Namespace: namespace, Name: "train"}
+	return w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: key})
+}
+
+// settle reconciles and fails the test on an error.
+func (w *world) settle() ctrl.Result {
+	w.t.Helper()
+	result, err := w.reconcile()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return result
+}
+
+// get reads an object of the job's name; found is false if there is none.
+func (w *world) get(object client.Object) (found bool) {
+	w.t.Helper()
+	err := w.Client.Get(w.t.Context(), types.NamespacedName{Namespace: namespace, Name: "train"}, object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func (w *world) job() *trainerv1alpha1.TrainJob {
+	w.t.Helper()
+	var job trainerv1alpha1.TrainJob
+	if !w.get(&job) {
+		w.t.Fatal("no TrainJob")
+	}
+	return &job
+}
+
+func (w *world) jobSet() *jobsetv1alpha2.JobSet {
+	w.t.Helper()
+	var jobSet jobsetv1alpha2.JobSet
+	if !w.get(&jobSet) {
+		return nil
+	}
+	return &jobSet
+}
+
+func (w *world) podGroup() *schedulingv1beta1.PodGroup {
+	w.t.Helper()
+	var group schedulingv1beta1.PodGroup
+	if !w.get(&group) {
+		return nil
+	}
+	return &group
+}
+
+// change updates the job's spec as its user would.
+func (w *world) change(edit func(*trainerv1alpha1.TrainJob)) {
+	w.t.Helper()
+	job := w.job()
+	edit(job)
+	if err := w.Client.Update(w.t.Context(), job); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// say sets the JobSet's status as its controller would.
+func (w *world) say(edit func(*jobsetv1alpha2.JobSetStatus)) {
+	w.t.Helper()
+	jobSet := w.jobSet()
+	edit(&jobSet.Status)
+	if err := w.Client.Status().Update(w.t.Context(), jobSet); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// event returns the oldest event that was not yet looked at; empty if there is none.
+func (w *world) event() string {
+	select {
+	case event := <-w.recorder.Events:
+		return event
+	default:
+		return ""
+	}
+}
+
+func (w *world) count(framework, result string) float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, pair := range metric.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			if labels["framework"] == framework && labels["result"] == result {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+func trainJob(edits ...func(*trainerv1alpha1.TrainJob)) *trainerv1alpha1.TrainJob {
+	job := &trainerv1alpha1.TrainJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "train", UID: "train-uid", CreationTimestamp: metav1.NewTime(created()),
+		},
+		Spec: trainerv1alpha1.TrainJobSpec{RuntimeRef: trainerv1alpha1.RuntimeRef{Name: "torch"}},
+	}
+	for _, edit := range edits {
+		edit(job)
+	}
+	return job
+}
+
+func suspend(value bool) func(*trainerv1alpha1.TrainJob) {
+	return func(job *trainerv1alpha1.TrainJob) { job.Spec.Suspend = new(value) }
+}
+
+func deadline(seconds int64) func(*trainerv1alpha1.TrainJob) {
+	return func(job *trainerv1alpha1.TrainJob) { job.Spec.ActiveDeadlineSeconds = seconds }
+}
+
+func torch() *trainerv1alpha1.ClusterTrainingRuntime {
+	return &trainerv1alpha1.ClusterTrainingRuntime{
+		ObjectMeta: metav1.ObjectMeta{Name: "torch"},
+		Spec:       torchSpec(),
+	}
+}
+
+func torchSpec() trainerv1alpha1.TrainingRuntimeSpec {
+	node := jobsetv1alpha2.ReplicatedJob{Name: "node"}
+	node.Template.Labels = map[string]string{trainerv1alpha1.LabelAncestor: trainerv1alpha1.AncestorTrainer}
+	node.Template.Spec.Template.Spec.Containers = []corev1.Container{{Name: "node", Image: "example.com/torch:1"}}
+	return trainerv1alpha1.TrainingRuntimeSpec{
+		MLPolicy: &trainerv1alpha1.MLPolicy{
+			NumNodes:       new(int32(2)),
+			MLPolicySource: trainerv1alpha1.MLPolicySource{Torch: &trainerv1alpha1.TorchMLPolicySource{}},
+		},
+		Template: trainerv1alpha1.JobSetTemplateSpec{
+			Spec: jobsetv1alpha2.JobSetSpec{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJob{node}},
+		},
+	}
+}
+
+func gang() plan.Options { return plan.Options{Gang: true} }

@@ -1,0 +1,119 @@
+package trainjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// Reconciler makes TrainJobs real. All fields are required.
+type Reconciler struct {
+	// Client reads from a cache and writes.
+	Client client.Client
+	// Live reads past the cache, where a stale answer would start pods without their group.
+	Live client.Reader
+	// Recorder writes Events about TrainJobs.
+	Recorder events.EventRecorder
+	// Clock tells the time against which deadlines are held.
+	Clock clock.PassiveClock
+	// Instruments count what happened.
+	Instruments *instruments.Controller
+	// Options are handed to the planner.
+	Options plan.Options
+}
+
+// outcome is what one reconciliation did, for events, metrics and the queue.
+type outcome struct {
+	framework string
+	// waiting says that an earlier group of the same name has not gone yet.
+	waiting bool
+	err     error
+}
+
+// Reconcile brings one TrainJob a step further. It writes the status at most once, and Events only after that.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var job trainerv1alpha1.TrainJob
+	if err := r.Client.Get(ctx, request.NamespacedName, &job); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !ours(&job) || !job.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	jobSet, err := r.jobSet(ctx, &job)
+	done := outcome{framework: "unknown", err: err}
+	if err == nil && !ended(&job) {
+		done = r.realize(ctx, &job, jobSet)
+	}
+	next := job.DeepCopy()
+	r.suspension(next)
+	copyStatus(next, jobSet)
+	left := r.deadline(next)
+	if err = r.writeStatus(ctx, &job, next); err != nil {
+		return ctrl.Result{}, errors.Join(done.err, err)
+	}
+	if done.err == nil || ended(next) || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
+		done.err = errors.Join(done.err, r.release(ctx, next, jobSet))
+	}
+	return r.report(next, done, left)
+}
+
+// ours reports whether this controller is responsible for the job. Others must find nothing touched.
+func ours(job *trainerv1alpha1.TrainJob) bool {
+	return job.Spec.ManagedBy == nil || *job.Spec.ManagedBy == trainerv1alpha1.DefaultManagedBy
+}
+
+// realize plans an unfinished job and applies the plan.
+func (r *Reconciler) realize(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
+) outcome {
+	done := outcome{framework: "unknown"}
+	planned, err := r.plan(ctx, job)
+	switch {
+	case err == nil:
+		done.framework = planned.Framework
+		done.waiting, done.err = r.apply(ctx, job, planned, jobSet)
+	case jobSet == nil || isTrue(jobSet.Spec.Suspend):
+		done.err = err
+	case suspended(job):
+		done.err = errors.Join(err, r.stop(ctx, jobSet))
+	default:
+		// The job runs, and nothing would be applied: what became of its runtime since is no concern of its.
+		klog.FromContext(ctx).V(2).Info("Left a running job alone", "trainJob", klog.KObj(job), "reason", err.Error())
+	}
+	return done
+}
+
+func (r *Reconciler) plan(ctx context.Context, job *trainerv1alpha1.TrainJob) (plan.Plan, error) {
+	runtime, err := r.runtime(ctx, job)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	planned, err := plan.New(job, runtime, r.Options)
+	if err != nil {
+		return plan.Plan{}, fmt.Errorf("planning: %w", err)
+	}
+	return planned, nil
+}
+
+// writeStatus writes what changed in the status, if anything did.
+func (r *Reconciler) writeStatus(ctx context.Context, old, next *trainerv1alpha1.TrainJob) error {
+	if equality.Semantic.DeepEqual(old.Status, next.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, next, client.MergeFrom(old)); err != nil {
+		return fmt.Errorf("writing the status of TrainJob %s: %w", client.ObjectKeyFromObject(old), err)
+	}
+	return nil
+}

@@ -1,0 +1,385 @@
+package trainjob_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/trainjob"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+func TestGroupsExistBeforePods(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.settle()
+	want := []string{"apply Workload", "apply PodGroup", "apply JobSet"}
+	if diff := cmp.Diff(want, w.writes); diff != "" {
+		t.Fatalf("writes (-want +got):\n%s", diff)
+	}
+	if got := w.podGroup().Spec.SchedulingPolicy.Gang.MinCount; got != 2 {
+		t.Errorf("minCount = %d, want 2", got)
+	}
+	pod := w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+	if pod.SchedulingGroup == nil || *pod.SchedulingGroup.PodGroupName != "train" {
+		t.Errorf("pods are in group %v, want train", pod.SchedulingGroup)
+	}
+	if got := w.job().Status.Conditions; len(got) != 0 {
+		t.Errorf("a fresh job has conditions %v, want none", got)
+	}
+	if got := w.count("torch", instruments.ResultOK); got != 1 {
+		t.Errorf("%v reconciliations of torch counted as ok, want 1", got)
+	}
+}
+
+func TestWithoutGangOnlyTheJobSetIsMade(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w.settle()
+	if diff := cmp.Diff([]string{"apply JobSet"}, w.writes); diff != "" {
+		t.Fatalf("writes (-want +got):\n%s", diff)
+	}
+	owner := metav1.GetControllerOf(w.jobSet())
+	want := &metav1.OwnerReference{
+		APIVersion: "trainer.kubeflow.org/v1alpha1", Kind: "TrainJob", Name: "train", UID: "train-uid",
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}
+	if diff := cmp.Diff(want, owner); diff != "" {
+		t.Errorf("owner (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunningJobSetIsLeftAlone(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(false)))
+	w.settle()
+	rt := torch()
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(rt), rt); err != nil {
+		t.Fatal(err)
+	}
+	rt.Spec.Template.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Image = "example.com/torch:2"
+	if err := w.Client.Update(t.Context(), rt); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if len(w.writes) != 0 {
+		t.Errorf("writes = %v, want none while the JobSet runs", w.writes)
+	}
+	if err := w.Client.Delete(t.Context(), rt); err != nil {
+		t.Fatal(err)
+	}
+	w.settle() // its runtime is gone, which is no concern of a running job
+	if event := w.event(); event != "" {
+		t.Errorf("event %q about a running job", event)
+	}
+}
+
+func TestAnnotationsOfARunningGroupFollow(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
+		job.Annotations = map[string]string{topology.AnnotationRequiredTopology: "rack"}
+	}))
+	w.settle()
+	group := w.podGroup()
+	group.Annotations["example.com/other"] = "theirs"
+	if err := w.Client.Update(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	w.change(func(job *trainerv1alpha1.TrainJob) {
+		job.Annotations = map[string]string{topology.AnnotationPreferredTopology: "rack"}
+	})
+	w.settle()
+	want := map[string]string{
+		topology.AnnotationPreferredTopology: "rack",
+		topology.AnnotationQueuedAt:          "2026-11-21T10:00:00Z",
+		"example.com/other":                  "theirs",
+	}
+	if diff := cmp.Diff(want, w.podGroup().Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"patch PodGroup"}, w.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.settle()
+	w.clock.SetTime(created().Add(time.Minute))
+	w.change(suspend(true))
+	w.settle()
+	want := []string{"apply JobSet", "patch TrainJob status", "delete PodGroup", "delete Workload"}
+	if diff := cmp.Diff(want, w.writes); diff != "" {
+		t.Fatalf("writes on suspension (-want +got):\n%s", diff)
+	}
+	if !*w.jobSet().Spec.Suspend {
+		t.Error("the JobSet is not suspended")
+	}
+	wantConditions(t, w, metav1.Condition{
+		Type: "Suspended", Status: "True", Reason: "Suspended", Message: "TrainJob is suspended",
+		LastTransitionTime: metav1.NewTime(created().Add(time.Minute)),
+	})
+
+	w.clock.SetTime(created().Add(time.Hour))
+	w.change(suspend(false))
+	w.settle()
+	want = []string{"apply Workload", "apply PodGroup", "apply JobSet", "patch TrainJob status"}
+	if diff := cmp.Diff(want, w.writes); diff != "" {
+		t.Fatalf("writes on resumption (-want +got):\n%s", diff)
+	}
+	if *w.jobSet().Spec.Suspend {
+		t.Error("the JobSet is still suspended")
+	}
+	if got := w.podGroup().Annotations[topology.AnnotationQueuedAt]; got != "2026-11-21T10:00:00Z" {
+		t.Errorf("queued-at = %s, want the job's creation: it belongs to the job", got)
+	}
+	wantConditions(t, w, metav1.Condition{
+		Type: "Suspended", Status: "False", Reason: "Resumed", Message: "TrainJob is resumed",
+		LastTransitionTime: metav1.NewTime(created().Add(time.Hour)),
+	})
+}
+
+func TestResumptionWaitsForTheEarlierGroup(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w.settle()
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "train", Finalizers: []string{"scheduling.k8s.io/podgroup-protection"},
+		OwnerReferences: w.jobSet().OwnerReferences,
+	}}
+	if err := errors.Join(w.Client.Create(t.Context(), group), w.Client.Delete(t.Context(), group)); err != nil {
+		t.Fatal(err)
+	}
+	w.change(suspend(false))
+	if result := w.settle(); result.RequeueAfter == 0 {
+		t.Error("it does not come back")
+	}
+	if !*w.jobSet().Spec.Suspend {
+		t.Error("pods were started while the earlier group was still there")
+	}
+	gone := w.podGroup()
+	gone.Finalizers = nil
+	if err := w.Client.Update(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if *w.jobSet().Spec.Suspend || w.podGroup() == nil {
+		t.Error("the job was not resumed after the earlier group had gone")
+	}
+}
+
+func TestStatusIsCopied(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.settle()
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+		status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{
+			{Name: "node", Active: 1}, {Name: "another", Ready: 1, Succeeded: 2, Failed: 3, Suspended: 4},
+		}
+		status.Conditions = []metav1.Condition{{Type: "StartupPolicyCompleted", Status: "True", Reason: "x"}}
+	})
+	w.settle()
+	zero, one := new(int32(0)), new(int32(1))
+	want := []trainerv1alpha1.JobStatus{
+		{Name: "node", Ready: zero, Succeeded: zero, Failed: zero, Active: one, Suspended: zero},
+		{
+			Name: "another", Ready: one, Succeeded: new(int32(2)), Failed: new(int32(3)), Active: zero,
+			Suspended: new(int32(4)),
+		},
+	}
+	if diff := cmp.Diff(want, w.job().Status.JobsStatus); diff != "" {
+		t.Errorf("jobsStatus (-want +got):\n%s", diff)
+	}
+	wantConditions(t, w)
+
+	ended := metav1.NewTime(created().Add(time.Hour))
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+		status.Conditions = append(status.Conditions, metav1.Condition{
+			Type: "Completed", Status: "True", Reason: "AllJobsCompleted", Message: "done", LastTransitionTime: ended,
+		})
+	})
+	w.settle()
+	wantConditions(t, w, metav1.Condition{
+		Type: "Complete", Status: "True", Reason: "AllJobsCompleted", Message: "done", LastTransitionTime: ended,
+	})
+	if diff := cmp.Diff([]string{"patch TrainJob status", "delete PodGroup", "delete Workload"}, w.writes); diff != "" {
+		t.Errorf("writes at the end (-want +got):\n%s", diff)
+	}
+	w.settle()
+	if len(w.writes) != 0 {
+		t.Errorf("writes = %v, want none once all is done", w.writes)
+	}
+}
+
+func TestFailureIsForGood(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.settle()
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+		status.Conditions = []metav1.Condition{{Type: "Failed", Status: "True", Reason: "FailedJobs", Message: "no"}}
+	})
+	w.settle()
+	if err := w.Client.Delete(t.Context(), w.jobSet()); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if w.jobSet() != nil || w.podGroup() != nil {
+		t.Error("a failed job was run again because its JobSet had gone")
+	}
+	wantConditions(t, w, metav1.Condition{Type: "Failed", Status: "True", Reason: "FailedJobs", Message: "no"})
+}
+
+func TestDeadline(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(deadline(60)))
+	w.clock.SetTime(created().Add(20 * time.Second))
+	if got := w.settle().RequeueAfter; got != 40*time.Second {
+		t.Errorf("comes back after %v, want 40s", got)
+	}
+	w.clock.SetTime(created().Add(61 * time.Second))
+	w.settle()
+	want := []string{"patch TrainJob status", "delete JobSet", "delete PodGroup", "delete Workload"}
+	if diff := cmp.Diff(want, w.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	failed := metav1.Condition{
+		Type: "Failed", Status: "True", Reason: "DeadlineExceeded", Message: "TrainJob exceeded its active deadline",
+		LastTransitionTime: metav1.NewTime(created().Add(61 * time.Second)),
+	}
+	wantConditions(t, w, failed)
+	w.change(suspend(true))
+	w.settle()
+	w.change(suspend(false))
+	w.settle()
+	if w.jobSet() != nil {
+		t.Error("a job that missed its deadline was revived")
+	}
+}
+
+func TestResumptionGrantsTheWholeDeadlineAgain(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch(), trainJob(deadline(60), suspend(true)))
+	w.clock.SetTime(created().Add(time.Hour))
+	if got := w.settle().RequeueAfter; got != 0 {
+		t.Errorf("a suspended job comes back after %v, want never", got)
+	}
+	w.clock.SetTime(created().Add(2 * time.Hour))
+	w.change(suspend(false))
+	if got := w.settle().RequeueAfter; got != time.Minute {
+		t.Errorf("a resumed job comes back after %v, want 1m", got)
+	}
+}
+
+func TestJobsOfOthersAreNotTouched(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(true), deadline(1), func(job *trainerv1alpha1.TrainJob) {
+		job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue")
+	}))
+	w.clock.SetTime(created().Add(time.Hour))
+	w.settle()
+	if len(w.writes) != 0 {
+		t.Errorf("writes = %v, want none", w.writes)
+	}
+}
+
+func TestMissingRuntime(t *testing.T) {
+	for _, rt := range []client.Object{
+		torch(),
+		&trainerv1alpha1.TrainingRuntime{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "torch"}, Spec: torchSpec(),
+		},
+	} {
+		kind := trainerv1alpha1.ClusterTrainingRuntimeKind
+		if rt.GetNamespace() != "" {
+			kind = trainerv1alpha1.TrainingRuntimeKind
+		}
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, gang(), trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = &kind }))
+			if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrRuntimeMissing) {
+				t.Fatalf("error %v, want ErrRuntimeMissing, which is tried again", err)
+			}
+			if event := w.event(); !strings.Contains(event, "TrainJobResourcesCreationFailed") ||
+				!strings.Contains(event, "torch") {
+				t.Errorf("event %q, want one that names the runtime", event)
+			}
+			if got := w.count("unknown", instruments.ResultMissingRuntime); got != 1 {
+				t.Errorf("counted %v times, want once", got)
+			}
+			if err := w.Client.Create(t.Context(), rt); err != nil {
+				t.Fatal(err)
+			}
+			requests := w.JobsOf(kind)(t.Context(), rt)
+			if len(requests) != 1 || requests[0].Name != "train" {
+				t.Fatalf("the runtime's appearance wakes %v, want train", requests)
+			}
+			w.settle()
+			if w.jobSet() == nil {
+				t.Error("no JobSet after the runtime appeared")
+			}
+		})
+	}
+}
+
+func TestRefusedJobIsNotTriedAgain(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
+		job.Annotations = map[string]string{topology.AnnotationSpares: "some"}
+	}))
+	if _, err := w.reconcile(); !errors.Is(err, reconcile.TerminalError(nil)) {
+		t.Fatalf("error %v, want a terminal one", err)
+	}
+	if event := w.event(); !strings.Contains(event, topology.AnnotationSpares) {
+		t.Errorf("event %q, want one that names the annotation", event)
+	}
+	if w.jobSet() != nil || w.podGroup() != nil {
+		t.Error("a refused job was rendered")
+	}
+}
+
+func TestForeignJobSetIsNotTaken(t *testing.T) {
+	theirs := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train"}}
+	w := newWorld(t, gang(), torch(), trainJob(), theirs)
+	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) {
+		t.Fatalf("error %v, want ErrForeign", err)
+	}
+	if slices.ContainsFunc(w.writes, func(write string) bool { return strings.HasPrefix(write, "apply") }) {
+		t.Errorf("writes = %v, want no apply", w.writes)
+	}
+}
+
+func TestSuspensionNeedsNoRuntime(t *testing.T) {
+	rt := torch()
+	w := newWorld(t, gang(), rt, trainJob())
+	w.settle()
+	if err := w.Client.Delete(t.Context(), rt); err != nil {
+		t.Fatal(err)
+	}
+	w.change(suspend(true))
+	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrRuntimeMissing) {
+		t.Fatalf("error %v, want ErrRuntimeMissing", err)
+	}
+	if suspended := w.jobSet().Spec.Suspend; suspended == nil || !*suspended {
+		t.Error("the job could not be suspended because its runtime is gone")
+	}
+	_, _ = w.reconcile()
+	if w.podGroup() != nil {
+		t.Error("the group of a suspended job was kept because its runtime is gone")
+	}
+}
+
+func wantConditions(t *testing.T, w *world, want ...metav1.Condition) {
+	t.Helper()
+	sameInstant := cmp.Comparer(func(a, b metav1.Time) bool { return a.Time.Equal(b.Time) })
+	ignored := cmp.Options{sameInstant, cmpopts.EquateEmpty()}
+	got := w.job().Status.Conditions
+	for i := range want {
+		if want[i].LastTransitionTime.IsZero() && i < len(got) {
+			want[i].LastTransitionTime = got[i].LastTransitionTime
+		}
+	}
+	if diff := cmp.Diff(want, got, ignored); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}

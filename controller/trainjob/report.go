@@ -1,0 +1,70 @@
+package trainjob
+
+import (
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+const (
+	// reasonFailed is the reason of the Event that tells why a job's objects could not be made.
+	reasonFailed = "TrainJobResourcesCreationFailed"
+	// noteLimit keeps an Event's note below the API's limit of 1024 bytes.
+	noteLimit = 950
+)
+
+// report tells the user, the metrics and the queue what happened. left is how long the job still may be active; zero
+// for a job that may be for ever.
+func (r *Reconciler) report(
+	job *trainerv1alpha1.TrainJob, done outcome, left time.Duration,
+) (ctrl.Result, error) {
+	result := resultOf(done)
+	r.Instruments.Reconciles.WithLabelValues(done.framework, result).Inc()
+	switch {
+	case done.waiting:
+		return ctrl.Result{RequeueAfter: waitForGroup}, nil
+	case done.err == nil:
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	note := done.err.Error()
+	if len(note) > noteLimit {
+		note = note[:noteLimit] + " ..."
+	}
+	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonFailed, "Reconciling",
+		"TrainJob resources reconciliation failed: %s", note)
+	switch {
+	case result != instruments.ResultRefused:
+		return ctrl.Result{}, done.err
+	case left > 0: // a job that cannot be rendered misses its deadline like any other
+		return ctrl.Result{RequeueAfter: left}, nil
+	default: // a change of the job or of its runtime brings it back; until then trying again is no use
+		return ctrl.Result{}, reconcile.TerminalError(done.err) //nolint:wrapcheck // a mark on our own error
+	}
+}
+
+func resultOf(done outcome) string {
+	var (
+		refusal     *plan.RefusalError
+		unsupported *framework.UnsupportedError
+	)
+	switch {
+	case done.waiting:
+		return instruments.ResultWaiting
+	case done.err == nil:
+		return instruments.ResultOK
+	case errors.Is(done.err, ErrRuntimeMissing):
+		return instruments.ResultMissingRuntime
+	case errors.As(done.err, &refusal), errors.As(done.err, &unsupported):
+		return instruments.ResultRefused
+	default:
+		return instruments.ResultError
+	}
+}

@@ -1,0 +1,57 @@
+package trainjob
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// copyStatus takes over what the JobSet says. A job without a JobSet keeps what it has: a job that is over stays over
+// when its JobSet is deleted, and one whose JobSet was just applied has nothing to say yet.
+//
+// Only Suspended, Complete and Failed may appear: clients read a job without conditions as running.
+func copyStatus(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) {
+	if jobSet == nil {
+		return
+	}
+	takeOver(job, jobSet, jobsetv1alpha2.JobSetCompleted, trainerv1alpha1.TrainJobComplete)
+	takeOver(job, jobSet, jobsetv1alpha2.JobSetFailed, trainerv1alpha1.TrainJobFailed)
+	var jobs []trainerv1alpha1.JobStatus
+	for _, replicated := range jobSet.Status.ReplicatedJobsStatus {
+		jobs = append(jobs, trainerv1alpha1.JobStatus{
+			Name:      replicated.Name,
+			Ready:     new(replicated.Ready),
+			Succeeded: new(replicated.Succeeded),
+			Failed:    new(replicated.Failed),
+			Active:    new(replicated.Active),
+			Suspended: new(replicated.Suspended),
+		})
+	}
+	job.Status.JobsStatus = jobs
+}
+
+// takeOver copies a final condition of the JobSet. A job that is over already, by its deadline for example, stays what
+// it is.
+func takeOver(
+	job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet, from jobsetv1alpha2.JobSetConditionType, to string,
+) {
+	condition := meta.FindStatusCondition(jobSet.Status.Conditions, string(from))
+	if condition == nil || condition.Status != metav1.ConditionTrue || ended(job) {
+		return
+	}
+	meta.SetStatusCondition(&job.Status.Conditions, metav1.Condition{
+		Type:               to,
+		Status:             metav1.ConditionTrue,
+		Reason:             condition.Reason,
+		Message:            condition.Message,
+		LastTransitionTime: condition.LastTransitionTime,
+	})
+}
+
+// ended reports whether the job is over, for good. A job that failed is not run again, whatever became of its JobSet.
+func ended(job *trainerv1alpha1.TrainJob) bool {
+	return meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobComplete) ||
+		meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobFailed)
+}

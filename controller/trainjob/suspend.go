@@ -1,0 +1,43 @@
+package trainjob
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// suspension writes the condition Suspended. A job that never was suspended has none.
+func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob) {
+	condition := metav1.Condition{
+		Type:               trainerv1alpha1.TrainJobSuspended,
+		Status:             metav1.ConditionTrue,
+		Reason:             trainerv1alpha1.ReasonSuspended,
+		Message:            "TrainJob is suspended",
+		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+	}
+	if !suspended(job) {
+		if !meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended) {
+			return
+		}
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = trainerv1alpha1.ReasonResumed
+		condition.Message = "TrainJob is resumed"
+	}
+	meta.SetStatusCondition(&job.Status.Conditions, condition)
+}
+
+// stop suspends a JobSet whose job cannot be planned any more: whoever suspends a job must be able to rely on it.
+func (r *Reconciler) stop(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) error {
+	next := jobSet.DeepCopy()
+	next.Spec.Suspend = new(true)
+	if err := r.Client.Patch(ctx, next, client.MergeFrom(jobSet), client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("suspending JobSet %s: %w", client.ObjectKeyFromObject(jobSet), err)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package trainjob
+
+import (
+	"context"
+	"fmt"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// RuntimeIndex is the index under which TrainJobs are found by their runtime.
+const RuntimeIndex = "lockstep.dev/runtime"
+
+// IndexByRuntime is the value of a TrainJob under RuntimeIndex.
+func IndexByRuntime(object client.Object) []string {
+	job, ok := object.(*trainerv1alpha1.TrainJob)
+	if !ok {
+		return nil
+	}
+	return []string{referenceOf(job).String()}
+}
+
+// SetupWithManager starts reconciling TrainJobs, workers at a time, when mgr starts.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, workers int) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &trainerv1alpha1.TrainJob{}, RuntimeIndex, IndexByRuntime)
+	if err != nil {
+		return fmt.Errorf("indexing TrainJobs by runtime: %w", err)
+	}
+	// A runtime's labels say nothing to us, and it has no status: only its spec and annotations matter.
+	changed := builder.WithPredicates(
+		predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named("trainjob").
+		For(&trainerv1alpha1.TrainJob{}).
+		Owns(&jobsetv1alpha2.JobSet{}).
+		Owns(&schedulingv1beta1.PodGroup{}).
+		Owns(&schedulingv1beta1.Workload{}).
+		Watches(&trainerv1alpha1.TrainingRuntime{},
+			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.TrainingRuntimeKind)), changed).
+		Watches(&trainerv1alpha1.ClusterTrainingRuntime{},
+			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.ClusterTrainingRuntimeKind)), changed).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("building the TrainJob controller: %w", err)
+	}
+	return nil
+}
+
+// JobsOf finds the unfinished TrainJobs that use a runtime of a kind: they may have waited for it, or for its mending.
+func (r *Reconciler) JobsOf(kind string) handler.MapFunc {
+	return func(ctx context.Context, runtime client.Object) []reconcile.Request {
+		ref := reference{group: trainerv1alpha1.Group, kind: kind, key: client.ObjectKeyFromObject(runtime)}
+		var jobs trainerv1alpha1.TrainJobList
+		err := r.Client.List(ctx, &jobs, client.MatchingFields{RuntimeIndex: ref.String()})
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Listing the TrainJobs of a runtime", "runtime", ref)
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range jobs.Items {
+			if job := &jobs.Items[i]; !ended(job) && ours(job) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
+			}
+		}
+		return requests
+	}
+}

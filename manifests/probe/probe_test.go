@@ -1,0 +1,95 @@
+package probe_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lockstep-project/lockstep/manifests/probe"
+)
+
+// server is an API server that drops what keep does not keep; without keep and fault it serves no PodGroups.
+func server(keep func(*schedulingv1beta1.PodGroup), fault error) *fake.Clientset {
+	client := fake.NewClientset()
+	if keep != nil || fault != nil {
+		client.Resources = []*metav1.APIResourceList{
+			{
+				GroupVersion: schedulingv1beta1.SchemeGroupVersion.String(),
+				APIResources: []metav1.APIResource{{Name: "podgroups"}},
+			},
+		}
+	}
+	client.PrependReactor("create", "podgroups", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if fault != nil {
+			return true, nil, fault
+		}
+		group := action.(clienttesting.CreateAction).GetObject().(*schedulingv1beta1.PodGroup).DeepCopy()
+		keep(group)
+		return true, group, nil
+	})
+	return client
+}
+
+func TestTheModeIsWhatTheServerKeeps(t *testing.T) {
+	all := func(*schedulingv1beta1.PodGroup) {}
+	noConstraints := func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingConstraints = nil }
+	noClaims := func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = nil }
+	neither := func(g *schedulingv1beta1.PodGroup) { noConstraints(g); noClaims(g) }
+	for _, test := range []struct {
+		name                string
+		keep                func(*schedulingv1beta1.PodGroup)
+		mode                probe.Mode
+		constraints, claims bool
+		missing             string
+	}{
+		{"everything", all, probe.Full, true, true, ""},
+		{"no constraints", noConstraints, probe.Groups, false, true, "TopologyAwareWorkloadScheduling=true"},
+		{"no claims", noClaims, probe.Groups, true, false, "DRAWorkloadResourceClaims=true"},
+		{
+			"groups only", neither, probe.Groups, false, false,
+			"TopologyAwareWorkloadScheduling=true,DRAWorkloadResourceClaims=true",
+		},
+		{
+			"no groups", nil, probe.None, false, false,
+			"GenericWorkload=true,TopologyAwareWorkloadScheduling=true,DRAWorkloadResourceClaims=true",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			offer, err := probe.Cluster(t.Context(), server(test.keep, nil), "lockstep-system")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if offer.Mode != test.mode || offer.Constraints() != test.constraints || offer.Claims() != test.claims {
+				t.Errorf(
+					"offer %+v, want mode %s, constraints %t, claims %t",
+					offer,
+					test.mode,
+					test.constraints,
+					test.claims,
+				)
+			}
+			line := offer.Missing()
+			if (line == "") != (test.missing == "") ||
+				!strings.Contains(line, "--feature-gates="+test.missing) && line != "" {
+				t.Errorf("missing %q, want the gates %q", line, test.missing)
+			}
+			if strings.Contains(line, "\n") {
+				t.Errorf("missing is more than one line: %q", line)
+			}
+		})
+	}
+}
+
+func TestAFaultIsNotAnAnswer(t *testing.T) {
+	broken := errors.New("connection refused")
+	_, err := probe.Cluster(t.Context(), server(nil, broken), "lockstep-system")
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "lockstep-system") {
+		t.Errorf("a server that cannot be asked: %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package scheduler_test
+
+import (
+	"slices"
+	"testing"
+
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+)
+
+func TestShippedConfiguration(t *testing.T) {
+	config := shipped(t)
+	if err := validation.ValidateKubeSchedulerConfiguration(config); err != nil {
+		t.Fatal(err)
+	}
+	enabled := newCluster(t, nil).plugins
+	for point, got := range map[string]schedulerconfig.PluginSet{
+		"queueSort": enabled.QueueSort, "placementGenerate": enabled.PlacementGenerate,
+		"placementScore": enabled.PlacementScore, "permit": enabled.Permit,
+	} {
+		if len(got.Enabled) != 1 || got.Enabled[0].Name != map[string]string{
+			"queueSort": "GangQueue", "placementGenerate": "GangPlacement",
+			"placementScore": "GangPlacement", "permit": "GangPermit",
+		}[point] {
+			t.Errorf("plugins at %s are %v", point, got.Enabled)
+		}
+	}
+	for point, got := range map[string]schedulerconfig.PluginSet{"preFilter": enabled.PreFilter, "filter": enabled.Filter} {
+		if len(got.Enabled) == 0 || got.Enabled[0].Name != "GangPlacement" {
+			t.Errorf("the first plugin at %s is not GangPlacement: %v", point, got.Enabled)
+		}
+	}
+	has := func(set schedulerconfig.PluginSet, name string) bool {
+		return slices.ContainsFunc(set.Enabled, func(p schedulerconfig.Plugin) bool { return p.Name == name })
+	}
+	if has(enabled.PreEnqueue, "GangScheduling") || !has(enabled.PreEnqueue, "GangQueue") {
+		t.Errorf("plugins at preEnqueue are %v", enabled.PreEnqueue.Enabled)
+	}
+	for _, name := range []string{"InterPodAffinity", "PodTopologySpread", "NodeResourcesFit", "DynamicResources"} {
+		if !has(enabled.Filter, name) {
+			t.Errorf("%s does not filter", name)
+		}
+	}
+}

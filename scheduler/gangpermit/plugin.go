@@ -1,0 +1,217 @@
+// Package gangpermit is the scheduler plugin that lets the members of a gang go to their nodes together or not at all.
+//
+// The members of one cycle wait at Permit until as many are there as the gang needs, then all go. If one of them is
+// lost before that, all are sent back.
+package gangpermit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// Name is the plugin's name in the scheduler's configuration.
+const Name = "GangPermit"
+
+// timeout is how long a member waits for the others. All of them are decided in one cycle, so it only ends a fault.
+const timeout = time.Minute
+
+// GangPermit is the barrier in front of binding.
+type GangPermit struct {
+	handle fwk.Handle
+	mu     sync.Mutex
+	gangs  map[types.NamespacedName]*gang
+}
+
+// gang is the state of one gang at the barrier.
+type gang struct {
+	// need is how many members of this cycle must be here, itself included; 0 before the first comes.
+	need int
+	// waiting are here, in order of arrival.
+	waiting []types.UID
+	// failed is set when a member of this cycle was lost; it ends with the next cycle.
+	failed bool
+	// passed are the members that went through, sent back those that were rejected and are not unreserved yet.
+	passed, sentBack sets.Set[types.UID]
+}
+
+var (
+	_ fwk.PermitPlugin      = (*GangPermit)(nil)
+	_ fwk.ReservePlugin     = (*GangPermit)(nil)
+	_ fwk.EnqueueExtensions = (*GangPermit)(nil)
+)
+
+// New makes the plugin.
+func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	p := &GangPermit{handle: handle, gangs: make(map[types.NamespacedName]*gang)}
+	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
+	_, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if key, err := cache.DeletionHandlingObjectToName(obj); err == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.gangs, types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+		}
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("watching PodGroups: %w", err)
+	}
+	return p, nil
+}
+
+// Name returns the plugin's name.
+func (*GangPermit) Name() string { return Name }
+
+// EventsToRegister returns no event: a rejected PodGroup is retried by the queue's timer, whatever is registered.
+func (*GangPermit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return nil, nil
+}
+
+// Permit lets a member wait for the others. Pods that are in no gang pass.
+func (p *GangPermit) Permit(
+	_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string,
+) (*fwk.Status, time.Duration) {
+	key, ok := keyOf(pod)
+	if !ok {
+		return nil, 0
+	}
+	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil {
+		return fwk.NewStatus(fwk.Unschedulable, "PodGroup "+key.Name+" is gone"), 0
+	}
+	if group.Spec.SchedulingPolicy.Gang == nil {
+		return nil, 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.gang(key)
+	if g.failed {
+		p.sendBack(g) // those for whom it was too early
+		return rejected(), 0
+	}
+	if g.need == 0 {
+		g.need = max(p.missing(group, g), 1)
+	}
+	if len(g.waiting)+1 < g.need {
+		g.waiting = append(g.waiting, pod.UID)
+		return fwk.NewStatus(fwk.Wait), timeout
+	}
+	if !p.letGo(g) {
+		g.failed = true
+		p.sendBack(g)
+		return rejected(), 0
+	}
+	g.passed.Insert(pod.UID)
+	return nil, 0
+}
+
+func rejected() *fwk.Status {
+	return fwk.NewStatus(fwk.Unschedulable, "another member of the gang was rejected")
+}
+
+// missing is how many members still have to come so that the gang can start.
+func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
+	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
+	state, err := p.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return minCount
+	}
+	g.passed = g.passed.Intersection(state.AllPods())
+	return minCount - g.passed.Union(state.AssignedPods()).Len()
+}
+
+// letGo allows everyone who waits, or no one if one of them does not wait any more. After it the gang has what it
+// needs: who comes later in the cycle passes at once.
+func (p *GangPermit) letGo(g *gang) bool {
+	pods := make([]fwk.WaitingPod, len(g.waiting))
+	for i, uid := range g.waiting {
+		if pods[i] = p.handle.GetWaitingPod(uid); pods[i] == nil {
+			return false
+		}
+	}
+	for _, pod := range pods {
+		pod.Allow(Name)
+	}
+	g.passed.Insert(g.waiting...)
+	g.waiting, g.need = nil, 1
+	return true
+}
+
+// Reserve opens the barrier for a new cycle: a group's cycle tries all members before it submits any.
+func (p *GangPermit) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	key, ok := keyOf(pod)
+	if !ok || !state.IsPodGroupSchedulingCycle() {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g := p.gangs[key]; g != nil && len(g.waiting) == 0 {
+		g.failed, g.need = false, 0
+	}
+	return nil
+}
+
+// Unreserve sends the gang back when a member is lost before all were here. What is undone while a group's cycle tries
+// its members was never at the barrier.
+func (p *GangPermit) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) {
+	key, ok := keyOf(pod)
+	if !ok || state.IsPodGroupSchedulingCycle() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.gang(key)
+	g.waiting = slices.DeleteFunc(g.waiting, func(uid types.UID) bool { return uid == pod.UID })
+	switch {
+	case g.passed.Has(pod.UID):
+		g.passed.Delete(pod.UID)
+	case g.sentBack.Has(pod.UID):
+		g.sentBack.Delete(pod.UID)
+	default:
+		g.failed = true
+		p.sendBack(g)
+	}
+}
+
+// sendBack rejects everyone who waits. A member that is on its way from Permit to waiting cannot be rejected yet; it
+// stays in the list for the next call and, at the latest, runs into the timeout.
+func (p *GangPermit) sendBack(g *gang) {
+	var early []types.UID
+	for _, uid := range g.waiting {
+		waiting := p.handle.GetWaitingPod(uid)
+		if waiting == nil {
+			early = append(early, uid)
+			continue
+		}
+		if waiting.Reject(Name, "another member of the gang was rejected") {
+			g.sentBack.Insert(uid)
+		}
+	}
+	g.waiting = early
+}
+
+func (p *GangPermit) gang(key types.NamespacedName) *gang {
+	g := p.gangs[key]
+	if g == nil {
+		g = &gang{passed: sets.New[types.UID](), sentBack: sets.New[types.UID]()}
+		p.gangs[key] = g
+	}
+	return g
+}
+
+// keyOf is the PodGroup that the pod belongs to.
+func keyOf(pod *corev1.Pod) (types.NamespacedName, bool) {
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return types.NamespacedName{Namespace: pod.Namespace, Name: *g.PodGroupName}, true
+	}
+	return types.NamespacedName{}, false
+}

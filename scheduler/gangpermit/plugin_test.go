@@ -1,0 +1,273 @@
+package gangpermit_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
+)
+
+// world is what the plugin sees of the scheduler, for one gang.
+type world struct {
+	fwk.Handle
+	minCount int32
+	all      sets.Set[types.UID]
+	assigned sets.Set[types.UID]
+	waiting  map[types.UID]*waiting
+}
+
+type waiting struct {
+	fwk.WaitingPod
+	allowed, rejected bool
+}
+
+func (w *waiting) Allow(string) { w.allowed = true }
+func (w *waiting) Reject(string, string) bool {
+	w.rejected = !w.allowed
+	return w.rejected
+}
+
+func (w *world) PodGroupManager() fwk.PodGroupManager { return manager{w} }
+func (w *world) SharedInformerFactory() informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+}
+
+func (w *world) GetWaitingPod(uid types.UID) fwk.WaitingPod {
+	if pod, ok := w.waiting[uid]; ok {
+		return pod
+	}
+	return nil
+}
+
+type manager struct{ *world }
+
+func (m manager) PodGroups() fwk.PodGroupLister                             { return groups(m) }
+func (m manager) PodGroupStates() fwk.PodGroupStateLister                   { return states(m) }
+func (m manager) CompositePodGroupStates() fwk.CompositePodGroupStateLister { return nil }
+func (m manager) CompositePodGroups() fwk.CompositePodGroupLister           { return nil }
+func (m manager) BuildHierarchySnapshotFromPod(*corev1.Pod) (fwk.PodGroupManager, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (m manager) GetRootKeyForGroup(key fwk.EntityKey) (fwk.EntityKey, bool, error) {
+	return key, true, nil
+}
+
+type groups struct{ *world }
+
+func (g groups) Get(namespace, name string) (*schedulingv1beta1.PodGroup, error) {
+	return &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.minCount},
+		}},
+	}, nil
+}
+
+type states struct{ *world }
+
+func (s states) Get(string, string) (fwk.PodGroupState, error) { return state{world: s.world}, nil }
+
+type state struct {
+	fwk.PodGroupState
+	*world
+}
+
+func (s state) AllPods() sets.Set[types.UID]      { return s.all.Clone() }
+func (s state) AssignedPods() sets.Set[types.UID] { return s.assigned.Clone() }
+
+// cycle says whether a call belongs to the group's cycle or to the binding of one pod.
+type cycle struct {
+	fwk.CycleState
+	group bool
+}
+
+func (c cycle) IsPodGroupSchedulingCycle() bool { return c.group }
+
+func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.GangPermit) {
+	t.Helper()
+	w := &world{
+		minCount: minCount,
+		all:      sets.New[types.UID](),
+		assigned: sets.New[types.UID](),
+		waiting:  make(map[types.UID]*waiting),
+	}
+	for i := range 10 {
+		w.all.Insert(member(i).UID)
+	}
+	for _, i := range bound {
+		w.assigned.Insert(member(i).UID)
+	}
+	plugin, err := gangpermit.New(t.Context(), nil, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, plugin.(*gangpermit.GangPermit)
+}
+
+func member(i int) *corev1.Pod {
+	group := "g"
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("m", i), UID: types.UID(fmt.Sprint("m", i))},
+		Spec:       corev1.PodSpec{SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: &group}},
+	}
+}
+
+// submit runs one cycle's Permit for the members and returns the codes; who must wait, waits.
+func (w *world) submit(t *testing.T, plugin *gangpermit.GangPermit, members ...int) []fwk.Code {
+	t.Helper()
+	plugin.Reserve(t.Context(), cycle{group: true}, member(members[0]), "node")
+	plugin.Unreserve(t.Context(), cycle{group: true}, member(members[0]), "node")
+	return w.permit(t, plugin, members...)
+}
+
+func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...int) []fwk.Code {
+	t.Helper()
+	var codes []fwk.Code
+	for _, i := range members {
+		status, timeout := plugin.Permit(t.Context(), cycle{}, member(i), "node")
+		if status.IsWait() {
+			if timeout.Seconds() != 60 {
+				t.Errorf("timeout is %v", timeout)
+			}
+			w.waiting[member(i).UID] = &waiting{}
+		}
+		codes = append(codes, status.Code())
+	}
+	return codes
+}
+
+// end is what the binding goroutine of a pod that waited does once it is rejected.
+func (w *world) end(t *testing.T, plugin *gangpermit.GangPermit, i int) {
+	t.Helper()
+	delete(w.waiting, member(i).UID)
+	plugin.Unreserve(t.Context(), cycle{}, member(i), "node")
+}
+
+func TestMembersGoTogether(t *testing.T) {
+	tests := map[string]struct {
+		minCount int32
+		bound    []int
+		members  []int
+		want     []fwk.Code
+	}{
+		"all": {
+			minCount: 3,
+			members:  []int{0, 1, 2},
+			want:     []fwk.Code{fwk.Wait, fwk.Wait, fwk.Success},
+		},
+		"more than needed": {
+			minCount: 2,
+			members:  []int{0, 1, 2},
+			want:     []fwk.Code{fwk.Wait, fwk.Success, fwk.Success},
+		},
+		"a replacement": {minCount: 3, bound: []int{0, 1}, members: []int{2}, want: []fwk.Code{fwk.Success}},
+		"two replacements": {
+			minCount: 3,
+			bound:    []int{0},
+			members:  []int{1, 2},
+			want:     []fwk.Code{fwk.Wait, fwk.Success},
+		},
+		"after the gang started": {
+			minCount: 1,
+			bound:    []int{0, 1},
+			members:  []int{2, 3},
+			want:     []fwk.Code{fwk.Success, fwk.Success},
+		},
+		"one too few, never goes": {minCount: 3, members: []int{0, 1}, want: []fwk.Code{fwk.Wait, fwk.Wait}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, plugin := newWorld(t, test.minCount, test.bound...)
+			got := w.submit(t, plugin, test.members...)
+			if !slices.Equal(got, test.want) {
+				t.Fatalf("codes are %v, want %v", got, test.want)
+			}
+			goes := slices.Contains(got, fwk.Success)
+			for uid, pod := range w.waiting {
+				if pod.allowed != goes || pod.rejected {
+					t.Errorf("%s: allowed %v, rejected %v", uid, pod.allowed, pod.rejected)
+				}
+			}
+		})
+	}
+}
+
+func TestPodsOutsideGangsDoNotWait(t *testing.T) {
+	_, plugin := newWorld(t, 3)
+	if status, _ := plugin.Permit(t.Context(), cycle{}, &corev1.Pod{}, "node"); !status.IsSuccess() {
+		t.Errorf("status is %v", status)
+	}
+}
+
+func TestLostMemberSendsTheGangBack(t *testing.T) {
+	w, plugin := newWorld(t, 4)
+	w.submit(t, plugin, 0, 1)
+	w.end(t, plugin, 2) // its Reserve failed: it never came to Permit
+	for uid, pod := range w.waiting {
+		if !pod.rejected {
+			t.Errorf("%s still waits", uid)
+		}
+	}
+	// The rest of the cycle is rejected, also while the rejected ones are not yet gone.
+	if got := w.permit(t, plugin, 3, 4); !slices.Equal(got, []fwk.Code{fwk.Unschedulable, fwk.Unschedulable}) {
+		t.Errorf("codes are %v", got)
+	}
+	w.end(t, plugin, 0)
+
+	// The next cycle is not disturbed by a goroutine of the last one.
+	got := w.submit(t, plugin, 0, 2)
+	w.end(t, plugin, 1)
+	got = append(got, w.permit(t, plugin, 3, 4)...)
+	if want := []fwk.Code{fwk.Wait, fwk.Wait, fwk.Wait, fwk.Success}; !slices.Equal(got, want) {
+		t.Errorf("codes of the second cycle are %v, want %v", got, want)
+	}
+}
+
+func TestTimeoutSendsTheGangBack(t *testing.T) {
+	w, plugin := newWorld(t, 3)
+	w.submit(t, plugin, 0, 1)
+	w.end(t, plugin, 0) // the framework rejected it and forgot that it waited
+	if !w.waiting[member(1).UID].rejected {
+		t.Error("the other member still waits")
+	}
+	w.end(t, plugin, 1)
+	if got := w.submit(t, plugin, 0, 1, 2); !slices.Equal(got, []fwk.Code{fwk.Wait, fwk.Wait, fwk.Success}) {
+		t.Errorf("codes of the next cycle are %v", got)
+	}
+}
+
+func TestGangIsNotLetGoWithoutAMemberThatWaited(t *testing.T) {
+	w, plugin := newWorld(t, 3)
+	w.submit(t, plugin, 0, 1)
+	delete(w.waiting, member(0).UID) // rejected; its Unreserve is on the way
+	if got := w.permit(t, plugin, 2); !slices.Equal(got, []fwk.Code{fwk.Unschedulable}) {
+		t.Errorf("code is %v", got)
+	}
+	if pod := w.waiting[member(1).UID]; pod.allowed || !pod.rejected {
+		t.Errorf("the other member: allowed %v, rejected %v", pod.allowed, pod.rejected)
+	}
+}
+
+func TestMembersThatWentCountUntilTheyAreGone(t *testing.T) {
+	w, plugin := newWorld(t, 2)
+	w.submit(t, plugin, 0, 1) // both go; their bindings are not confirmed yet
+	if got := w.submit(t, plugin, 2); !slices.Equal(got, []fwk.Code{fwk.Success}) {
+		t.Errorf("a late member: %v", got)
+	}
+	w.all = sets.New(member(3).UID, member(4).UID) // all were deleted and made anew
+	if got := w.submit(t, plugin, 3, 4); !slices.Equal(got, []fwk.Code{fwk.Wait, fwk.Success}) {
+		t.Errorf("the gang made anew: %v", got)
+	}
+}

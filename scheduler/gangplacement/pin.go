@@ -1,0 +1,82 @@
+package gangplacement
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// PreFilter offers a member only its planned node. In the loose placement it lets the framework choose, unless the
+// planned one held every member: then there is nothing to look for. It must be the first PreFilter, or that costs more.
+func (p *GangPlacement) PreFilter(
+	_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo,
+) (*fwk.PreFilterResult, *fwk.Status) {
+	plan := cyclePlan(state)
+	if plan == nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	switch p.current(plan) {
+	case plan.exact:
+		pin := plan.pins[pod.Name]
+		if pin == nil {
+			return nil, fwk.NewStatus(fwk.Unschedulable, "the gang starts without this member")
+		}
+		state.Write(pinKey, pin)
+		return &fwk.PreFilterResult{NodeNames: sets.New(pin.node)}, nil
+	case plan.loose:
+		if plan.held == len(plan.pins) {
+			return nil, fwk.NewStatus(fwk.Unschedulable, "the planned nodes hold the gang")
+		}
+	}
+	return nil, fwk.NewStatus(fwk.Skip)
+}
+
+// PreFilterExtensions returns nil: a pin does not depend on other pods.
+func (*GangPlacement) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// Filter pins too, because a nominated node is tried before PreFilter's set.
+func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	data, err := state.Read(pinKey)
+	if err != nil {
+		return nil // not a member of a planned gang
+	}
+	pin, ok := data.(*pin)
+	if !ok || pin.node == node.Node().Name {
+		if ok {
+			pin.tried.Store(true)
+		}
+		return nil
+	}
+	return fwk.NewStatus(fwk.Unschedulable, "planned on another node")
+}
+
+// Reserve counts the members that the planned placement holds. Outside the group's cycle it is the real reservation:
+// the gang starts, and what its nodes refused before does not matter any more.
+func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	plan := cyclePlan(state)
+	if plan == nil {
+		if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && !state.IsPodGroupSchedulingCycle() {
+			p.forget(pod.Namespace + "/" + *g.PodGroupName)
+		}
+		return nil
+	}
+	if pin := plan.pins[pod.Name]; pin != nil && pin.node == node && p.current(plan) == plan.exact {
+		if !pin.held.Swap(true) {
+			plan.held++
+		}
+	}
+	return nil
+}
+
+// Unreserve does nothing: a plan lasts one cycle.
+func (*GangPlacement) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
+
+// cyclePlan is the plan of the pod's group cycle, nil outside one.
+func cyclePlan(state fwk.CycleState) *plan {
+	if !state.IsPodGroupSchedulingCycle() {
+		return nil
+	}
+	return planOf(state.GetPodGroupSchedulingCycle())
+}

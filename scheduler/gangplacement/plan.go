@@ -1,0 +1,148 @@
+package gangplacement
+
+import (
+	"slices"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+const (
+	planKey fwk.StateKey = Name + "/plan"
+	pinKey  fwk.StateKey = Name + "/pin"
+)
+
+// The names of the two placements, as they appear in the scheduler's logs.
+const (
+	planned = "planned"
+	loose   = "loose"
+)
+
+// plan is what one cycle decided for one gang.
+type plan struct {
+	pins map[string]*pin // by pod name
+	// exact holds the planned nodes and no other; loose is nil if it would hold the same nodes.
+	exact, loose *fwk.Placement
+	// everywhere is the one of them that is the whole snapshot, which the framework does not tell from no placement.
+	everywhere *fwk.Placement
+	// held counts the pins that were reserved.
+	held int
+}
+
+// pin is the node of one member.
+type pin struct {
+	node string
+	// look is what the node was like when it was chosen.
+	look uint64
+	// tried is set when the filters were asked, held when the node was reserved.
+	tried, held atomic.Bool
+}
+
+// Clone returns the plan itself: all pods of a cycle share it.
+func (p *plan) Clone() fwk.StateData { return p }
+
+// Clone returns the pin itself.
+func (p *pin) Clone() fwk.StateData { return p }
+
+// placements lists the plan's placements, best first.
+func (p *plan) placements() []*fwk.Placement {
+	if p.loose == nil {
+		return []*fwk.Placement{p.exact}
+	}
+	return []*fwk.Placement{p.exact, p.loose}
+}
+
+// planOf is the plan of the cycle, nil for groups that are no gangs.
+func planOf(state fwk.PodGroupCycleState) *plan {
+	if state == nil {
+		return nil
+	}
+	data, err := state.Read(planKey)
+	if err != nil {
+		return nil
+	}
+	out, _ := data.(*plan)
+	return out
+}
+
+// placed is the part of the snapshot's concrete type that tells which placement is being tried.
+type placed interface{ GetPlacement() *fwk.Placement }
+
+func (p *GangPlacement) newPlan(
+	view snapshot.View, placement topology.Placement, gang topology.Gang, waiting []*corev1.Pod, parent *fwk.Placement,
+) *plan {
+	out := &plan{pins: make(map[string]*pin, len(waiting)), exact: &fwk.Placement{Name: planned}}
+	for rank, at := range placement.Nodes {
+		info := view.Infos[at]
+		out.pins[gang.Members[rank].Name] = &pin{node: view.Tree.Node(at), look: look(info)}
+	}
+	nodes := slices.Clone(placement.Nodes)
+	slices.Sort(nodes)
+	for _, at := range slices.Compact(nodes) {
+		out.exact.Nodes = append(out.exact.Nodes, view.Infos[at])
+	}
+	// Without a way to tell the placements apart there must be only one.
+	if _, ok := p.handle.SnapshotSharedLister().(placed); ok {
+		room := allowed(view, placement, gang)
+		if len(room) > len(out.exact.Nodes) {
+			out.loose = &fwk.Placement{Name: loose, Nodes: room}
+		}
+	}
+	switch len(parent.Nodes) {
+	case len(out.exact.Nodes):
+		out.everywhere = out.exact
+	default:
+		if out.loose != nil && len(out.loose.Nodes) == len(parent.Nodes) {
+			out.everywhere = out.loose
+		}
+	}
+	return out
+}
+
+// allowed are the nodes that at least one shape may use: of the required domain that was chosen, or of the fleet.
+func allowed(view snapshot.View, placement topology.Placement, gang topology.Gang) []fwk.NodeInfo {
+	level, ok := view.Tree.Level(gang.Required)
+	var home topology.Domain
+	if ok = ok && len(placement.Nodes) > 0; ok {
+		home, ok = view.Tree.Domain(placement.Nodes[0], level)
+	}
+	var out []fwk.NodeInfo
+	for i, info := range view.Infos {
+		d, inside := view.Tree.Domain(i, level)
+		inside = !ok || inside && slices.Equal(d.Path, home.Path)
+		if inside && slices.ContainsFunc(gang.Shapes, func(s topology.Shape) bool { return mayUse(s, i) }) {
+			out = append(out, info)
+		}
+	}
+	return out
+}
+
+func mayUse(s topology.Shape, node int) bool { return s.Barred == nil || s.Barred[node] == "" }
+
+// current is the plan's placement that is being tried, nil if it is neither.
+func (p *GangPlacement) current(plan *plan) *fwk.Placement {
+	lister, ok := p.handle.SnapshotSharedLister().(placed)
+	if !ok {
+		return plan.exact
+	}
+	if at := lister.GetPlacement(); at != nil {
+		return at
+	}
+	return plan.everywhere
+}
+
+// infeasible rejects the group. The FitError makes the framework treat it as an answer, not as a fault: it is neither
+// logged as an error for every member nor slows the loop down.
+func infeasible(waiting []*corev1.Pod, nodes int, why string) *fwk.Status {
+	status := fwk.NewStatus(fwk.Unschedulable)
+	return status.WithError(&framework.FitError{
+		Pod:         waiting[0],
+		NumAllNodes: nodes,
+		Diagnosis:   framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus(), PreFilterMsg: why},
+	})
+}

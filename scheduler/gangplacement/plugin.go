@@ -1,0 +1,162 @@
+// Package gangplacement is the scheduler plugin that gives every member of a gang its node.
+//
+// The plan is made once, in GeneratePlacements, by topology.Place; the framework then verifies it pod by pod with its
+// own filters, each pod being offered only its planned node. A second, looser placement serves what only those filters
+// know (host ports, volumes, inter-pod rules): there the framework chooses the nodes itself.
+package gangplacement
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Name is the plugin's name in the scheduler's configuration.
+const Name = "GangPlacement"
+
+// GangPlacement plans gangs and pins their members.
+type GangPlacement struct {
+	handle fwk.Handle
+	// index serves gangs that name a detected level or none; keyed serves the last other label key that was asked for.
+	index, keyed *snapshot.Index
+	key          string
+
+	mu      sync.Mutex
+	refused map[string]*refusals
+}
+
+var (
+	_ fwk.PlacementGeneratePlugin = (*GangPlacement)(nil)
+	_ fwk.PlacementScorePlugin    = (*GangPlacement)(nil)
+	_ fwk.PreFilterPlugin         = (*GangPlacement)(nil)
+	_ fwk.FilterPlugin            = (*GangPlacement)(nil)
+	_ fwk.ReservePlugin           = (*GangPlacement)(nil)
+	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
+)
+
+// New makes the plugin.
+func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	p := &GangPlacement{handle: handle, index: snapshot.NewIndex(""), refused: make(map[string]*refusals)}
+	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
+	_, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+			p.forget(key)
+		}
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("watching PodGroups: %w", err)
+	}
+	return p, nil
+}
+
+// Name returns the plugin's name.
+func (*GangPlacement) Name() string { return Name }
+
+// EventsToRegister returns no event: a rejected PodGroup is retried by the queue's timer, whatever is registered.
+func (*GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return nil, nil
+}
+
+// GeneratePlacements plans a gang on the nodes of the parent placement. Groups that are no gangs are left alone.
+func (p *GangPlacement) GeneratePlacements(
+	_ context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement,
+) (*fwk.GeneratePlacementsResult, *fwk.Status) {
+	group := info.GetPodGroup()
+	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
+		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
+	}
+	waiting, running := info.GetUnscheduledPods(), p.running(group)
+	needed := int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(running)
+	if len(waiting) == 0 {
+		return &fwk.GeneratePlacementsResult{}, nil
+	}
+	if len(waiting) < needed {
+		return nil, infeasible(waiting, len(parent.Nodes), fmt.Sprintf("%d of %d members have come",
+			len(waiting)+len(running), group.Spec.SchedulingPolicy.Gang.MinCount))
+	}
+	refused := p.takeRefusals(group, parent.Nodes)
+	view := p.view(group, parent.Nodes, waiting)
+	gang := view.Gang(group, waiting, running, refused)
+	placement, shortfall := place(view, gang, needed)
+	if shortfall != nil {
+		// What was refused may be possible by the next attempt, and nothing else is.
+		p.forget(gang.Name)
+		return nil, infeasible(waiting, len(parent.Nodes), shortfall.String())
+	}
+	plan := p.newPlan(view, placement, gang, waiting, parent)
+	p.clearNominations(plan, waiting)
+	p.remember(group, plan)
+	state.Write(planKey, plan)
+	return &fwk.GeneratePlacementsResult{Placements: plan.placements()}, nil
+}
+
+// place plans all waiting members or, if they do not fit, the first ranks that are needed.
+func place(view snapshot.View, gang topology.Gang, needed int) (topology.Placement, *topology.Shortfall) {
+	placement, shortfall := topology.Place(view.Tree, view.Free, gang)
+	if needed = max(needed, 1); shortfall == nil || needed >= len(gang.Members) {
+		return placement, shortfall
+	}
+	gang.Members = gang.Members[:needed]
+	if fewer, none := topology.Place(view.Tree, view.Free, gang); none == nil {
+		return fewer, nil
+	}
+	return placement, shortfall
+}
+
+// running are the members that have nodes in this cycle's snapshot.
+func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod {
+	state, err := p.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return nil // the group has no pods yet
+	}
+	return state.ScheduledPods()
+}
+
+// view brings the right index up to date: a required key that is no detected level gets one of its own.
+func (p *GangPlacement) view(
+	group *schedulingv1beta1.PodGroup, nodes []fwk.NodeInfo, waiting []*corev1.Pod,
+) snapshot.View {
+	resources := snapshot.Resources(waiting)
+	required := snapshot.Required(group)
+	if required != "" && required == p.key {
+		return p.keyed.Update(nodes, resources)
+	}
+	view := p.index.Update(nodes, resources)
+	if _, ok := view.Tree.Level(required); ok || required == "" || !snapshot.Carries(nodes, required) {
+		return view
+	}
+	p.key, p.keyed = required, snapshot.NewIndex(required)
+	return p.keyed.Update(nodes, resources)
+}
+
+// clearNominations drops the nominations of members that are now planned elsewhere: they would hold room twice.
+func (p *GangPlacement) clearNominations(plan *plan, waiting []*corev1.Pod) {
+	for _, pod := range waiting {
+		if pin := plan.pins[pod.Name]; pin == nil || pin.node != pod.Status.NominatedNodeName {
+			p.handle.DeleteNominatedPodIfExists(pod)
+		}
+	}
+}
+
+// ScorePlacement prefers the planned placement: it is the one that was optimized.
+func (*GangPlacement) ScorePlacement(
+	_ context.Context, state fwk.PlacementCycleState, _ fwk.PodGroupInfo, assignments *fwk.PodGroupAssignments,
+) (int64, *fwk.Status) {
+	plan := planOf(state.GetPodGroupSchedulingCycle())
+	if plan != nil && assignments.Placement == plan.loose {
+		return 0, nil
+	}
+	return fwk.MaxScore, nil
+}
+
+// PlacementScoreExtensions returns nil: scores are final.
+func (*GangPlacement) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }

@@ -1,0 +1,59 @@
+package gangqueue
+
+import (
+	"cmp"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// What the queue's concrete entities offer: a group its PodGroup, a single pod itself.
+type (
+	groupEntity interface {
+		GetPodGroup() *schedulingv1beta1.PodGroup
+	}
+	podEntity interface{ GetPodInfo() fwk.PodInfo }
+)
+
+// Less puts the higher priority first, then who waits longer, then the name. The queue's own timestamp is not asked: it
+// is renewed by every attempt.
+func (*GangQueue) Less(a, b fwk.QueuedEntityInfo) bool {
+	if pa, pb := a.GetPriority(), b.GetPriority(); pa != pb {
+		return pa > pb
+	}
+	oa, ob := objectOf(a), objectOf(b)
+	if oa == nil || ob == nil {
+		return ob == nil && oa != nil
+	}
+	return cmp.Or(
+		queuedAt(oa).Compare(queuedAt(ob)),
+		cmp.Compare(oa.GetNamespace(), ob.GetNamespace()),
+		cmp.Compare(oa.GetName(), ob.GetName()),
+	) < 0
+}
+
+// objectOf is the object that an entity is about, nil for one of a kind we do not know.
+func objectOf(e fwk.QueuedEntityInfo) metav1.Object {
+	if g, ok := e.(groupEntity); ok {
+		if group := g.GetPodGroup(); group != nil {
+			return group
+		}
+	}
+	if p, ok := e.(podEntity); ok {
+		return p.GetPodInfo().GetPod()
+	}
+	return nil
+}
+
+// queuedAt is the instant from which the object waits. The controller keeps it across restarts of a job in an
+// annotation, which it alone may write.
+func queuedAt(o metav1.Object) time.Time {
+	if at, err := time.Parse(time.RFC3339, o.GetAnnotations()[topology.AnnotationQueuedAt]); err == nil {
+		return at
+	}
+	return o.GetCreationTimestamp().Time
+}

@@ -1,0 +1,117 @@
+package scheduler_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// inClique lists n nodes of a clique, in rank order.
+func inClique(clique, n int) []string {
+	nodes := make([]string, n)
+	for i := range nodes {
+		nodes[i] = nodeName(clique, i)
+	}
+	return nodes
+}
+
+func TestGangsArePlacedWholeInRankOrder(t *testing.T) {
+	c := newCluster(t, cliques(4, 10))
+	fits, members := gang("fits", 10, "clique")
+	large, tooMany := gang("large", 11, "clique")
+	single := pod("single", "1")
+	c.add(t, large, tooMany, fits, members, single)
+
+	if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 10)) {
+		t.Errorf("members by rank are on %v, want %v", got, inClique(0, 10))
+	}
+	c.waitBound(t, []*corev1.Pod{single})
+	if why := c.waitRejected(t, "large"); !strings.Contains(why, "needs 11 members in one clique") {
+		t.Errorf("the gang that does not fit is told %q", why)
+	}
+	// Room elsewhere and a second attempt change nothing for half a gang.
+	c.add(t, pod("later", "1"))
+	c.waitBound(t, []*corev1.Pod{pod("later", "1")})
+	for _, p := range tooMany {
+		if at := c.nodeOf(p.Name); at != "" {
+			t.Errorf("%s of the gang that does not fit is on %s", p.Name, at)
+		}
+	}
+}
+
+func TestNativeConstraintOnAnyLabel(t *testing.T) {
+	c := newCluster(t, cliques(4, 5))
+	group, members := gang("racked", 8, "")
+	group.Annotations = nil
+	group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
+		Topology: []schedulingv1beta1.TopologyConstraint{{Key: "example.com/rack"}},
+	}
+	c.add(t, members, group) // the PodGroup last: its event completes the gang
+	got := c.waitBound(t, members)
+	// Rack r0 is cliques 0 and 1: eight of its ten nodes, in order.
+	if want := slices.Concat(inClique(0, 5), inClique(1, 3)); !slices.Equal(got, want) {
+		t.Errorf("members by rank are on %v, want %v", got, want)
+	}
+}
+
+func TestGroupsThatAreNoGangs(t *testing.T) {
+	c := newCluster(t, cliques(1, 2))
+	group, members := gang("basic", 3, "")
+	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{
+		Basic: &schedulingv1beta1.BasicSchedulingPolicy{},
+	}
+	c.add(t, group, members)
+	c.waitBound(t, members[:2]) // two nodes: two of the three start
+}
+
+// A host port is nothing that the plan knows. It is taken on one node of the clique that the plan prefers.
+func TestFiltersRefuseThePlan(t *testing.T) {
+	tests := map[string]struct {
+		members int
+		want    int // clique
+	}{
+		"the loose placement finds room in the same clique":        {members: 9, want: 0},
+		"the next plan leaves the clique of the node that refused": {members: 10, want: 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cliques(2, 10))
+			obstacle := pod("obstacle", "0")
+			obstacle.Spec.NodeName = nodeName(0, 3)
+			port := []corev1.ContainerPort{{HostPort: 29500, ContainerPort: 29500, Protocol: corev1.ProtocolTCP}}
+			obstacle.Spec.Containers[0].Ports = port
+			group, members := gang("ports", test.members, "clique")
+			for _, p := range members {
+				p.Spec.Containers[0].Ports = port
+			}
+			c.add(t, obstacle, pod("marker", "0"))
+			c.waitBound(t, []*corev1.Pod{pod("marker", "0")}) // the scheduler has seen the obstacle
+			c.add(t, group, members)
+
+			got := c.waitBound(t, members)
+			slices.Sort(got)
+			want := slices.DeleteFunc(inClique(test.want, 10), func(n string) bool { return n == nodeName(0, 3) })
+			if !slices.Equal(got, want) {
+				t.Errorf("the gang is on %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestLostMemberStaysInTheDomain(t *testing.T) {
+	c := newCluster(t, cliques(2, 4))
+	group, members := gang("torn", 3, "clique")
+	running := members[:2]
+	for i, p := range running {
+		p.Spec.NodeName = nodeName(1, i)
+	}
+	c.add(t, running, group, members[2:])
+	if got := c.waitBound(t, members[2:]); !strings.HasPrefix(got[0], "c1-") {
+		t.Errorf("the lost member is on %s, its gang in clique 1 of %s", got[0], topology.LabelClique)
+	}
+}

@@ -1,0 +1,177 @@
+package snapshot_test
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+func group(annotations map[string]string) *schedulingv1beta1.PodGroup {
+	return &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", Annotations: annotations},
+	}
+}
+
+func TestRequiredLevel(t *testing.T) {
+	native := group(nil)
+	native.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
+		Topology: []schedulingv1beta1.TopologyConstraint{{Key: "example.com/rack"}},
+	}
+	both := native.DeepCopy()
+	both.Annotations = map[string]string{topology.AnnotationRequiredTopology: "block"}
+	kueue := map[string]string{"kueue.x-k8s.io/podset-required-topology": "rack"}
+	for want, g := range map[string]*schedulingv1beta1.PodGroup{
+		"": group(nil), "example.com/rack": native, "block": both, "rack": group(kueue),
+	} {
+		if got := snapshot.Required(g); got != want {
+			t.Errorf("required level of %v is %q, want %q", g.ObjectMeta, got, want)
+		}
+	}
+}
+
+func TestRankOrder(t *testing.T) {
+	ranked := func(name, job, jobIndex, index string) *corev1.Pod {
+		p := pod(name, nil)
+		p.Labels = map[string]string{
+			"jobset.sigs.k8s.io/replicatedjob-name": job,
+			"jobset.sigs.k8s.io/job-index":          jobIndex,
+		}
+		p.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": index}
+		return p
+	}
+	labelled := pod("node-0-2-x", nil)
+	labelled.Labels = map[string]string{
+		"jobset.sigs.k8s.io/replicatedjob-name": "node", "jobset.sigs.k8s.io/job-index": "0",
+		"batch.kubernetes.io/job-completion-index": "2",
+	}
+	got := snapshot.InRankOrder([]*corev1.Pod{
+		ranked("node-10-0", "node", "10", "0"), ranked("node-0-10", "node", "0", "10"), labelled,
+		ranked("no-index-b", "node", "0", ""), ranked("no-index-a", "node", "0", ""),
+		ranked("node-2-0", "node", "2", "0"), ranked("launcher", "launcher", "0", "0"),
+	})
+	var names []string
+	for _, p := range got {
+		names = append(names, p.Name)
+	}
+	want := []string{"launcher", "node-0-2-x", "node-0-10", "no-index-a", "no-index-b", "node-2-0", "node-10-0"}
+	if !slices.Equal(names, want) {
+		t.Errorf("order is %v, want %v", names, want)
+	}
+}
+
+func TestShapes(t *testing.T) {
+	view := snapshot.NewIndex("").Update(infos([]*corev1.Node{node("a", "c1")}), []corev1.ResourceName{gpu})
+	same, other, picky := pod("w1", list("1", "4")), pod("w2", list("1", "2")), pod("w3", list("1", "4"))
+	picky.Spec.NodeSelector = map[string]string{"zone": "z"}
+	gang := view.Gang(group(nil), []*corev1.Pod{pod("w0", list("1", "4")), same, other, picky}, nil, nil)
+	var shapes []int
+	for _, m := range gang.Members {
+		shapes = append(shapes, m.Shape)
+	}
+	if want := []int{0, 0, 1, 2}; !slices.Equal(shapes, want) {
+		t.Errorf("shapes are %v, want %v", shapes, want)
+	}
+	if got, want := gang.Shapes[1].Demand, (topology.Capacity{1, 1000, 1 << 30, 0, 2}); !slices.Equal(got, want) {
+		t.Errorf("demand is %v, want %v", got, want)
+	}
+	if gang.Name != "ns/g" || gang.Members[2].Name != "w2" {
+		t.Errorf("names are %s, %s", gang.Name, gang.Members[2].Name)
+	}
+}
+
+func TestBarredNodes(t *testing.T) {
+	plain, cordoned, tainted, soft, labelled := node(
+		"n0",
+		"c1",
+	), node(
+		"n1",
+		"c1",
+	), node(
+		"n2",
+		"c1",
+	), node(
+		"n3",
+		"c1",
+	), node(
+		"n4",
+		"c2",
+	)
+	cordoned.Spec.Unschedulable = true
+	tainted.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+	soft.Spec.Taints = []corev1.Taint{{Key: "slow", Effect: corev1.TaintEffectPreferNoSchedule}}
+	labelled.Labels["zone"] = "z"
+	nodes := []*corev1.Node{plain, cordoned, tainted, soft, labelled}
+
+	tolerant := pod("tolerant", nil)
+	tolerant.Spec.Tolerations = []corev1.Toleration{
+		{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists},
+		{Key: "maintenance", Operator: corev1.TolerationOpExists},
+	}
+	selective := tolerant.DeepCopy()
+	selective.Spec.NodeSelector = map[string]string{"zone": "z"}
+	affine := tolerant.DeepCopy()
+	affine.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{
+					MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: "zone", Operator: corev1.NodeSelectorOpDoesNotExist},
+					},
+				},
+			},
+		},
+	}}
+	named := tolerant.DeepCopy()
+	named.Spec.NodeName = "n0"
+
+	const affinity, elsewhere = "node selector or affinity", "another node is named by the pod"
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want []string
+	}{
+		"plain pod":     {pod("p", nil), []string{"", "cordoned", "untolerated taint maintenance", "", ""}},
+		"tolerant":      {tolerant, []string{"", "", "", "", ""}},
+		"node selector": {selective, []string{affinity, affinity, affinity, affinity, ""}},
+		"node affinity": {affine, []string{"", "", "", "", affinity}},
+		"node name":     {named, []string{"", elsewhere, elsewhere, elsewhere, elsewhere}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			view := snapshot.NewIndex("").Update(infos(nodes), nil)
+			gang := view.Gang(group(nil), []*corev1.Pod{test.pod}, nil, nil)
+			if got := gang.Shapes[0].Barred; !slices.Equal(got, test.want) {
+				t.Errorf("barred by %q, want %q", got, test.want)
+			}
+		})
+	}
+	t.Run("nobody", func(t *testing.T) {
+		view := snapshot.NewIndex("").Update(infos([]*corev1.Node{plain, soft}), nil)
+		if got := view.Gang(group(nil), []*corev1.Pod{pod("p", nil)}, nil, nil).Shapes[0].Barred; got != nil {
+			t.Errorf("barred by %q, want nil", got)
+		}
+	})
+}
+
+func TestRunningMembersAndRefusalsBarNodes(t *testing.T) {
+	nodes := []*corev1.Node{node("n0", "c1"), node("n1", "c1"), node("n2", "c2"), node("n3", "")}
+	running := pod("running", nil)
+	running.Spec.NodeName = "n2"
+	view := snapshot.NewIndex("").Update(infos(nodes), nil)
+	refused := map[string]string{"n1": "refused", "gone": "refused"}
+
+	const outside = "outside the domain of the gang's running members"
+	required := group(map[string]string{topology.AnnotationRequiredTopology: "clique"})
+	for g, want := range map[*schedulingv1beta1.PodGroup][]string{
+		required: {outside, outside, "", outside}, group(nil): {"", "refused", "", ""},
+	} {
+		got := view.Gang(g, []*corev1.Pod{pod("lost", nil)}, []*corev1.Pod{running}, refused).Shapes[0].Barred
+		if !slices.Equal(got, want) {
+			t.Errorf("barred by %q, want %q", got, want)
+		}
+	}
+}

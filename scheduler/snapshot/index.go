@@ -1,0 +1,150 @@
+// Package snapshot turns the scheduler's snapshot into topology values: nodes into a tree with free capacity, a
+// PodGroup's waiting pods into a gang. It is the only place in the scheduler that reads node labels.
+package snapshot
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// View is what one cycle sees. All slices are by tree index. It is valid until the next call to Update of its Index.
+type View struct {
+	Tree *topology.Tree
+	Free []topology.Capacity
+	// Infos are the snapshot's own pointers: a placement must consist of these.
+	Infos []fwk.NodeInfo
+	// restricted counts the nodes that not every pod may use.
+	restricted int
+	resources  []corev1.ResourceName
+}
+
+// Index keeps the values of the last cycle and looks only at nodes whose generation changed. It is not safe for
+// concurrent use: the scheduling loop is its only caller.
+type Index struct {
+	// outermost is the key of a level put on top of the detected ones, "" for none.
+	outermost string
+	slots     []slot
+	view      View
+}
+
+// slot is one position of the node list.
+type slot struct {
+	node       *corev1.Node
+	generation int64
+	tree       int
+	restricted bool
+}
+
+// NewIndex makes an empty index of the detected levels. A non-empty key becomes the outermost level, where two nodes
+// share a domain whenever their values are equal: what a Kubernetes topology key means.
+func NewIndex(outermost string) *Index {
+	return &Index{outermost: outermost, view: View{resources: firstResources()}}
+}
+
+// Update brings the index to the given node list and makes sure that the resources are among those counted.
+func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) View {
+	grown := ix.grow(resources)
+	if ix.view.Tree == nil || !ix.sameTree(nodes) {
+		ix.rebuild(nodes)
+		return ix.view
+	}
+	for i, info := range nodes {
+		s := &ix.slots[i]
+		ix.view.Infos[s.tree] = info
+		if grown || s.generation != info.GetGeneration() {
+			ix.refresh(s, info)
+		}
+	}
+	return ix.view
+}
+
+// grow adds resources that no gang asked for before.
+func (ix *Index) grow(resources []corev1.ResourceName) bool {
+	grown := false
+	for _, r := range resources {
+		if slices.Contains(ix.view.resources, r) {
+			continue
+		}
+		all := append(slices.Clone(ix.view.resources), r)
+		slices.Sort(all[len(firstResources()):])
+		ix.view.resources, grown = all, true
+	}
+	return grown
+}
+
+// sameTree reports whether the list has the same nodes in the same order with the same level labels as before.
+func (ix *Index) sameTree(nodes []fwk.NodeInfo) bool {
+	if len(nodes) != len(ix.slots) {
+		return false
+	}
+	for i, info := range nodes {
+		old, node := ix.slots[i].node, info.Node()
+		if old == node {
+			continue
+		}
+		if old.Name != node.Name || !ix.sameLevels(old.Labels, node.Labels) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameLevels compares only the labels that make levels: others change with every job on some clusters.
+func (ix *Index) sameLevels(a, b map[string]string) bool {
+	if maps.Equal(a, b) {
+		return true
+	}
+	if ix.outermost != "" && a[ix.outermost] != b[ix.outermost] {
+		return false
+	}
+	la := topology.DetectLevels([]topology.Node{{Labels: a}})
+	lb := topology.DetectLevels([]topology.Node{{Labels: b}})
+	return slices.Equal(la, lb) && !slices.ContainsFunc(la, func(l topology.Level) bool { return a[l.Key] != b[l.Key] })
+}
+
+func (ix *Index) rebuild(infos []fwk.NodeInfo) {
+	nodes := make([]topology.Node, len(infos))
+	for i, info := range infos {
+		nodes[i] = topology.Node{Name: info.Node().Name, Labels: info.Node().Labels}
+	}
+	levels := topology.DetectLevels(nodes)
+	if ix.outermost != "" {
+		levels = slices.DeleteFunc(levels, func(l topology.Level) bool { return l.Key == ix.outermost })
+		levels = slices.Insert(levels, 0, topology.Level{Name: ix.outermost, Key: ix.outermost})
+	}
+	ix.view.Tree = topology.NewTree(levels, nodes)
+	ix.view.Free = make([]topology.Capacity, len(infos))
+	ix.view.Infos = make([]fwk.NodeInfo, len(infos))
+	ix.view.restricted = 0
+	ix.slots = make([]slot, len(infos))
+	for i, info := range infos {
+		at, _ := ix.view.Tree.Index(info.Node().Name)
+		ix.slots[i].tree = at
+		ix.view.Infos[at] = info
+		ix.refresh(&ix.slots[i], info)
+	}
+}
+
+func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
+	node := info.Node()
+	if restricted := isRestricted(node); restricted != s.restricted {
+		s.restricted = restricted
+		if restricted {
+			ix.view.restricted++
+		} else {
+			ix.view.restricted--
+		}
+	}
+	s.node, s.generation = node, info.GetGeneration()
+	ix.view.Free[s.tree] = free(info, ix.view.resources)
+}
+
+// Carries reports whether some node has the label.
+func Carries(nodes []fwk.NodeInfo, key string) bool {
+	return slices.ContainsFunc(nodes, func(n fwk.NodeInfo) bool { return n.Node().Labels[key] != "" })
+}

@@ -1,0 +1,90 @@
+// Package cli is the command line of lockstep: flags in, one call into the laboratory, an exit code out.
+//
+// The exit codes are a contract: 0 done; 1 the run finished with unplaced work or a failed check, or something broke;
+// 2 bad input, said in one line that names what is wrong, where, and how to mend it.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+)
+
+const (
+	exitDone     = 0
+	exitUnplaced = 1
+	exitBadInput = 2
+)
+
+// errUnplaced indicates that a run finished with work that was not done; what and why has been printed already.
+var errUnplaced = errors.New("not every job completed")
+
+// Environment is what a command may touch of the world outside.
+type Environment struct {
+	// Out takes the answer and nothing else, Err takes progress and errors.
+	Out, Err io.Writer
+	Clock    clock.WithTicker
+}
+
+// Run executes one command line and returns its exit code.
+func Run(ctx context.Context, args []string, env Environment) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errUnplaced):
+		return exitUnplaced
+	case badinput.Is(err):
+		_, _ = fmt.Fprintln(env.Err, "lockstep: "+err.Error()) // there is nowhere left to complain
+		return exitBadInput
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		_, _ = fmt.Fprintln(env.Err, "lockstep: interrupted")
+		return exitUnplaced
+	default:
+		_, _ = fmt.Fprintln(env.Err, "lockstep: "+err.Error())
+		return exitUnplaced
+	}
+}
+
+func newRoot(env Environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "lockstep",
+		Short:         "Gang, topology and NVLink aware scheduling of distributed training, on a cluster in a box",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          usage(cobra.NoArgs),
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, err) })
+	root.AddCommand(newUp(env), newVersion(env))
+	return root
+}
+
+// usage makes a wrong number of arguments, or an unknown command, bad input.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if err := check(command, args); err != nil {
+			return misuse(command, err)
+		}
+		return nil
+	}
+}
+
+func misuse(command *cobra.Command, err error) error {
+	return &badinput.Error{
+		Where: command.CommandPath(),
+		What:  err.Error(),
+		Mend:  "see " + command.CommandPath() + " --help",
+	}
+}

@@ -1,0 +1,111 @@
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/cli"
+)
+
+func execute(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = cli.Run(t.Context(), args, cli.Environment{Out: &stdout, Err: &stderr, Clock: clock.RealClock{}})
+	return code, stdout.String(), stderr.String()
+}
+
+const trainJob = `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: train}
+spec: {runtimeRef: {name: RUNTIME}}
+`
+
+// Bad input is one line (what, where, how to mend), exit 2, and nothing is started: each of these would otherwise
+// build and run a cluster.
+func TestBadInputIsOneLineAndExit2(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	job := write("job.yaml", strings.Replace(trainJob, "RUNTIME", "torch-distributed", 1))
+	orphan := write("orphan.yaml", "# a comment\n"+strings.Replace(trainJob, "RUNTIME", "torch-distribute", 1))
+	torn := write("torn.yaml", trainJob+"---\nkind: [")
+	twins := write("twins.yaml", `apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
+`)
+	foreign := filepath.Join(dir, "foreign")
+	if err := os.MkdirAll(foreign, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("foreign/thesis.txt", "years of work")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	taken := listener.Addr().(*net.TCPAddr).Port
+
+	for _, test := range []struct {
+		name string
+		args []string
+		want []string // in this order, in the one line
+	}{
+		{"unknown command", []string{"upp"}, []string{"lockstep: ", "upp", "--help"}},
+		{"unknown flag", []string{"up", "--flet=c1"}, []string{"lockstep up: ", "--flet", "--help"}},
+		{"unknown mode", []string{"up", "--mode=half"}, []string{"--mode half: ", "full or groups"}},
+		{"unknown form", []string{"up", "-o", "yaml"}, []string{"-o yaml: ", "text or json"}},
+		{"no patience", []string{"up", "--patience=0s"}, []string{"--patience 0s: ", "30s"}},
+		{"unknown fleet", []string{"up", "--fleet=gb300", "--jobs=" + job}, []string{"gb300", "gb200-72"}},
+		{"twin nodes", []string{"up", "--fleet=" + twins, "--jobs=" + job}, []string{"twins.yaml:8", "node a", "twins.yaml:3"}},
+		{"no such file", []string{"up", "--jobs=" + filepath.Join(dir, "none.yaml")}, []string{"none.yaml: "}},
+		{"torn YAML", []string{"up", "--jobs=" + torn}, []string{"torn.yaml:7"}},
+		{"no runtime", []string{"up", "--jobs=" + orphan}, []string{"orphan.yaml:", "torch-distribute", "torch-distributed"}},
+		{"taken port", []string{"up", "--jobs=" + job, fmt.Sprintf("--port=%d", taken)}, []string{"--port", "in use"}},
+		{"foreign directory", []string{"up", "--jobs=" + job, "--dir=" + foreign}, []string{foreign, "--dir"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, out, stderr := execute(t, test.args...)
+			if code != 2 || out != "" {
+				t.Errorf("exit %d and stdout %q, want exit 2 and nothing", code, out)
+			}
+			line, rest, _ := strings.Cut(stderr, "\n")
+			if rest != "" || !strings.HasPrefix(line, "lockstep: ") {
+				t.Errorf("stderr is not one line of ours:\n%s", stderr)
+			}
+			at := 0
+			for _, part := range test.want {
+				found := strings.Index(line[at:], part)
+				if found < 0 {
+					t.Errorf("%q is not in, or not in order in: %s", part, line)
+					break
+				}
+				at += found
+			}
+		})
+	}
+}
+
+func TestVersionNamesTheEmbeddedKubernetes(t *testing.T) {
+	code, out, _ := execute(t, "version")
+	if code != 0 || !strings.HasPrefix(out, "lockstep ") || !strings.Contains(out, "Kubernetes v1.37.1") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/session"
+	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// upOptions are the flags of lockstep up.
+type upOptions struct {
+	fleet    string
+	jobs     []string
+	mode     string
+	hold     bool
+	dir      string
+	output   string
+	port     int
+	patience time.Duration
+}
+
+func newUp(env Environment) *cobra.Command {
+	var options upOptions
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Bring up a real cluster with a simulated fleet, run TrainJobs on it, and show where each rank went",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := options.validate(); err != nil {
+				return err
+			}
+			u := up{env: env, options: options, started: env.Clock.Now()}
+			return u.run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.fleet, "fleet", "gb200-72", "a built-in fleet, or a file of nodes")
+	flags.StringArrayVar(
+		&options.jobs,
+		"jobs",
+		nil,
+		"a file or folder of TrainJobs (repeatable; default manifests/samples)",
+	)
+	flags.StringVar(
+		&options.mode,
+		"mode",
+		string(probe.Full),
+		"what the API server offers: full, or groups (fewer gates)",
+	)
+	flags.BoolVar(&options.hold, "hold", false, "keep the cluster after the last job, until Ctrl-C")
+	flags.StringVar(
+		&options.dir,
+		"dir",
+		".lockstep",
+		"the state directory: kubeconfig, logs, data; emptied at the start",
+	)
+	flags.StringVarP(&options.output, "output", "o", "text", "the answer's form: text or json")
+	flags.IntVar(&options.port, "port", 0, "the API server's port on loopback (default a free one)")
+	flags.DurationVar(&options.patience, "patience", 30*time.Second,
+		"how long a gang may wait unplaced while no other job is running")
+	return command
+}
+
+func (o upOptions) validate() error {
+	if o.mode != string(probe.Full) && o.mode != string(probe.Groups) {
+		return &badinput.Error{Where: "--mode " + o.mode, What: "there is no such mode", Mend: "use full or groups"}
+	}
+	if o.output != "text" && o.output != "json" {
+		return &badinput.Error{Where: "-o " + o.output, What: "there is no such form", Mend: "use text or json"}
+	}
+	if o.port < 0 || o.port > 65535 {
+		return &badinput.Error{
+			Where: fmt.Sprintf(
+				"--port %d",
+				o.port,
+			),
+			What: "there is no such port",
+			Mend: "use 1 to 65535, or 0 for a free one",
+		}
+	}
+	if o.patience <= 0 {
+		return &badinput.Error{
+			Where: "--patience " + o.patience.String(),
+			What:  "it must be above zero",
+			Mend:  "use a duration such as 30s",
+		}
+	}
+	return nil
+}
+
+// up is one run of the command.
+type up struct {
+	env     Environment
+	options upOptions
+	started time.Time
+}
+
+func (u up) run(ctx context.Context) error {
+	machines, err := fleet.Open(u.options.fleet)
+	if err != nil {
+		return err
+	}
+	jobs, catalog, err := u.workload()
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Start(ctx, cluster.Options{
+		Dir:    u.options.dir,
+		Mode:   probe.Mode(u.options.mode),
+		Nodes:  machines.Nodes,
+		Port:   u.options.port,
+		Report: u.say,
+	})
+	if err != nil {
+		return err
+	}
+	defer c.Stop(context.WithoutCancel(ctx))
+	// From here on a component's death ends whatever is going on.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case death := <-c.Died():
+			cancel(death)
+		case <-ctx.Done():
+		}
+	}()
+	return u.runJobs(ctx, c, machines, jobs, catalog)
+}
+
+// workload loads what is to be run and refuses what cannot be, before anything is built or started.
+func (u up) workload() (workload.Workload, session.Catalog, error) {
+	catalog, err := session.ShippedRuntimes()
+	if err != nil {
+		return workload.Workload{}, nil, err
+	}
+	paths := u.options.jobs
+	if len(paths) == 0 {
+		root, err := cluster.SourceTree()
+		if err != nil {
+			return workload.Workload{}, nil, err
+		}
+		paths = []string{relative(filepath.Join(root, "manifests", "samples"))}
+	}
+	jobs, err := workload.Load(paths)
+	if err != nil {
+		return workload.Workload{}, nil, err
+	}
+	return jobs, catalog, session.Check(jobs, catalog)
+}
+
+// relative shortens a path for people, if it lies below the working directory.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	short, err := filepath.Rel(here, path)
+	if err != nil || !filepath.IsLocal(short) {
+		return path
+	}
+	return short
+}
+
+func (u up) runJobs(
+	ctx context.Context, c *cluster.Cluster, machines fleet.Fleet, jobs workload.Workload, catalog session.Catalog,
+) error {
+	u.say(fmt.Sprintf("submitting %d TrainJobs", len(jobs.TrainJobs())))
+	submitted, err := session.Submit(ctx, c, jobs, catalog, u.env.Clock)
+	if err != nil {
+		return orCause(ctx, err)
+	}
+	ledger, err := session.Run(ctx, submitted, session.Options{
+		Client: c.Client, Dynamic: c.Dynamic, Clock: u.env.Clock, Patience: u.options.patience, Progress: u.say,
+	})
+	if err != nil {
+		return orCause(ctx, err)
+	}
+	report := outcome.Summarize(outcome.Observation{
+		Fleet: machines.Name, At: u.env.Clock.Now(), Levels: levels(machines), Nodes: machines.Nodes, Jobs: submitted,
+	}, ledger)
+	report.Mode, report.Kubeconfig = u.options.mode, c.Kubeconfig()
+	for _, component := range c.Components() {
+		report.Components = append(report.Components, outcome.Component(component))
+	}
+	if err := u.print(report); err != nil {
+		return err
+	}
+	if u.options.hold {
+		u.say(
+			"holding the cluster; use: kubectl --kubeconfig " + relative(
+				c.Kubeconfig(),
+			) + " get trainjobs,jobsets,podgroups",
+		)
+		u.say("press Ctrl-C to end it")
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+			return cause
+		}
+	}
+	if !report.AllComplete() {
+		return errUnplaced
+	}
+	return nil
+}
+
+// orCause prefers the reason for which ctx ended, such as a component's death, to the error that followed from it.
+func orCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// levels are the topology levels that the fleet's labels describe.
+func levels(machines fleet.Fleet) []outcome.Level {
+	nodes := make([]topology.Node, len(machines.Nodes))
+	for i := range machines.Nodes {
+		nodes[i] = topology.Node{Name: machines.Nodes[i].Name, Labels: machines.Nodes[i].Labels}
+	}
+	var found []outcome.Level
+	for _, level := range topology.DetectLevels(nodes) {
+		found = append(found, outcome.Level(level))
+	}
+	return found
+}
+
+func (u up) print(report outcome.Report) error {
+	if u.options.output == "json" {
+		encoder := json.NewEncoder(u.env.Out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(report); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+		return nil
+	}
+	file, isFile := u.env.Out.(*os.File)
+	style := outcome.Style{Color: isFile && term.IsTerminal(int(file.Fd()))}
+	if err := outcome.WriteTable(u.env.Out, report, style); err != nil {
+		return err
+	}
+	return nil
+}
+
+// say tells of progress, with the seconds since the start.
+func (u up) say(line string) {
+	_, _ = fmt.Fprintf(u.env.Err, "%4.0fs  %s\n", u.env.Clock.Since(u.started).Seconds(), line) // progress may be lost
+}

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// The accounts of the run. Ours have the names of the ServiceAccounts that manifests bind to ClusterRoles, so that the
+// shipped roles, and nothing else, decide what they may do.
+const (
+	adminUser      = "admin"
+	controllerUser = "system:serviceaccount:lockstep-system:lockstep-controller"
+	schedulerUser  = "system:serviceaccount:lockstep-system:lockstep-scheduler"
+)
+
+// access is who may talk to the API server and how: certificates, tokens and kubeconfigs, as files of the run.
+type access struct {
+	certDir, certFile, keyFile string
+	certPEM                    []byte
+	accountKeyFile, tokenFile  string
+
+	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig string
+	admin                                                      *rest.Config
+}
+
+// newAccess writes everything that authenticates in one run. One certificate serves every loopback listener: it holds
+// its own authority, so that clients trust it and nothing else.
+func newAccess(s *state, server string) (access, error) {
+	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", loopback, []string{"localhost"})
+	if err != nil {
+		return access{}, fmt.Errorf("making the serving certificate: %w", err)
+	}
+	accountKey, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		return access{}, fmt.Errorf("making the service-account key: %w", err)
+	}
+	a := access{certDir: s.path("pki"), certPEM: cert}
+	files := []struct {
+		path    *string
+		name    string
+		content []byte
+	}{{&a.certFile, "tls.crt", cert}, {&a.keyFile, "tls.key", key}, {&a.accountKeyFile, "sa.key", accountKey}}
+	for _, file := range files {
+		if *file.path, err = s.write(file.content, "pki", file.name); err != nil {
+			return access{}, err
+		}
+	}
+	return a, a.writeUsers(s, server)
+}
+
+// writeUsers makes a token for every account, the API server's token file, and a kubeconfig for each.
+func (a *access) writeUsers(s *state, server string) error {
+	var tokens strings.Builder
+	users := []struct {
+		name, groups string
+		kubeconfig   *string
+		path         []string
+	}{
+		{adminUser, "system:masters", &a.adminKubeconfig, []string{"kubeconfig"}},
+		{
+			controllerUser,
+			"system:serviceaccounts",
+			&a.controllerKubeconfig,
+			[]string{"config", "controller.kubeconfig"},
+		},
+		{schedulerUser, "system:serviceaccounts", &a.schedulerKubeconfig, []string{"config", "scheduler.kubeconfig"}},
+	}
+	for _, user := range users {
+		token := newToken()
+		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, user.name, user.name, user.groups)
+		config := a.kubeconfig(server, user.name, token)
+		content, err := clientcmd.Write(*config)
+		if err != nil {
+			return fmt.Errorf("encoding the kubeconfig of %s: %w", user.name, err)
+		}
+		if *user.kubeconfig, err = s.write(content, user.path...); err != nil {
+			return err
+		}
+		if user.name == adminUser {
+			a.admin = &rest.Config{
+				Host: server, BearerToken: token, QPS: 500, Burst: 1000,
+				TLSClientConfig: rest.TLSClientConfig{CAData: a.certPEM},
+			}
+		}
+	}
+	var err error
+	a.tokenFile, err = s.write([]byte(tokens.String()), "pki", "tokens.csv")
+	return err
+}
+
+func (a *access) kubeconfig(server, user, token string) *clientcmdapi.Config {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["lockstep"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.certPEM}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["lockstep"] = &clientcmdapi.Context{Cluster: "lockstep", AuthInfo: user}
+	config.CurrentContext = "lockstep"
+	return config
+}
+
+// newToken is 128 bits of chance; crypto/rand does not fail.
+func newToken() string {
+	token := make([]byte, 16)
+	_, _ = rand.Read(token)
+	return hex.EncodeToString(token)
+}

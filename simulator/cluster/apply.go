@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// Create creates a user's object as the cluster's administrator and returns what was stored. Fields that the API
+// server does not know are refused, as kubectl would.
+func (c *Cluster) Create(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	resource, err := c.resource(object)
+	if err != nil {
+		return nil, err
+	}
+	created, err := resource.Create(ctx, object, metav1.CreateOptions{
+		FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return created, nil
+}
+
+// Apply creates or updates an object as the cluster's administrator.
+func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured) error {
+	resource, err := c.resource(object)
+	if err != nil {
+		return err
+	}
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	if _, err := resource.Apply(ctx, object.GetName(), object, options); err != nil {
+		return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// fieldManager owns what lockstep up writes.
+const fieldManager = "lockstep-up"
+
+// resource is the endpoint for an object's kind, in its namespace if it has one.
+func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := object.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		c.mapper.Reset() // the kind may have come with a CRD a moment ago
+		if mapping, err = c.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			return nil, fmt.Errorf("finding %s: %w", kind, err)
+		}
+	}
+	if object.GetNamespace() == "" {
+		return c.Dynamic.Resource(mapping.Resource), nil
+	}
+	return c.Dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
+}

@@ -1,0 +1,247 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+)
+
+const modulePath = "github.com/lockstep-project/lockstep"
+
+// Binaries are the executables of the embedded cluster, and JobSet's manifests of the same version.
+type Binaries struct {
+	ControlPlane, JobSet, KWOK, Controller, Scheduler string
+	// JobSetManifests is the folder that holds JobSet's crd.yaml and webhook.yaml.
+	JobSetManifests string
+}
+
+// Build makes the binaries that are missing from the source tree that holds the running executable or the working
+// directory, and says through report what it does. Upstream's components are built once into a folder whose name is
+// the digest of everything that goes into them; Lockstep's own are built each time, which the compiler's cache makes
+// cheap, unless they lie beside the running executable (as after make build).
+func Build(ctx context.Context, report func(string)) (Binaries, error) {
+	root, err := SourceTree()
+	if err != nil {
+		return Binaries{}, err
+	}
+	upstream, err := buildUpstream(ctx, root, report)
+	if err != nil {
+		return Binaries{}, err
+	}
+	own, err := ownBinaries(ctx, root, report)
+	if err != nil {
+		return Binaries{}, err
+	}
+	return Binaries{
+		ControlPlane:    filepath.Join(upstream, "control-plane"),
+		JobSet:          filepath.Join(upstream, "jobset"),
+		KWOK:            filepath.Join(upstream, "kwok"),
+		JobSetManifests: upstream,
+		Controller:      filepath.Join(own, "lockstep-controller"),
+		Scheduler:       filepath.Join(own, "lockstep-scheduler"),
+	}, nil
+}
+
+// SourceTree finds the root of our module above the executable or the working directory.
+func SourceTree() (string, error) {
+	var starts []string
+	if executable, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(executable))
+	}
+	if here, err := os.Getwd(); err == nil {
+		starts = append(starts, here)
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+			if err == nil && strings.HasPrefix(string(content), "module "+modulePath+"\n") {
+				return dir, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", badinput.At(strings.Join(starts, ", "), 0, "no Lockstep source tree found there or above",
+		"the embedded cluster is built from source: run lockstep inside its checkout")
+}
+
+// buildUpstream returns the folder with upstream's components, building them if this version of them is not there.
+func buildUpstream(ctx context.Context, root string, report func(string)) (string, error) {
+	digest, err := upstreamDigest(root)
+	if err != nil {
+		return "", err
+	}
+	cache := filepath.Join(root, "bin", "cluster")
+	dir := filepath.Join(cache, digest)
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+		return dir, nil
+	}
+	report("building etcd, kube-apiserver, kube-controller-manager, JobSet and KWOK (once; minutes on a new machine)")
+	if err := os.RemoveAll(cache); err != nil { // other versions are of no use to this checkout any more
+		return "", fmt.Errorf("removing older builds: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("creating the build cache: %w", err)
+	}
+	err = goBuild(ctx, root, dir, report,
+		"./simulator/cmd/control-plane", "sigs.k8s.io/jobset", "sigs.k8s.io/kwok/cmd/kwok")
+	if err != nil {
+		return "", err
+	}
+	if err := copyJobSetManifests(ctx, root, dir); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "complete"), nil, 0o644); err != nil {
+		return "", fmt.Errorf("finishing the build cache: %w", err)
+	}
+	return dir, nil
+}
+
+// upstreamDigest names what upstream's components are made of: the pinned versions, the Go release and our main.
+func upstreamDigest(root string) (string, error) {
+	files := []string{"go.mod", "go.sum"}
+	for _, pattern := range []string{"simulator/cmd/control-plane/*.go", "simulator/cluster/etcd/*.go"} {
+		matches, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return "", fmt.Errorf("listing %s: %w", pattern, err)
+		}
+		for _, match := range matches {
+			relative, err := filepath.Rel(root, match)
+			if err != nil {
+				return "", fmt.Errorf("listing %s: %w", pattern, err)
+			}
+			files = append(files, relative)
+		}
+	}
+	sum := sha256.New()
+	_, _ = io.WriteString(sum, runtime.Version()) // a hash never fails to take bytes
+	for _, name := range files {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return "", fmt.Errorf("reading what the cluster is built from: %w", err)
+		}
+		_, _ = fmt.Fprintf(sum, "\n%s %d\n", name, len(content))
+		_, _ = sum.Write(content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// ownBinaries returns the folder that holds lockstep-controller and lockstep-scheduler.
+func ownBinaries(ctx context.Context, root string, report func(string)) (string, error) {
+	if executable, err := os.Executable(); err == nil {
+		dir := filepath.Dir(executable)
+		if isFile(filepath.Join(dir, "lockstep-controller")) && isFile(filepath.Join(dir, "lockstep-scheduler")) {
+			return dir, nil
+		}
+	}
+	report("building lockstep-controller and lockstep-scheduler")
+	dir := filepath.Join(root, "bin")
+	return dir, goBuild(
+		ctx,
+		root,
+		dir,
+		report,
+		"./controller/cmd/lockstep-controller",
+		"./scheduler/cmd/lockstep-scheduler",
+	)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// goBuild builds packages of the module at root into dir and reports every fiftieth compiled package.
+func goBuild(ctx context.Context, root, dir string, report func(string), packages ...string) error {
+	// Kueue and JobSet parse the server's version, which a module build does not carry: stamp the pinned release.
+	flags := []string{"build", "-v", "-p", "2", "-ldflags", versionFlags, "-o", dir + string(filepath.Separator)}
+	build := exec.CommandContext(ctx, "go", append(flags, packages...)...)
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: one build cache, no C compiler
+	output, err := build.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("building %s: %w", strings.Join(packages, ", "), err)
+	}
+	if err := build.Start(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return badinput.At("go", 0, "is not installed or not in PATH", "install the Go release that go.mod names")
+		}
+		return fmt.Errorf("building %s: %w", strings.Join(packages, ", "), err)
+	}
+	var last []string
+	compiled := 0
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		last = append(last, lines.Text())
+		last = last[max(0, len(last)-15):]
+		if compiled++; compiled%50 == 0 {
+			report(fmt.Sprintf("  %d packages compiled", compiled))
+		}
+	}
+	if err := build.Wait(); err != nil {
+		return fmt.Errorf("building %s: %w; the end of the compiler's output:\n%s",
+			strings.Join(packages, ", "), err, strings.Join(last, "\n"))
+	}
+	return nil
+}
+
+// versionFlags stamps the Kubernetes release that go.mod pins; a test holds it against go.mod.
+const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
+	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
+
+// KubernetesVersion is the release of Kubernetes that the embedded cluster runs.
+const KubernetesVersion = "v1.37.1"
+
+// copyJobSetManifests keeps JobSet's CRD and webhook manifests beside its binary.
+func copyJobSetManifests(ctx context.Context, root, dir string) error {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
+	list.Dir = root
+	module, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("finding JobSet's module: %w", err)
+	}
+	components := filepath.Join(strings.TrimSpace(string(module)), "config", "components")
+	for from, to := range map[string]string{
+		"crd/bases/jobset.x-k8s.io_jobsets.yaml": "crd.yaml",
+		"webhook/manifests.yaml":                 "webhook.yaml",
+	} {
+		content, err := os.ReadFile(filepath.Join(components, from))
+		if err != nil {
+			return fmt.Errorf("reading JobSet's manifests: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), content, 0o644); err != nil {
+			return fmt.Errorf("keeping JobSet's manifests: %w", err)
+		}
+	}
+	return nil
+}
+
+// moduleVersion reads which version of a module a binary was built with; "devel" is our own working tree.
+func moduleVersion(binary, module string) string {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return "unknown"
+	}
+	if info.Main.Path == module {
+		return strings.Trim(info.Main.Version, "()")
+	}
+	at := slices.IndexFunc(info.Deps, func(d *debug.Module) bool { return d.Path == module })
+	if at < 0 {
+		return "unknown"
+	}
+	return info.Deps[at].Version
+}

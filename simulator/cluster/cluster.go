@@ -1,0 +1,320 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/probe"
+)
+
+var crdResource = schema.GroupVersionResource{ //nolint:gochecknoglobals // a constant that Go cannot declare as one
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// Options say what cluster to run.
+type Options struct {
+	// Dir is the state directory; it is emptied first, and must be new, empty or an earlier run's.
+	Dir string
+	// Mode is what the control plane offers: probe.Full or probe.Groups.
+	Mode probe.Mode
+	// Nodes are the fleet; KWOK plays their kubelets.
+	Nodes []corev1.Node
+	// Port is the API server's port on loopback; 0 chooses a free one.
+	Port int
+	// Report is told, in one line each, what happens while the cluster comes up.
+	Report func(string)
+}
+
+// Cluster is a running embedded cluster.
+type Cluster struct {
+	// Admin is the administrator's access, Client and Dynamic are clients made of it.
+	Admin   *rest.Config
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+
+	plan    plan
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	probes  *http.Client
+	spawner *spawner
+
+	mu        sync.Mutex
+	processes []*process
+	versions  []string
+	stopping  bool
+	died      chan *DeathError
+}
+
+// Start builds what is missing and brings up a cluster whose nodes are ready and whose webhooks answer. On an error,
+// and when ctx ends, nothing is left running. The caller calls Stop.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	chosen, err := choosePorts(options.Port)
+	if err != nil {
+		return nil, err
+	}
+	directory, err := openState(options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{
+		plan: plan{state: directory, ports: chosen, mode: options.Mode, nodes: len(options.Nodes)},
+		died: make(chan *DeathError, 1), spawner: newSpawner(context.WithoutCancel(ctx)),
+	}
+	if err := c.start(ctx, options); err != nil {
+		c.Stop(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, options Options) error {
+	var err error
+	if c.plan.binaries, err = Build(ctx, options.Report); err != nil {
+		return err
+	}
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	options.Report("starting etcd and kube-apiserver " + KubernetesVersion)
+	if err := c.run(ctx, c.plan.etcd()); err != nil {
+		return err
+	}
+	if err := c.run(ctx, c.plan.apiserver()); err != nil {
+		return err
+	}
+	if err := c.install(ctx); err != nil {
+		return c.orDeath(err)
+	}
+	options.Report("starting kube-controller-manager, JobSet, KWOK, lockstep-controller and lockstep-scheduler")
+	err = c.run(
+		ctx,
+		c.plan.controllerManager(),
+		c.plan.jobset(),
+		c.plan.kwok(),
+		c.plan.controller(),
+		c.plan.scheduler(),
+	)
+	if err != nil {
+		return err
+	}
+	if err := c.installWebhooks(ctx); err != nil {
+		return c.orDeath(err)
+	}
+	options.Report(fmt.Sprintf("adding %d nodes", len(options.Nodes)))
+	return c.orDeath(c.addNodes(ctx, options.Nodes))
+}
+
+// prepare writes the files that the children read, and makes our own clients.
+func (c *Cluster) prepare() error {
+	var err error
+	server := c.plan.ports.url("https", c.plan.ports.apiserver)
+	if c.plan.access, err = newAccess(c.plan.state, server); err != nil {
+		return err
+	}
+	c.Admin = c.plan.access.admin
+	if c.Client, err = kubernetes.NewForConfig(c.Admin); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if c.Dynamic, err = dynamic.NewForConfig(c.Admin); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(c.plan.access.certPEM)
+	c.probes = &http.Client{
+		Timeout:   2 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
+	}
+	kwok, err := kwokConfig(c.plan.nodes)
+	if err != nil {
+		return err
+	}
+	if _, err := c.plan.state.write(kwok, "config", "kwok.yaml"); err != nil {
+		return err
+	}
+	if _, err := c.plan.state.write([]byte(c.plan.jobsetConfig()), "config", "jobset.yaml"); err != nil {
+		return err
+	}
+	shipped, err := manifests.Files.ReadFile("scheduler/config.yaml")
+	if err != nil {
+		return fmt.Errorf("reading the scheduler's configuration: %w", err)
+	}
+	scheduler, err := schedulerConfig(shipped, c.plan.access.schedulerKubeconfig)
+	if err != nil {
+		return err
+	}
+	_, err = c.plan.state.write(scheduler, "config", "scheduler.yaml")
+	return err
+}
+
+// run starts components side by side and waits until all are ready.
+func (c *Cluster) run(ctx context.Context, components ...component) error {
+	for _, component := range components {
+		p, err := c.spawner.start(component, c.plan.state.path("logs", component.name+".log"))
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.processes = append(c.processes, p)
+		c.versions = append(c.versions, component.version)
+		c.mu.Unlock()
+		go c.watch(p)
+	}
+	for _, component := range components {
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 90*time.Second, true,
+			func(ctx context.Context) (bool, error) { return c.healthy(ctx, component.health) })
+		if err != nil {
+			log := c.plan.state.path("logs", component.name+".log")
+			return c.orDeath(
+				fmt.Errorf("%s is not ready: %w; the end of %s:\n%s", component.name, err, log, tail(log, 12)),
+			)
+		}
+	}
+	return nil
+}
+
+// healthy asks a component once. A component that died ends the waiting.
+func (c *Cluster) healthy(ctx context.Context, url string) (bool, error) {
+	if len(c.died) > 0 {
+		return false, errors.New("a component ended")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false, fmt.Errorf("asking %s: %w", url, err)
+	}
+	response, err := c.probes.Do(request)
+	if err != nil {
+		return false, nil //nolint:nilerr // it does not listen yet, which is an answer
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK, nil
+}
+
+// watch tells of a child that ended although nobody asked it to.
+func (c *Cluster) watch(p *process) {
+	<-p.exited
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopping {
+		return
+	}
+	select {
+	case c.died <- p.death():
+	default: // the first death is the one that explains the others
+	}
+}
+
+// Died yields the first component that ended by itself.
+func (c *Cluster) Died() <-chan *DeathError { return c.died }
+
+// orDeath prefers a component's death as the explanation of an error.
+func (c *Cluster) orDeath(err error) error {
+	if err == nil {
+		return nil
+	}
+	select {
+	case death := <-c.died:
+		return death
+	default:
+		return err
+	}
+}
+
+// addNodes creates the fleet and waits until every node is ready and free of the taints of its birth.
+func (c *Cluster) addNodes(ctx context.Context, nodes []corev1.Node) error {
+	wanted := map[string]bool{}
+	for i := range nodes {
+		if _, err := c.Client.CoreV1().Nodes().Create(ctx, &nodes[i], metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating node %s: %w", nodes[i].Name, err)
+		}
+		wanted[nodes[i].Name] = true
+	}
+	unready := len(nodes)
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			list, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, fmt.Errorf("listing nodes: %w", err)
+			}
+			unready = 0
+			for i := range list.Items {
+				if wanted[list.Items[i].Name] && !nodeReady(&list.Items[i]) {
+					unready++
+				}
+			}
+			return unready == 0, nil
+		})
+	if err != nil {
+		return fmt.Errorf("waiting for the nodes: %w (%d of %d not ready)", err, unready, len(nodes))
+	}
+	return nil
+}
+
+func nodeReady(node *corev1.Node) bool {
+	birth := slices.ContainsFunc(
+		node.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady },
+	)
+	return !birth && slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// Kubeconfig is the administrator's kubeconfig file.
+func (c *Cluster) Kubeconfig() string { return c.plan.access.adminKubeconfig }
+
+// Dir is the state directory, as an absolute path.
+func (c *Cluster) Dir() string { return c.plan.state.dir }
+
+// Components lists the running components in the order in which they were started.
+func (c *Cluster) Components() []Component {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	components := make([]Component, len(c.processes))
+	for i, p := range c.processes {
+		components[i] = Component{Name: p.name, Version: c.versions[i], PID: p.pid()}
+	}
+	return components
+}
+
+// Stop ends every child, last started first, and gives the state directory up. It may be called more than once.
+func (c *Cluster) Stop(ctx context.Context) {
+	c.mu.Lock()
+	stopped := c.stopping
+	c.stopping = true
+	processes := slices.Clone(c.processes)
+	c.mu.Unlock()
+	if stopped {
+		return
+	}
+	// Everything but the API server and etcd ends at once; those two last, so that the others can say goodbye.
+	var group sync.WaitGroup
+	for _, p := range processes[min(2, len(processes)):] {
+		group.Go(func() { p.stop(ctx) })
+	}
+	group.Wait()
+	for _, p := range slices.Backward(processes[:min(2, len(processes))]) {
+		p.stop(ctx)
+	}
+	if err := c.plan.state.release(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}

@@ -1,0 +1,44 @@
+package cluster
+
+import "context"
+
+// The tests are black-box but for these: the parts of Start that can go wrong one by one.
+var (
+	OpenState   = openState
+	ChoosePorts = choosePorts
+	OnLoopback  = onLoopback
+	KWOKConfig  = kwokConfig
+	VersionFlag = versionFlags
+)
+
+// Release gives a state directory up.
+func (s *state) Release() error { return s.release() }
+
+// NewComponent is a component that runs any command.
+func NewComponent(name, binary string, args ...string) component {
+	return component{name: name, binary: binary, args: args}
+}
+
+// Spawner and Process are what process.go is made of.
+type (
+	Spawner = spawner
+	Process = process
+)
+
+// NewSpawner returns a spawner that lives as long as ctx.
+func NewSpawner(ctx context.Context) *Spawner { return newSpawner(ctx) }
+
+// Start starts a component.
+func (s *spawner) Start(c component, log string) (*Process, error) { return s.start(c, log) }
+
+// Exited is closed when the child has ended.
+func (p *process) Exited() <-chan struct{} { return p.exited }
+
+// Death describes the end of a child that has ended.
+func (p *process) Death() *DeathError { return p.death() }
+
+// Stop ends the child.
+func (p *process) Stop(ctx context.Context) { p.stop(ctx) }
+
+// PID is the child's process id.
+func (p *process) PID() int { return p.pid() }

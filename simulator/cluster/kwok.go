@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	nodestages "sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	heartbeatstages "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+	podstages "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/simulator/workload"
+)
+
+// manyNodes is the fleet size beyond which node leases are renewed so rarely that they cost nothing: at 10 s a node,
+// the renewals of a large fleet drown the API server.
+const manyNodes = 500
+
+// kwokConfig is KWOK's configuration file: its own stages for nodes and pods, but a pod completes only after the run
+// time that its annotation names.
+func kwokConfig(nodes int) ([]byte, error) {
+	complete, err := completeStage()
+	if err != nil {
+		return nil, err
+	}
+	leaseSeconds, parallelism := 40, 4
+	if nodes > manyNodes {
+		leaseSeconds, parallelism = 3600, 16
+	}
+	options := fmt.Sprintf(`apiVersion: config.kwok.x-k8s.io/v1alpha1
+kind: KwokConfiguration
+options:
+  nodeLeaseDurationSeconds: %d
+  nodePlayStageParallelism: %d
+  podPlayStageParallelism: %d
+  nodeLeaseParallelism: %d
+`, leaseSeconds, parallelism, 4*parallelism, parallelism)
+	return bytes.Join([][]byte{
+		[]byte(options),
+		[]byte(nodestages.DefaultNodeInit), []byte(heartbeatstages.DefaultNodeHeartbeatWithLease),
+		[]byte(podstages.DefaultPodReady), complete, []byte(podstages.DefaultPodDelete),
+	}, []byte("\n---\n")), nil
+}
+
+// completeStage is KWOK's stage that completes a Job's pod, delayed by the pod's run-time annotation.
+func completeStage() ([]byte, error) {
+	var stage map[string]any
+	if err := yaml.Unmarshal([]byte(podstages.DefaultPodComplete), &stage); err != nil {
+		return nil, fmt.Errorf("decoding KWOK's pod-complete stage: %w", err)
+	}
+	spec, ok := stage["spec"].(map[string]any)
+	if !ok {
+		return nil, errors.New("decoding KWOK's pod-complete stage: it has no spec")
+	}
+	spec["delay"] = map[string]any{
+		"durationMilliseconds": workload.DefaultRunTime.Milliseconds(),
+		"durationFrom": map[string]any{
+			"expressionFrom": fmt.Sprintf(".metadata.annotations[%q]", workload.RunTimeAnnotation),
+		},
+	}
+	encoded, err := yaml.Marshal(stage)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the pod-complete stage: %w", err)
+	}
+	return encoded, nil
+}

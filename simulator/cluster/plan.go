@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockstep-project/lockstep/manifests/probe"
+)
+
+// Component is one running part of the cluster, as a user sees it.
+type Component struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+}
+
+// component is one child to start: what to run and how to see that it is ready.
+type component struct {
+	name    string
+	version string
+	binary  string
+	args    []string
+	env     []string
+	// health is the URL that answers 200 when the component is ready; "" is ready at once.
+	health string
+}
+
+// plan is everything that the flags of the children depend on.
+type plan struct {
+	binaries Binaries
+	state    *state
+	ports    ports
+	access   access
+	mode     probe.Mode
+	nodes    int
+}
+
+// gates are the feature gates of the API server and the controller manager in each mode (DESIGN §1).
+func gates(mode probe.Mode) string {
+	if mode == probe.Groups {
+		return "GenericWorkload=true"
+	}
+	return "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,DRAWorkloadResourceClaims=true"
+}
+
+func (p plan) etcd() component {
+	return component{
+		name:    "etcd",
+		version: moduleVersion(p.binaries.ControlPlane, "go.etcd.io/etcd/server/v3"),
+		binary:  p.binaries.ControlPlane,
+		args: []string{
+			"etcd", "--data-dir=" + p.state.path("etcd"),
+			"--listen-client-url=" + p.ports.url("http", p.ports.etcd),
+			"--listen-peer-url=" + p.ports.url("http", p.ports.etcdPeer),
+		},
+		health: p.ports.url("http", p.ports.etcd) + "/health",
+	}
+}
+
+func (p plan) apiserver() component {
+	return component{
+		name:    "kube-apiserver",
+		version: KubernetesVersion,
+		binary:  p.binaries.ControlPlane,
+		args: []string{
+			"kube-apiserver",
+			"--etcd-servers=" + p.ports.url("http", p.ports.etcd),
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.apiserver),
+			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
+			"--client-ca-file=" + p.access.certFile,
+			"--token-auth-file=" + p.access.tokenFile, "--authorization-mode=RBAC",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + p.access.accountKeyFile,
+			"--service-account-signing-key-file=" + p.access.accountKeyFile,
+			"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+			// No kubelet mounts service-account tokens here, and jobs may name accounts that do not exist.
+			"--disable-admission-plugins=ServiceAccount",
+			"--feature-gates=" + gates(p.mode), "--runtime-config=scheduling.k8s.io/v1beta1=true",
+			"--profiling=false",
+		},
+		health: p.ports.url("https", p.ports.apiserver) + "/readyz",
+	}
+}
+
+func (p plan) controllerManager() component {
+	args := []string{
+		"kube-controller-manager",
+		"--kubeconfig=" + p.access.adminKubeconfig,
+		"--authentication-kubeconfig=" + p.access.adminKubeconfig,
+		"--authorization-kubeconfig=" + p.access.adminKubeconfig,
+		"--authentication-skip-lookup=true", "--leader-elect=false",
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.controllerManager),
+		"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
+		"--feature-gates=" + gates(p.mode),
+		"--controllers=" + strings.Join([]string{
+			"job-controller", "garbage-collector-controller", "namespace-controller", "resourceclaim-controller",
+			"disruption-controller", "node-lifecycle-controller", "taint-eviction-controller",
+			"pod-garbage-collector-controller", "ttl-after-finished-controller", "podgroup-protection-controller",
+			"serviceaccount-controller",
+		}, ","),
+		"--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-job-syncs=20",
+	}
+	if p.nodes > manyNodes {
+		args = append(args, "--node-monitor-grace-period=3h")
+	}
+	return component{
+		name: "kube-controller-manager", version: KubernetesVersion, binary: p.binaries.ControlPlane, args: args,
+		health: p.ports.url("https", p.ports.controllerManager) + "/healthz",
+	}
+}
+
+func (p plan) jobset() component {
+	return component{
+		name:    "jobset",
+		version: moduleVersion(p.binaries.JobSet, "sigs.k8s.io/jobset"),
+		binary:  p.binaries.JobSet,
+		args: []string{
+			"--kubeconfig=" + p.access.adminKubeconfig,
+			"--config=" + p.state.path("config", "jobset.yaml"),
+		},
+		health: p.ports.url("http", p.ports.jobsetHealth) + "/readyz",
+	}
+}
+
+// jobsetConfig lets us bring the certificate (JobSet's own rotation waits for a kubelet to mount it).
+func (p plan) jobsetConfig() string {
+	return fmt.Sprintf(`apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+leaderElection: {leaderElect: false}
+health: {healthProbeBindAddress: "127.0.0.1:%d"}
+metrics: {bindAddress: "0"}
+webhook: {host: 127.0.0.1, port: %d, certDir: %q}
+internalCertManagement: {enable: false}
+clientConnection: {qps: 500, burst: 1000}
+`, p.ports.jobsetHealth, p.ports.jobsetWebhook, p.access.certDir)
+}
+
+func (p plan) kwok() component {
+	args := []string{
+		"--kubeconfig=" + p.access.adminKubeconfig, "--config=" + p.state.path("config", "kwok.yaml"),
+		fmt.Sprintf("--server-address=127.0.0.1:%d", p.ports.kwok),
+		"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+	}
+	return component{
+		name: "kwok", version: moduleVersion(p.binaries.KWOK, "sigs.k8s.io/kwok"), binary: p.binaries.KWOK, args: args,
+		health: p.ports.url("http", p.ports.kwok) + "/healthz",
+	}
+}
+
+func (p plan) controller() component {
+	return component{
+		name:    "lockstep-controller",
+		version: moduleVersion(p.binaries.Controller, modulePath),
+		binary:  p.binaries.Controller,
+		args: []string{
+			"--kubeconfig=" + p.access.controllerKubeconfig, "--gang-default=on", "--leader-elect=false",
+			"--metrics-bind-address=0",
+			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.ports.controllerHealth),
+		},
+		health: p.ports.url("http", p.ports.controllerHealth) + "/readyz",
+	}
+}
+
+func (p plan) scheduler() component {
+	return component{
+		name:    "lockstep-scheduler",
+		version: moduleVersion(p.binaries.Scheduler, modulePath),
+		binary:  p.binaries.Scheduler,
+		args: []string{
+			"--config=" + p.state.path("config", "scheduler.yaml"),
+			"--authentication-kubeconfig=" + p.access.schedulerKubeconfig,
+			"--authorization-kubeconfig=" + p.access.schedulerKubeconfig,
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.scheduler),
+			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
+		},
+		health: p.ports.url("https", p.ports.scheduler) + "/readyz",
+	}
+}

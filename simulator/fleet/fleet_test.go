@@ -1,0 +1,187 @@
+package fleet_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+)
+
+// TestFleets runs the scripts in testdata. Commands:
+//
+//	read [nodes=a,b]   reads the fleet below it; prints its nodes, or the whole of some, or the error
+//	open fleet=NAME    the same for a built-in fleet
+func TestFleets(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		t.Helper()
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			var opened fleet.Fleet
+			var err error
+			switch d.Cmd {
+			case "read":
+				opened, err = fleet.Read("mine.yaml", []byte(d.Input))
+			case "open":
+				var name string
+				d.ScanArgs(t, "fleet", &name)
+				opened, err = fleet.Open(name)
+			default:
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
+			if err != nil {
+				if !badinput.Is(err) {
+					t.Errorf("%T is not bad input", err)
+				}
+				return err.Error() + "\n"
+			}
+			for _, arg := range d.CmdArgs {
+				if arg.Key == "nodes" {
+					return inFull(t, opened, arg.Vals)
+				}
+			}
+			return summary(opened)
+		})
+	})
+}
+
+func inFull(t *testing.T, f fleet.Fleet, names []string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, node := range f.Nodes {
+		if !slices.Contains(names, node.Name) {
+			continue
+		}
+		text, err := yaml.Marshal(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("---\n")
+		b.Write(text)
+	}
+	return b.String()
+}
+
+func summary(f fleet.Fleet) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "fleet %s, %d nodes\n", f.Name, len(f.Nodes))
+	for _, node := range f.Nodes {
+		gpus := node.Status.Allocatable["nvidia.com/gpu"]
+		fmt.Fprintf(&b, "%s gpu=%s", node.Name, gpus.String())
+		for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
+			if !strings.Contains(key, "kubernetes.io") && key != "type" {
+				fmt.Fprintf(&b, " %s=%s", key, node.Labels[key])
+			}
+		}
+		if node.Spec.Unschedulable {
+			b.WriteString(" cordoned")
+		}
+		for _, taint := range node.Spec.Taints {
+			b.WriteString(" taint:" + taint.ToString())
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func TestBuiltInFleetIsOneRowOfNVL72(t *testing.T) {
+	opened, err := fleet.Open(fleet.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(opened.Nodes) != 74 {
+		t.Fatalf("got %d nodes, want 72 trays and two others", len(opened.Nodes))
+	}
+	cliques, racks, names := map[string]int{}, map[string]int{}, []string{}
+	var total int64
+	for _, node := range opened.Nodes {
+		gpus := node.Status.Capacity["nvidia.com/gpu"]
+		total += gpus.Value()
+		names = append(names, node.Name)
+		if node.Annotations[fleet.FakeAnnotation] != fleet.FakeValue {
+			t.Errorf("%s is not fake", node.Name)
+		}
+		if clique, inRack := node.Labels["nvidia.com/gpu.clique"]; inRack {
+			cliques[clique]++
+			racks[node.Labels["accelerator.topograph.run/domain"]]++
+		}
+	}
+	if total != 4*72+2 || len(cliques) != 4 || len(racks) != 4 {
+		t.Errorf("%d GPUs, cliques %v, racks %v", total, cliques, racks)
+	}
+	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.1$`)
+	for clique, trays := range cliques {
+		if trays != 18 || !uuid.MatchString(clique) {
+			t.Errorf("clique %s has %d trays", clique, trays)
+		}
+	}
+	if !slices.IsSorted(names) {
+		t.Error("names do not sort into the order of the racks")
+	}
+}
+
+func TestOpenIsTheSameEveryTimeAndShared(t *testing.T) {
+	first, err := fleet.Open(fleet.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Nodes[0].Labels["touched"] = "yes"
+	first.Nodes[0].Status.Capacity[corev1.ResourceCPU] = first.Nodes[0].Status.Capacity[corev1.ResourceMemory]
+	second, err := fleet.Open(fleet.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, touched := second.Nodes[0].Labels["touched"]; touched {
+		t.Error("two fleets share a node's labels")
+	}
+	if cpu := second.Nodes[0].Status.Allocatable[corev1.ResourceCPU]; cpu.Value() != 144 {
+		t.Errorf("two fleets share a node's capacity: %s CPUs", cpu.String())
+	}
+}
+
+func TestOpenReadsFiles(t *testing.T) {
+	source, err := fleet.Source(fleet.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.yaml")
+	if err := os.WriteFile(path, source, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := fleet.Open(path)
+	if err != nil || opened.Name != fleet.Default || len(opened.Nodes) != 74 {
+		t.Errorf("got %s with %d nodes, %v", opened.Name, len(opened.Nodes), err)
+	}
+}
+
+func TestOpenRefusesFoldersInOneLine(t *testing.T) {
+	folder := t.TempDir()
+	_, err := fleet.Open(folder)
+	var bad *badinput.Error
+	if !errors.As(err, &bad) || bad.Where != folder || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNamesAreSortedAndOpen(t *testing.T) {
+	names := fleet.Names()
+	if !slices.IsSorted(names) || !slices.Contains(names, fleet.Default) {
+		t.Errorf("names: %v", names)
+	}
+	for _, name := range names {
+		if opened, err := fleet.Open(name); err != nil || opened.Name != name {
+			t.Errorf("fleet %s opens as %q, %v", name, opened.Name, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package integration_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+)
+
+// gang is a torch TrainJob of whole trays that must share one clique.
+func gang(name string, nodes int, runTime string) string {
+	return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: %s
+  namespace: NAMESPACE
+  annotations:
+    lockstep.dev/required-topology: nvidia.com/gpu.clique
+    simulator.lockstep.dev/run-time: %s
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    numNodes: %d
+    resourcesPerNode: {limits: {nvidia.com/gpu: 4}}
+`, name, runTime, nodes)
+}
+
+// inOneClique checks that every rank was placed, all in one clique, in the order of the nodes.
+func inOneClique(t *testing.T, job outcome.Job, ranks int) {
+	t.Helper()
+	if job.Outcome != outcome.Complete || len(job.Ranks) != ranks {
+		t.Fatalf(
+			"%s: %s with %d ranks, want Complete with %d (%s)",
+			job.Name,
+			job.Outcome,
+			len(job.Ranks),
+			ranks,
+			job.Reason,
+		)
+	}
+	nodes := make([]string, ranks)
+	for i, rank := range job.Ranks {
+		nodes[i] = rank.Node
+		if got, want := rank.Domains["clique"], job.Ranks[0].Domains["clique"]; got != want || got == "" {
+			t.Errorf("%s: rank %d is in clique %q, rank 0 in %q", job.Name, i, got, want)
+		}
+	}
+	if !slices.IsSorted(nodes) {
+		t.Errorf("%s: the ranks are not in the order of the nodes: %v", job.Name, nodes)
+	}
+}
+
+func TestTheSamplesComplete(t *testing.T) {
+	jobs := playFiles(t, 30*time.Second, "../../manifests/samples")
+	for name, framework := range map[string]string{
+		"pytorch-distributed": "torch", "jax-pretrain": "jax", "xgboost-ranking": "xgboost", "my-trainjob": "torch",
+		"torch-one-clique": "torch",
+	} {
+		job := jobs[name]
+		if job.Outcome != outcome.Complete || job.Framework != framework {
+			t.Errorf("%s: %s (%s) as %q, want Complete as %q", name, job.Outcome, job.Reason, job.Framework, framework)
+		}
+	}
+	inOneClique(t, jobs["torch-one-clique"], 16)
+	for _, rank := range jobs["pytorch-distributed"].Ranks {
+		if !strings.HasPrefix(rank.Node, "v100-") {
+			t.Errorf("rank %d of pytorch-distributed is on %s: its patch asks for a V100 machine", rank.Rank, rank.Node)
+		}
+	}
+}
+
+func TestAGangThatDoesNotFitStaysWhole(t *testing.T) {
+	// A clique has 18 trays.
+	job := play(t, 4*time.Second, gang("too-large", 19, "1s"))["too-large"]
+	if job.Outcome != outcome.Unplaced {
+		t.Fatalf("outcome %s, want Unplaced", job.Outcome)
+	}
+	for _, part := range []string{"19", "18", "clique"} {
+		if !strings.Contains(job.Reason, part) {
+			t.Errorf("the reason does not mention %q: %s", part, job.Reason)
+		}
+	}
+	if len(job.Ranks) != 19 {
+		t.Errorf("%d ranks, want 19", len(job.Ranks))
+	}
+	for _, rank := range job.Ranks {
+		if rank.Node != "" {
+			t.Errorf("rank %d is on %s: the gang is half placed", rank.Rank, rank.Node)
+		}
+	}
+}
+
+func TestGangsQueueForCliques(t *testing.T) {
+	// Four cliques, six gangs that need one each: two wait until others have ended, and none is ever split.
+	var yaml []string
+	for i := range 6 {
+		yaml = append(yaml, gang(fmt.Sprintf("gang-%d", i), 16, "3s"))
+	}
+	jobs := play(t, 30*time.Second, strings.Join(yaml, "---\n"))
+	for i := range 6 {
+		inOneClique(t, jobs[fmt.Sprintf("gang-%d", i)], 16)
+	}
+}
+
+func TestTheGroupExistsBeforeItsPods(t *testing.T) {
+	play(t, 30*time.Second, gang("ordered", 2, "1s"))
+	namespace := namespaceOf(t)
+	group, err := shared.Client.SchedulingV1beta1().
+		PodGroups(namespace).
+		Get(t.Context(), "ordered", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	workload, err := shared.Client.SchedulingV1beta1().
+		Workloads(namespace).
+		Get(t.Context(), "ordered", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if group.Spec.SchedulingPolicy.Gang == nil || group.Spec.SchedulingPolicy.Gang.MinCount != 2 {
+		t.Errorf("the group's policy is %+v, want a gang of 2", group.Spec.SchedulingPolicy)
+	}
+	if owner := metav1.GetControllerOf(group); owner == nil || owner.Kind != "TrainJob" || owner.Name != "ordered" {
+		t.Errorf("the group's owner is %+v, want the TrainJob", owner)
+	}
+	for _, pod := range podsOf(t.Context(), t, namespace, "ordered") {
+		if pod.CreationTimestamp.Before(&group.CreationTimestamp) ||
+			pod.CreationTimestamp.Before(&workload.CreationTimestamp) {
+			t.Errorf("pod %s is older than its group", pod.Name)
+		}
+		if pod.Spec.SchedulingGroup == nil || *pod.Spec.SchedulingGroup.PodGroupName != "ordered" {
+			t.Errorf("pod %s is in group %v", pod.Name, pod.Spec.SchedulingGroup)
+		}
+	}
+	condition := slices.IndexFunc(group.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == "PodGroupInitiallyScheduled" && c.Status == metav1.ConditionTrue
+	})
+	if condition < 0 {
+		t.Errorf("the group was not marked as scheduled: %+v", group.Status.Conditions)
+	}
+}

@@ -1,0 +1,246 @@
+package outcome
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An Observation is the state of a run when it is looked at.
+type Observation struct {
+	Fleet string
+	// At is the moment of looking, up to which jobs that did not end have waited and run.
+	At time.Time
+	// Levels of the topology, outermost first.
+	Levels []Level
+	Nodes  []corev1.Node
+	// Jobs are in the order in which to report them.
+	Jobs []JobObservation
+}
+
+// A Level is a kind of topology domain: its name for people and the node label that holds the domain.
+type Level struct {
+	Name string
+	Key  string
+}
+
+// A JobObservation is one TrainJob, as last seen, and what is known around it.
+type JobObservation struct {
+	TrainJob    *unstructured.Unstructured
+	Framework   string
+	PodGroup    *schedulingv1beta1.PodGroup // nil where there is none
+	SubmittedAt time.Time
+}
+
+func (j JobObservation) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: j.TrainJob.GetNamespace(), Name: j.TrainJob.GetName()}
+}
+
+// Summarize makes the report of a run. Mode, components and kubeconfig are the caller's to fill.
+func Summarize(seen Observation, ledger *Ledger) Report {
+	labels := make(map[string]map[string]string, len(seen.Nodes))
+	for i := range seen.Nodes {
+		labels[seen.Nodes[i].Name] = seen.Nodes[i].Labels
+	}
+	report := Report{
+		Fleet:      seen.Fleet,
+		Nodes:      len(seen.Nodes),
+		Components: []Component{},
+		Jobs:       make([]Job, 0, len(seen.Jobs)),
+		Levels:     seen.Levels,
+	}
+	for _, job := range seen.Jobs {
+		members := ledger.seenOf(job)
+		summary := summarize(job, members, seen.At)
+		for i, member := range members {
+			rank := Rank{Rank: i, Pod: member.pod, Node: member.node}
+			rank.Domains = domainsOf(labels[member.node], seen.Levels)
+			summary.Ranks = append(summary.Ranks, rank)
+		}
+		report.Jobs = append(report.Jobs, summary)
+	}
+	return report
+}
+
+// seenOf is a job's members, with the places that count for a job that has ended or has not.
+func (l *Ledger) seenOf(job JobObservation) []member {
+	members := l.members(job.key())
+	if endOf(job.TrainJob).Type == "" {
+		return withoutLost(members)
+	}
+	return members
+}
+
+func domainsOf(labels map[string]string, levels []Level) map[string]string {
+	domains := make(map[string]string, len(levels))
+	for _, level := range levels {
+		if domain, known := labels[level.Key]; known {
+			domains[level.Name] = domain
+		}
+	}
+	return domains
+}
+
+// summarize is all of a job but its ranks.
+func summarize(job JobObservation, members []member, at time.Time) Job {
+	end := endOf(job.TrainJob)
+	summary := Job{
+		Name:      job.TrainJob.GetName(),
+		Namespace: job.TrainJob.GetNamespace(),
+		Framework: job.Framework,
+		Outcome:   cmp.Or(end.Type, Unplaced),
+		Ranks:     make([]Rank, 0, len(members)),
+	}
+	ended := end.Type != ""
+	until := at
+	if ended {
+		until = end.LastTransitionTime.Time
+	}
+	placed := placementOf(members)
+	started := until
+	if placed.count > 0 && (ended || placed.count == len(members)) {
+		started = placed.last
+		summary.RunSeconds = seconds(placed.first, until)
+	}
+	summary.WaitSeconds = seconds(job.SubmittedAt, started)
+	switch {
+	case end.Type == Failed:
+		summary.Reason = cmp.Or(end.Message, end.Reason, "the TrainJob does not say why")
+	case !ended:
+		summary.Reason = whyUnplaced(job, members)
+	}
+	return summary
+}
+
+// placement is how far a job's members have come.
+type placement struct {
+	count       int // of members with a node
+	first, last time.Time
+}
+
+func placementOf(members []member) placement {
+	var p placement
+	for _, member := range members {
+		if member.node != "" {
+			p.count++
+		}
+		if member.bound.IsZero() {
+			continue
+		}
+		if p.first.IsZero() || member.bound.Before(p.first) {
+			p.first = member.bound
+		}
+		if member.bound.After(p.last) {
+			p.last = member.bound
+		}
+	}
+	return p
+}
+
+// seconds between two instants, to the millisecond; none if either is unknown, or if clocks that round disagree.
+func seconds(from, to time.Time) float64 {
+	if from.IsZero() || to.IsZero() || to.Before(from) {
+		return 0
+	}
+	return math.Round(to.Sub(from).Seconds()*1000) / 1000
+}
+
+// endOf is the condition that ended a TrainJob, or one without a type.
+func endOf(trainJob *unstructured.Unstructured) metav1.Condition {
+	for _, condition := range conditionsOf(trainJob) {
+		if condition.Status == metav1.ConditionTrue && (condition.Type == Complete || condition.Type == Failed) {
+			return condition
+		}
+	}
+	return metav1.Condition{}
+}
+
+// whyUnplaced prefers who decided about the whole gang over who speaks of one pod.
+func whyUnplaced(job JobObservation, members []member) string {
+	placed := placementOf(members)
+	if len(members) > 0 && placed.count == len(members) {
+		return fmt.Sprintf("all %d ranks were placed, but the job did not end", placed.count)
+	}
+	if said := groupSays(job.PodGroup); said != "" {
+		return said
+	}
+	for _, member := range members {
+		if member.waiting != "" {
+			return member.waiting
+		}
+	}
+	for _, condition := range conditionsOf(job.TrainJob) {
+		if condition.Type == "Suspended" && condition.Status == metav1.ConditionTrue {
+			return strings.TrimSuffix("the TrainJob is suspended: "+condition.Message, ": ")
+		}
+	}
+	for _, member := range members {
+		if member.deleted {
+			return "its pods were deleted and not replaced; see logs/lockstep-controller.log"
+		}
+	}
+	if len(members) == 0 {
+		return "no pod was created; see logs/lockstep-controller.log"
+	}
+	return "no scheduler has said why; see logs/lockstep-scheduler.log"
+}
+
+// ownConditions is the group of the conditions in which Lockstep explains itself.
+const ownConditions = "lockstep.dev/"
+
+func groupSays(group *schedulingv1beta1.PodGroup) string {
+	if group == nil {
+		return ""
+	}
+	said := ""
+	for _, condition := range group.Status.Conditions {
+		refused := condition.Type == schedulingv1beta1.PodGroupInitiallyScheduled &&
+			condition.Status == metav1.ConditionFalse
+		switch {
+		case strings.HasPrefix(condition.Type, ownConditions) && condition.Message != "":
+			return condition.Message
+		case refused:
+			said = condition.Message
+		}
+	}
+	return said
+}
+
+// conditionsOf reads a TrainJob's conditions; what does not look like one is left out.
+func conditionsOf(trainJob *unstructured.Unstructured) []metav1.Condition {
+	list, _, err := unstructured.NestedSlice(trainJob.Object, "status", "conditions")
+	if err != nil {
+		return nil
+	}
+	var conditions []metav1.Condition
+	for _, one := range list {
+		fields, isMap := one.(map[string]any)
+		if !isMap {
+			continue
+		}
+		condition := metav1.Condition{
+			Type:    text(fields["type"]),
+			Status:  metav1.ConditionStatus(text(fields["status"])),
+			Reason:  text(fields["reason"]),
+			Message: text(fields["message"]),
+		}
+		if at, err := time.Parse(time.RFC3339, text(fields["lastTransitionTime"])); err == nil {
+			condition.LastTransitionTime = metav1.NewTime(at)
+		}
+		conditions = append(conditions, condition)
+	}
+	return conditions
+}
+
+func text(value any) string {
+	said, _ := value.(string)
+	return said
+}

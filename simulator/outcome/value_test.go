@@ -1,0 +1,118 @@
+package outcome_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+)
+
+func TestFramework(t *testing.T) {
+	for _, tc := range []struct{ runtime, want string }{
+		{runtime: "spec: {mlPolicy: {numNodes: 2, torch: {}}}", want: "torch"},
+		{runtime: "spec: {mlPolicy: {jax: {}}}", want: "jax"},
+		{runtime: "spec: {mlPolicy: {xgboost: {}}}", want: "xgboost"},
+		{runtime: "spec: {mlPolicy: {mpi: {numProcPerNode: 4}}}", want: "mpi"},
+		{runtime: "spec: {mlPolicy: {flux: {}}}", want: "flux"},
+		{runtime: "spec: {mlPolicy: {numNodes: 2}}", want: "plain"},
+		{runtime: "spec: {mlPolicy: {torch: null}}", want: "plain"},
+		{runtime: "spec: {mlPolicy: none}", want: "plain"},
+		{runtime: "{}", want: "plain"},
+	} {
+		var runtime unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(tc.runtime), &runtime.Object); err != nil {
+			t.Fatal(err)
+		}
+		if got := outcome.Framework(&runtime); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.runtime, got, tc.want)
+		}
+	}
+}
+
+func TestAllComplete(t *testing.T) {
+	for _, tc := range []struct {
+		outcomes []string
+		want     bool
+	}{
+		{outcomes: nil, want: true},
+		{outcomes: []string{outcome.Complete, outcome.Complete}, want: true},
+		{outcomes: []string{outcome.Complete, outcome.Failed}, want: false},
+		{outcomes: []string{outcome.Unplaced}, want: false},
+	} {
+		var report outcome.Report
+		for _, one := range tc.outcomes {
+			report.Jobs = append(report.Jobs, outcome.Job{Outcome: one})
+		}
+		if got := report.AllComplete(); got != tc.want {
+			t.Errorf("%v: got %t, want %t", tc.outcomes, got, tc.want)
+		}
+	}
+}
+
+func TestLedgerTakesPodsFromManyGoroutinesAndOnlyOurs(t *testing.T) {
+	ledger := outcome.NewLedger()
+	job := outcome.JobObservation{TrainJob: &unstructured.Unstructured{Object: map[string]any{}}}
+	job.TrainJob.SetName("train")
+	ledger.Observe(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}})
+	ledger.ObserveDeletion(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}})
+	var group sync.WaitGroup
+	for i := range 64 {
+		group.Go(func() {
+			name := fmt.Sprintf("train-node-0-%d", i)
+			ledger.Observe(&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: name, UID: types.UID(name),
+					Labels: map[string]string{"jobset.sigs.k8s.io/jobset-name": "train"},
+				},
+				Spec: corev1.PodSpec{NodeName: "n"},
+			})
+			ledger.Progress(job)
+		})
+	}
+	group.Wait()
+	if got := ledger.Progress(job); got.Members != 64 || got.Placed != 64 {
+		t.Errorf("got %+v, want 64 members, all placed", got)
+	}
+}
+
+type brokenPipe struct{}
+
+var errBroken = errors.New("broken pipe")
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestWriteTableSaysWhenItCannotWrite(t *testing.T) {
+	if err := outcome.WriteTable(brokenPipe{}, outcome.Report{}, outcome.Style{}); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Two cliques whose UUIDs begin alike keep their full names, or nobody could tell them apart.
+func TestShortNamesAreUnambiguous(t *testing.T) {
+	const one, other = "6d66e126-f428-8bff-86ac-9903b9740626.1", "6d66e126-0000-8bff-86ac-9903b9740626.1"
+	report := outcome.Report{
+		Levels: []outcome.Level{{Name: "clique", Key: "nvidia.com/gpu.clique"}},
+		Jobs: []outcome.Job{{Name: "train", Ranks: []outcome.Rank{
+			{Rank: 0, Node: "a", Domains: map[string]string{"clique": one}},
+			{Rank: 1, Node: "b", Domains: map[string]string{"clique": other}},
+		}}},
+	}
+	var b strings.Builder
+	if err := outcome.WriteTable(&b, report, outcome.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, clique := range []string{one, other} {
+		if !strings.Contains(b.String(), "clique="+clique+" ") {
+			t.Errorf("%s is not told apart:\n%s", clique, b.String())
+		}
+	}
+}

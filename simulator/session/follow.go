@@ -1,0 +1,99 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+)
+
+// Options say how a session watches and when it stops waiting.
+type Options struct {
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	Clock   clock.WithTicker
+	// Patience is how long a job may stay unplaced while no other job is running that could make room for it.
+	Patience time.Duration
+	// Progress is told, in one line, whenever the phase of some job has changed.
+	Progress func(string)
+}
+
+// follower sees every pod, PodGroup and TrainJob of the cluster through informers.
+type follower struct {
+	ledger    *outcome.Ledger
+	trainJobs cache.Store
+	podGroups cache.Store
+}
+
+// follow starts watching; it returns when what exists has been seen once. The watches end with ctx.
+func follow(ctx context.Context, options Options) (*follower, error) {
+	f := &follower{ledger: outcome.NewLedger()}
+	typed := informers.NewSharedInformerFactory(options.Client, 0)
+	pods := typed.Core().V1().Pods().Informer()
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { f.observe(object) },
+		UpdateFunc: func(_, object any) { f.observe(object) },
+		DeleteFunc: f.observeDeletion,
+	}
+	if _, err := pods.AddEventHandler(handler); err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	groups := typed.Scheduling().V1beta1().PodGroups().Informer()
+	f.podGroups = groups.GetStore()
+
+	untyped := dynamicinformer.NewDynamicSharedInformerFactory(options.Dynamic, 0)
+	resource := schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
+	trainJobs := untyped.ForResource(resource).Informer()
+	f.trainJobs = trainJobs.GetStore()
+
+	typed.Start(ctx.Done())
+	untyped.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced, groups.HasSynced, trainJobs.HasSynced) {
+		return nil, fmt.Errorf("watching the cluster: %w", context.Cause(ctx))
+	}
+	return f, nil
+}
+
+func (f *follower) observe(object any) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		f.ledger.Observe(pod)
+	}
+}
+
+func (f *follower) observeDeletion(object any) {
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
+	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		f.ledger.ObserveDeletion(pod)
+	}
+}
+
+// refresh brings the observations up to date with what the watches have seen.
+func (f *follower) refresh(jobs []outcome.JobObservation) {
+	for i := range jobs {
+		key := jobs[i].TrainJob.GetNamespace() + "/" + jobs[i].TrainJob.GetName()
+		if object, found, err := f.trainJobs.GetByKey(key); err == nil && found {
+			if latest, ok := object.(*unstructured.Unstructured); ok {
+				jobs[i].TrainJob = latest
+			}
+		}
+		if object, found, err := f.podGroups.GetByKey(key); err == nil && found {
+			if latest, ok := object.(*schedulingv1beta1.PodGroup); ok {
+				jobs[i].PodGroup = latest
+			}
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/workload"
+)
+
+// Creator stores a user's object in the cluster and returns what was stored.
+type Creator interface {
+	Create(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
+// Catalog is the runtimes that the embedded cluster has of itself.
+type Catalog []*unstructured.Unstructured
+
+// ShippedRuntimes reads the runtimes of manifests, in the order of their files.
+func ShippedRuntimes() (Catalog, error) {
+	files, err := fs.Glob(manifests.Files, "runtimes/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the shipped runtimes: %w", err)
+	}
+	var catalog Catalog
+	for _, file := range files {
+		content, err := manifests.Files.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the shipped runtimes: %w", err)
+		}
+		for document := range strings.SplitSeq(string(content), "\n---\n") {
+			runtime := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &runtime.Object); err != nil {
+				return nil, fmt.Errorf("decoding manifests/%s: %w", file, err)
+			}
+			catalog = append(catalog, runtime)
+		}
+	}
+	return catalog, nil
+}
+
+// find returns the cluster-wide runtime of that name.
+func (c Catalog) find(kind, name string) (*unstructured.Unstructured, bool) {
+	for _, runtime := range c {
+		if runtime.GetKind() == kind && runtime.GetName() == name {
+			return runtime, true
+		}
+	}
+	return nil, false
+}
+
+// Check refuses a workload before anything is started: a TrainJob whose runtime is nowhere, or whose run time is none.
+func Check(w workload.Workload, catalog Catalog) error {
+	names := make([]string, len(catalog))
+	for i, runtime := range catalog {
+		names[i] = runtime.GetName()
+	}
+	known := func(kind, _, name string) bool {
+		_, found := catalog.find(kind, name)
+		return found
+	}
+	if err := w.CheckRuntimes(known, names...); err != nil {
+		return err
+	}
+	for _, job := range w.TrainJobs() {
+		if _, err := job.RunTime(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Submit stores every object of the workload, TrainJobs last and with the run time of their fake pods, and returns the
+// jobs in the order of submission. What the API server refuses is bad input. The workload has passed Check.
+func Submit(
+	ctx context.Context, creator Creator, w workload.Workload, catalog Catalog, clk clock.PassiveClock,
+) ([]outcome.JobObservation, error) {
+	jobs := map[string]bool{}
+	for _, job := range w.TrainJobs() {
+		jobs[job.Where()] = true
+	}
+	var submitted []outcome.JobObservation
+	for _, object := range w.Objects {
+		if !jobs[object.Where()] {
+			if _, err := creator.Create(ctx, object.Object); err != nil {
+				return nil, refused(object, err)
+			}
+			continue
+		}
+		runtime, err := runtimeOf(w, catalog, object)
+		if err != nil {
+			return nil, err
+		}
+		observation, err := submitJob(ctx, creator, object, runtime, clk.Now())
+		if err != nil {
+			return nil, err
+		}
+		submitted = append(submitted, observation)
+	}
+	return submitted, nil
+}
+
+// runtimeOf finds the runtime of a job in the workload or among the cluster's own.
+func runtimeOf(w workload.Workload, catalog Catalog, job workload.Object) (*unstructured.Unstructured, error) {
+	ref := workload.RuntimeOf(job.Object)
+	if own, found := w.Runtime(ref); found {
+		return own.Object, nil
+	}
+	if shipped, found := catalog.find(ref.Kind, ref.Name); found {
+		return shipped, nil
+	}
+	return nil, fmt.Errorf("%s: there is no %s: the workload was not checked", job.Where(), ref)
+}
+
+func submitJob(
+	ctx context.Context, creator Creator, job workload.Object, runtime *unstructured.Unstructured, now time.Time,
+) (outcome.JobObservation, error) {
+	timed, err := job.WithRunTime(workload.ReplicatedJobs(runtime))
+	if err != nil {
+		return outcome.JobObservation{}, err
+	}
+	stored, err := creator.Create(ctx, timed)
+	if err != nil {
+		return outcome.JobObservation{}, refused(job, err)
+	}
+	return outcome.JobObservation{TrainJob: stored, Framework: outcome.Framework(runtime), SubmittedAt: now}, nil
+}
+
+// refused makes the API server's refusal of a user's object bad input; a fault stays a fault.
+func refused(object workload.Object, err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code >= 500 {
+		return fmt.Errorf("%s: %w", object.Where(), err)
+	}
+	return &badinput.Error{
+		Where: object.Where(), What: "the API server refuses " + object.String() + ": " + status.Status().Message,
+		Mend: "correct the object",
+	}
+}

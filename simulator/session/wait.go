@@ -1,0 +1,67 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+)
+
+// step is how often the state of the jobs is looked at; the watches keep it current in between.
+const step = 200 * time.Millisecond
+
+// Run follows the jobs until each has ended, or stays unplaced although nothing else is running, and returns them as
+// last seen together with the ledger of their ranks. When ctx ends it returns what it has seen, and ctx's error.
+func Run(ctx context.Context, jobs []outcome.JobObservation, options Options) (*outcome.Ledger, error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	f, err := follow(watching, options)
+	if err != nil {
+		return nil, err
+	}
+	ticker := options.Clock.NewTicker(step)
+	defer ticker.Stop()
+	shown := ""
+	quietSince := options.Clock.Now()
+	for {
+		f.refresh(jobs)
+		progress := make([]outcome.Progress, len(jobs))
+		for i, job := range jobs {
+			progress[i] = f.ledger.Progress(job)
+		}
+		if line := outcome.ProgressLine(progress, 0); line != shown {
+			shown = line
+			quietSince = options.Clock.Now()
+			options.Progress(line)
+		}
+		if finished(progress) || idle(progress) && options.Clock.Since(quietSince) >= options.Patience {
+			return f.ledger, nil
+		}
+		select {
+		case <-ctx.Done():
+			return f.ledger, context.Cause(ctx)
+		case <-ticker.C():
+		}
+	}
+}
+
+// finished reports whether every job has ended.
+func finished(jobs []outcome.Progress) bool {
+	for _, job := range jobs {
+		if job.Outcome == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// idle reports whether no job is whole and running: then nothing is going to make room for those that wait. A job that
+// is whole is never given up for being slow; one that got only some of its nodes waits like the others.
+func idle(jobs []outcome.Progress) bool {
+	for _, job := range jobs {
+		if job.Outcome == "" && job.Placed > 0 && job.Placed == job.Members {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,36 @@
+package topology
+
+// The keys of Lockstep's annotations. They are written by users on TrainJobs, runtimes and pod templates and copied by
+// the controller to the PodGroup, where the scheduler reads them; DESIGN.md's annotation table is their contract.
+const (
+	// AnnotationRequiredTopology names the level (or node-label key) one domain of which must hold the whole gang.
+	AnnotationRequiredTopology = "lockstep.dev/required-topology"
+	// AnnotationPreferredTopology names the level inside one domain of which the gang would like to be.
+	AnnotationPreferredTopology = "lockstep.dev/preferred-topology"
+	// AnnotationSegmentSize is the number of consecutive ranks that must share one domain of the segment level.
+	AnnotationSegmentSize = "lockstep.dev/segment-size"
+	// AnnotationSegmentTopology names the segment level.
+	AnnotationSegmentTopology = "lockstep.dev/segment-topology"
+	// AnnotationSegmentEqual set to "true" forbids a short last segment.
+	AnnotationSegmentEqual = "lockstep.dev/segment-equal"
+	// AnnotationSpreadTopology names the level over which members are spread.
+	AnnotationSpreadTopology = "lockstep.dev/spread-topology"
+	// AnnotationSpreadMax is the most members that one domain of the spread level may hold.
+	AnnotationSpreadMax = "lockstep.dev/spread-max"
+	// AnnotationSpares is the number of nodes of each domain that the gang leaves unused.
+	AnnotationSpares = "lockstep.dev/spares"
+	// AnnotationMaxPerNode is the most members of the gang on one node.
+	AnnotationMaxPerNode = "lockstep.dev/max-per-node"
+	// AnnotationCommunication is the communication profile: ring, chain or all-to-all.
+	AnnotationCommunication = "lockstep.dev/communication"
+	// AnnotationGang switches gang placement "on" or "off" for a TrainJob or a runtime.
+	AnnotationGang = "lockstep.dev/gang"
+	// AnnotationScheduler chooses who schedules the gang: "lockstep", "native" or a scheduler's name.
+	AnnotationScheduler = "lockstep.dev/scheduler"
+	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
+	AnnotationQueuedAt = "lockstep.dev/queued-at"
+)
+
+// LabelClique is the node label that NVIDIA's GPU discovery sets to <ClusterUUID>.<CliqueID>: the nodes that share one
+// NVLink partition.
+const LabelClique = "nvidia.com/gpu.clique"

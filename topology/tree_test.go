@@ -1,0 +1,105 @@
+package topology_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// smallTree has a node for every way to lack a label, in the wrong order.
+func smallTree() *topology.Tree {
+	node := func(name, block, rack string) topology.Node {
+		labels := map[string]string{"other": "x"}
+		if block != "" {
+			labels["test/block"] = block
+		}
+		if rack != "-" {
+			labels["test/rack"] = rack
+		}
+		return topology.Node{Name: name, Labels: labels}
+	}
+	return topology.NewTree(
+		[]topology.Level{{Name: "block", Key: "test/block"}, {Name: "rack", Key: "test/rack"}},
+		[]topology.Node{
+			node("bare", "", "-"), node("tray-10", "b2", "r1"), node("gap", "", "r1"), node("tray-2", "b2", "r1"),
+			node("tray-02", "b2", "r1"), node("outside", "b2", ""), node("b10", "b10", "r1"), node("late", "b2", "r10"),
+			node("early", "b2", "r9"),
+		},
+	)
+}
+
+func TestTreeOrder(t *testing.T) {
+	tree := smallTree()
+	var got []string
+	for i := range tree.Len() {
+		words := []string{tree.Node(i)}
+		for l := range tree.Levels() {
+			if d, ok := tree.Domain(i, l); ok {
+				words = append(words, d.Level.Name+"="+d.String())
+			}
+		}
+		if at, ok := tree.Index(tree.Node(i)); !ok || at != i {
+			t.Errorf("Index(%s) = %d, %t", tree.Node(i), at, ok)
+		}
+		got = append(got, strings.Join(words, " "))
+	}
+	want := []string{
+		"tray-02 block=b2 rack=b2/r1",
+		"tray-2 block=b2 rack=b2/r1",
+		"tray-10 block=b2 rack=b2/r1",
+		"early block=b2 rack=b2/r9",
+		"late block=b2 rack=b2/r10",
+		"outside block=b2",
+		"b10 block=b10 rack=b10/r1",
+		"gap rack=-/r1",
+		"bare",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+func TestTreeLookups(t *testing.T) {
+	tree := smallTree()
+	for name, want := range map[string]int{"block": 0, "test/block": 0, "rack": 1, "test/rack": 1} {
+		if l, ok := tree.Level(name); !ok || l != want {
+			t.Errorf("Level(%s) = %d, %t", name, l, ok)
+		}
+	}
+	for _, name := range []string{"", "cage"} {
+		if l, ok := tree.Level(name); ok {
+			t.Errorf("Level(%q) = %d", name, l)
+		}
+	}
+	for l, want := range []string{"gap bare", "outside bare"} {
+		if got := strings.Join(tree.Unlabelled(l), " "); got != want {
+			t.Errorf("Unlabelled(%d) = %s, want %s", l, got, want)
+		}
+	}
+	if _, ok := tree.Index("nobody"); ok {
+		t.Error("found a node that is not there")
+	}
+	for _, at := range [][2]int{{-1, 0}, {9, 0}, {0, -1}, {0, 2}} {
+		if d, ok := tree.Domain(at[0], at[1]); ok {
+			t.Errorf("Domain%v = %v", at, d)
+		}
+	}
+}
+
+// The tree never changes: not through what it returns, nor when the caller reuses what it gave.
+func TestTreeIsImmutable(t *testing.T) {
+	levels := []topology.Level{{Name: "rack", Key: "test/rack"}}
+	nodes := []topology.Node{{Name: "a", Labels: map[string]string{"test/rack": "r1"}}}
+	tree := topology.NewTree(levels, nodes)
+	levels[0].Name = "changed"
+	nodes[0].Labels["test/rack"] = "changed"
+	tree.Levels()[0].Name = "changed"
+	d, _ := tree.Domain(0, 0)
+	d.Path[0] = "changed"
+	if d, _ := tree.Domain(0, 0); d.String() != "r1" || d.Level.Name != "rack" {
+		t.Errorf("the tree changed: %v", d)
+	}
+}
