@@ -115,3 +115,21 @@ func TestLostMemberStaysInTheDomain(t *testing.T) {
 		t.Errorf("the lost member is on %s, its gang in clique 1 of %s", got[0], topology.LabelClique)
 	}
 }
+
+func TestHigherPriorityTakesTheNodes(t *testing.T) {
+	c := newCluster(t, cliques(1, 4))
+	low, victims := gang("low", 4, "clique")
+	c.add(t, low, victims)
+	c.waitBound(t, victims)
+
+	high, members := gang("high", 4, "clique")
+	priority := int32(1000)
+	high.Spec.Priority = &priority
+	for _, p := range members {
+		p.Spec.Priority = &priority
+	}
+	c.add(t, high, members)
+	if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 4)) {
+		t.Errorf("members by rank are on %v, want %v", got, inClique(0, 4))
+	}
+}

@@ -48,7 +48,7 @@ type member struct {
 // newGang gathers the members of the job and what they have in common.
 func (d *draft) newGang() *gang {
 	g := &gang{name: d.job.Name, scheduler: d.scheduler()}
-	names, late := membership(d.spec.ReplicatedJobs)
+	names, late := membership(d.spec)
 	var members []member
 	for i, replicated := range d.spec.ReplicatedJobs {
 		if !slices.Contains(names, replicated.Name) {

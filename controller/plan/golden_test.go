@@ -114,7 +114,7 @@ func compare(t *testing.T, dir, name, other string, got []byte) {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	if *rewrite {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		_ = os.Remove(filepath.Join(dir, other))

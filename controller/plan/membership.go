@@ -13,19 +13,19 @@ import (
 // Out are those that must be complete before a member starts (initializers), and those that start only after the
 // trainer is complete (an evaluation): waiting for them would be waiting for ever. Late are members that start once
 // other members are ready (an MPI launcher): they belong to the gang but cannot be counted before it runs.
-func membership(jobs []jobsetv1alpha2.ReplicatedJob) (members, late []string) {
-	core := trainers(jobs)
+func membership(spec jobsetv1alpha2.JobSetSpec) (members, late []string) {
+	jobs, core := spec.ReplicatedJobs, trainers(spec.ReplicatedJobs)
 	var starters []string
 	for _, job := range jobs {
-		awaited := awaitedBy(jobs, job.Name)
+		awaited := awaitedBy(spec, job.Name)
 		if !slices.ContainsFunc(core, func(name string) bool { return awaited[name] == complete }) {
 			starters = append(starters, job.Name)
 		}
 	}
 	done := map[string]bool{}
 	for _, name := range starters {
-		for awaited, how := range awaitedBy(jobs, name) {
-			done[awaited] = done[awaited] || how == complete
+		for awaited, how := range awaitedBy(spec, name) {
+			done[awaited] = done[awaited] || how == complete || initializes(jobs, awaited)
 		}
 	}
 	for _, name := range starters {
@@ -34,7 +34,7 @@ func membership(jobs []jobsetv1alpha2.ReplicatedJob) (members, late []string) {
 		}
 	}
 	for _, name := range members {
-		awaited := awaitedBy(jobs, name)
+		awaited := awaitedBy(spec, name)
 		if slices.ContainsFunc(members, func(other string) bool { return awaited[other] == ready }) {
 			late = append(late, name)
 		}
@@ -74,15 +74,11 @@ const (
 
 // awaitedBy are the jobs that must be ready or complete before the named one starts, directly or through others. A job
 // awaited in both ways is awaited complete.
-func awaitedBy(jobs []jobsetv1alpha2.ReplicatedJob, name string) map[string]wait {
+func awaitedBy(spec jobsetv1alpha2.JobSetSpec, name string) map[string]wait {
 	awaited := map[string]wait{}
 	var visit func(name string, how wait)
 	visit = func(name string, how wait) {
-		i := position(jobs, name)
-		if i < 0 {
-			return
-		}
-		for _, dependency := range jobs[i].DependsOn {
+		for _, dependency := range dependencies(spec, name) {
 			next := how
 			if dependency.Status == jobsetv1alpha2.DependencyComplete {
 				next = complete
@@ -95,4 +91,29 @@ func awaitedBy(jobs []jobsetv1alpha2.ReplicatedJob, name string) map[string]wait
 	}
 	visit(name, ready)
 	return awaited
+}
+
+// dependencies are what the named job waits for directly. Startup in order is the older way to say that each job waits
+// until the one before it is ready.
+func dependencies(spec jobsetv1alpha2.JobSetSpec, name string) []jobsetv1alpha2.DependsOn {
+	i := position(spec.ReplicatedJobs, name)
+	if i < 0 {
+		return nil
+	}
+	ordered := spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.InOrder
+	if i > 0 && ordered {
+		return []jobsetv1alpha2.DependsOn{
+			{Name: spec.ReplicatedJobs[i-1].Name, Status: jobsetv1alpha2.DependencyReady},
+		}
+	}
+	return spec.ReplicatedJobs[i].DependsOn
+}
+
+// initializes reports whether the named job fetches something for the others, and so is not one of them however it is
+// awaited.
+func initializes(jobs []jobsetv1alpha2.ReplicatedJob, name string) bool {
+	i := position(jobs, name)
+	return i >= 0 && slices.Contains([]string{
+		trainerv1alpha1.AncestorDatasetInitializer, trainerv1alpha1.AncestorModelInitializer,
+	}, ancestor(jobs[i]))
 }

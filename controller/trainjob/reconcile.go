@@ -64,7 +64,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, errors.Join(done.err, err)
 	}
 	if done.err == nil || ended(next) || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
-		done.err = errors.Join(done.err, r.release(ctx, next, jobSet))
+		kept, err := r.release(ctx, next, jobSet)
+		done.err = errors.Join(done.err, err)
+		left = sooner(left, kept)
 	}
 	return r.report(next, done, left)
 }

@@ -205,12 +205,20 @@ func TestStatusIsCopied(t *testing.T) {
 			Type: "Completed", Status: "True", Reason: "AllJobsCompleted", Message: "done", LastTransitionTime: ended,
 		})
 	})
-	w.settle()
+	w.clock.SetTime(ended.Add(5 * time.Second))
+	if got := w.settle().RequeueAfter; got != 40*time.Second {
+		t.Errorf("comes back after %v to take the group away, want 40s", got)
+	}
 	wantConditions(t, w, metav1.Condition{
 		Type: "Complete", Status: "True", Reason: "AllJobsCompleted", Message: "done", LastTransitionTime: ended,
 	})
-	if diff := cmp.Diff([]string{"patch TrainJob status", "delete PodGroup", "delete Workload"}, w.writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch TrainJob status"}, w.writes); diff != "" {
 		t.Errorf("writes at the end (-want +got):\n%s", diff)
+	}
+	w.clock.SetTime(ended.Add(45 * time.Second))
+	w.settle()
+	if diff := cmp.Diff([]string{"delete PodGroup", "delete Workload"}, w.writes); diff != "" {
+		t.Errorf("writes 45 s after the end (-want +got):\n%s", diff)
 	}
 	w.settle()
 	if len(w.writes) != 0 {
@@ -219,20 +227,53 @@ func TestStatusIsCopied(t *testing.T) {
 }
 
 func TestFailureIsForGood(t *testing.T) {
+	failed := metav1.Condition{
+		Type:               "Failed",
+		Status:             "True",
+		Reason:             "FailedJobs",
+		Message:            "no",
+		LastTransitionTime: metav1.NewTime(created()),
+	}
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
-		status.Conditions = []metav1.Condition{{Type: "Failed", Status: "True", Reason: "FailedJobs", Message: "no"}}
+		status.Conditions = []metav1.Condition{failed}
 	})
 	w.settle()
 	if err := w.Client.Delete(t.Context(), w.jobSet()); err != nil {
 		t.Fatal(err)
 	}
+	w.clock.SetTime(created().Add(time.Hour))
 	w.settle()
 	if w.jobSet() != nil || w.podGroup() != nil {
 		t.Error("a failed job was run again because its JobSet had gone")
 	}
-	wantConditions(t, w, metav1.Condition{Type: "Failed", Status: "True", Reason: "FailedJobs", Message: "no"})
+	wantConditions(t, w, failed)
+}
+
+// Others wait for the devices of a group with shared claims: it goes with its job.
+func TestAGroupWithClaimsGoesAtOnce(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.settle()
+	group := w.podGroup()
+	group.Spec.ResourceClaims = []schedulingv1beta1.PodGroupResourceClaim{{Name: "channel"}}
+	if err := w.Client.Update(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+		status.Conditions = []metav1.Condition{
+			{
+				Type:               "Completed",
+				Status:             "True",
+				Reason:             "AllJobsCompleted",
+				LastTransitionTime: metav1.NewTime(created()),
+			},
+		}
+	})
+	w.settle()
+	if w.podGroup() != nil {
+		t.Error("the group of a finished job still holds its claims")
+	}
 }
 
 func TestDeadline(t *testing.T) {
@@ -243,7 +284,7 @@ func TestDeadline(t *testing.T) {
 	}
 	w.clock.SetTime(created().Add(61 * time.Second))
 	w.settle()
-	want := []string{"patch TrainJob status", "delete JobSet", "delete PodGroup", "delete Workload"}
+	want := []string{"patch TrainJob status", "delete JobSet"}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
@@ -298,8 +339,8 @@ func TestMissingRuntime(t *testing.T) {
 		}
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t, gang(), trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = &kind }))
-			if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrRuntimeMissing) {
-				t.Fatalf("error %v, want ErrRuntimeMissing, which is tried again", err)
+			if result := w.settle(); result.RequeueAfter == 0 {
+				t.Error("it does not come back")
 			}
 			if event := w.event(); !strings.Contains(event, "TrainJobResourcesCreationFailed") ||
 				!strings.Contains(event, "torch") {
@@ -338,6 +379,14 @@ func TestRefusedJobIsNotTriedAgain(t *testing.T) {
 	}
 }
 
+func TestUnknownKindOfRuntimeIsRefused(t *testing.T) {
+	w := newWorld(t, gang(), trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = new("Recipe") }))
+	_, err := w.reconcile()
+	if !errors.Is(err, reconcile.TerminalError(nil)) || !strings.Contains(err.Error(), "Recipe.trainer.kubeflow.org") {
+		t.Fatalf("error %v, want a terminal one that names the kind", err)
+	}
+}
+
 func TestForeignJobSetIsNotTaken(t *testing.T) {
 	theirs := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train"}}
 	w := newWorld(t, gang(), torch(), trainJob(), theirs)
@@ -357,13 +406,14 @@ func TestSuspensionNeedsNoRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.change(suspend(true))
-	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrRuntimeMissing) {
-		t.Fatalf("error %v, want ErrRuntimeMissing", err)
+	w.settle()
+	if event := w.event(); !strings.Contains(event, trainjob.ErrRuntimeMissing.Error()) {
+		t.Errorf("event %q, want one that tells that the runtime is gone", event)
 	}
 	if suspended := w.jobSet().Spec.Suspend; suspended == nil || !*suspended {
 		t.Error("the job could not be suspended because its runtime is gone")
 	}
-	_, _ = w.reconcile()
+	w.settle()
 	if w.podGroup() != nil {
 		t.Error("the group of a suspended job was kept because its runtime is gone")
 	}

@@ -3,6 +3,7 @@ package trainjob
 import (
 	"context"
 	"fmt"
+	"time"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,35 +15,54 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
+// linger is how long the group of a job that ended is kept, so that whoever looks at a job that just ended still sees
+// where its gang stood. All that a job made is gone within 60 s of its end (DESIGN §5).
+const linger = 45 * time.Second
+
 // release takes away what a job that is suspended or over no longer needs: its group, whose shared claims are freed
 // only then, and the JobSet of a job that missed its deadline. It runs after the status was written, so that a job
-// never looks unfinished while its JobSet is gone, and it runs again until all is gone.
+// never looks unfinished while its JobSet is gone, and it runs again until all is gone. It returns when to come back
+// for a group that is kept for now; zero if none is.
 func (r *Reconciler) release(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
-) error {
+) (time.Duration, error) {
 	if overdue(job) && jobSet != nil {
 		if err := r.remove(ctx, job, jobSet); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if !ended(job) && !suspended(job) {
-		return nil
+		return 0, nil
 	}
 	key := metav1.ObjectMeta{Name: job.Name, Namespace: job.Namespace}
 	for _, object := range []client.Object{
 		&schedulingv1beta1.PodGroup{ObjectMeta: key}, &schedulingv1beta1.Workload{ObjectMeta: key},
 	} {
-		switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(job), object); {
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		case err != nil:
-			return fmt.Errorf("getting %T of TrainJob %s: %w", object, client.ObjectKeyFromObject(job), err)
-		default:
-			if err = r.remove(ctx, job, object); err != nil {
-				return err
-			}
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(job), object)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("getting %T of TrainJob %s: %w", object, client.ObjectKeyFromObject(job), err)
+		}
+		if left := r.lingers(job, object); left > 0 {
+			return left, nil
+		}
+		if err := r.remove(ctx, job, object); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return 0, nil
+}
+
+// lingers is how long an object of the job's group may stay. What holds shared claims goes at once, for others wait for
+// the devices, and so does the group of a suspended job, for it must be gone before the job is resumed.
+func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object) time.Duration {
+	group, isGroup := object.(*schedulingv1beta1.PodGroup)
+	if suspended(job) || isGroup && len(group.Spec.ResourceClaims) > 0 {
+		return 0
+	}
+	return max(0, linger-r.Clock.Since(endOf(job)))
 }
 
 // remove deletes an object of the job, unless it is somebody else's or on its way out already.

@@ -19,10 +19,12 @@ const (
 	reasonFailed = "TrainJobResourcesCreationFailed"
 	// noteLimit keeps an Event's note below the API's limit of 1024 bytes.
 	noteLimit = 950
+	// waitForRuntime is how long to wait for a missing runtime, if the watch is not sooner.
+	waitForRuntime = 30 * time.Second
 )
 
-// report tells the user, the metrics and the queue what happened. left is how long the job still may be active; zero
-// for a job that may be for ever.
+// report tells the user, the metrics and the queue what happened. left is how long the job may be left alone: until its
+// deadline, or until its group goes; zero where only an event brings it back.
 func (r *Reconciler) report(
 	job *trainerv1alpha1.TrainJob, done outcome, left time.Duration,
 ) (ctrl.Result, error) {
@@ -41,6 +43,8 @@ func (r *Reconciler) report(
 	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonFailed, "Reconciling",
 		"TrainJob resources reconciliation failed: %s", note)
 	switch {
+	case result == instruments.ResultMissingRuntime: // the watch brings it back when the runtime appears
+		return ctrl.Result{RequeueAfter: sooner(left, waitForRuntime)}, nil
 	case result != instruments.ResultRefused:
 		return ctrl.Result{}, done.err
 	case left > 0: // a job that cannot be rendered misses its deadline like any other
@@ -48,6 +52,14 @@ func (r *Reconciler) report(
 	default: // a change of the job or of its runtime brings it back; until then trying again is no use
 		return ctrl.Result{}, reconcile.TerminalError(done.err) //nolint:wrapcheck // a mark on our own error
 	}
+}
+
+// sooner is the smaller of two delays, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 func resultOf(done outcome) string {
@@ -62,7 +74,7 @@ func resultOf(done outcome) string {
 		return instruments.ResultOK
 	case errors.Is(done.err, ErrRuntimeMissing):
 		return instruments.ResultMissingRuntime
-	case errors.As(done.err, &refusal), errors.As(done.err, &unsupported):
+	case errors.As(done.err, &refusal), errors.As(done.err, &unsupported), errors.Is(done.err, ErrRuntimeUnknown):
 		return instruments.ResultRefused
 	default:
 		return instruments.ResultError

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
@@ -54,14 +56,14 @@ func (r *Reconciler) runtime(ctx context.Context, job *trainerv1alpha1.TrainJob)
 	switch ref.kind {
 	case trainerv1alpha1.TrainingRuntimeKind:
 		var found trainerv1alpha1.TrainingRuntime
-		if err := r.Client.Get(ctx, ref.key, &found); err != nil {
-			return plan.Runtime{}, ref.explain(err)
+		if err := r.read(ctx, ref, &found); err != nil {
+			return plan.Runtime{}, err
 		}
 		return plan.Runtime{Kind: ref.kind, Name: found.Name, Annotations: found.Annotations, Spec: found.Spec}, nil
 	case trainerv1alpha1.ClusterTrainingRuntimeKind:
 		var found trainerv1alpha1.ClusterTrainingRuntime
-		if err := r.Client.Get(ctx, ref.key, &found); err != nil {
-			return plan.Runtime{}, ref.explain(err)
+		if err := r.read(ctx, ref, &found); err != nil {
+			return plan.Runtime{}, err
 		}
 		return plan.Runtime{Kind: ref.kind, Name: found.Name, Annotations: found.Annotations, Spec: found.Spec}, nil
 	default:
@@ -69,11 +71,21 @@ func (r *Reconciler) runtime(ctx context.Context, job *trainerv1alpha1.TrainJob)
 	}
 }
 
-func (ref reference) explain(err error) error {
+// read reads a runtime from the cache, and past it if it is not there: a runtime and its first job are often created
+// with one command.
+func (r *Reconciler) read(ctx context.Context, ref reference, into client.Object) error {
+	err := r.Client.Get(ctx, ref.key, into)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s %s: %w", ref.kind, ref.key, ErrRuntimeMissing)
+		err = r.Live.Get(ctx, ref.key, into)
 	}
-	return fmt.Errorf("getting %s %s: %w", ref.kind, ref.key, err)
+	name := strings.TrimPrefix(ref.key.String(), "/")
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s %s: %w", ref.kind, name, ErrRuntimeMissing)
+	}
+	if err != nil {
+		return fmt.Errorf("getting %s %s: %w", ref.kind, name, err)
+	}
+	return nil
 }
 
 // String is the reference as an index key. A TrainingRuntime's has its namespace.

@@ -1,6 +1,8 @@
 package trainjob
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -54,4 +56,15 @@ func takeOver(
 func ended(job *trainerv1alpha1.TrainJob) bool {
 	return meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobComplete) ||
 		meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobFailed)
+}
+
+// endOf is when the job ended; zero for one that has not.
+func endOf(job *trainerv1alpha1.TrainJob) time.Time {
+	for _, condition := range job.Status.Conditions {
+		final := condition.Type == trainerv1alpha1.TrainJobComplete || condition.Type == trainerv1alpha1.TrainJobFailed
+		if final && condition.Status == metav1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }

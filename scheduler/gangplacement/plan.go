@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -137,12 +138,16 @@ func (p *GangPlacement) current(plan *plan) *fwk.Placement {
 }
 
 // infeasible rejects the group. The FitError makes the framework treat it as an answer, not as a fault: it is neither
-// logged as an error for every member nor slows the loop down.
+// logged as an error for every member nor slows the loop down. Its plugin set must exist: the queue takes it over for
+// every member and writes to it when PreEnqueue rejects one later (1.37.1 panics on a nil set, for instance when a
+// member of a waiting gang is deleted). It is made anew for each cycle, so the loop and the queue never share one.
 func infeasible(waiting []*corev1.Pod, nodes int, why string) *fwk.Status {
 	status := fwk.NewStatus(fwk.Unschedulable)
 	return status.WithError(&framework.FitError{
 		Pod:         waiting[0],
 		NumAllNodes: nodes,
-		Diagnosis:   framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus(), PreFilterMsg: why},
+		Diagnosis: framework.Diagnosis{
+			NodeToStatus: framework.NewDefaultNodeToStatus(), PreFilterMsg: why, UnschedulablePlugins: sets.New(Name),
+		},
 	})
 }

@@ -61,9 +61,12 @@ func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, er
 // Name returns the plugin's name.
 func (*GangPlacement) Name() string { return Name }
 
-// EventsToRegister returns no event: a rejected PodGroup is retried by the queue's timer, whatever is registered.
+// EventsToRegister registers what wakes a gang that waits for the end of its preemption: in-tree DefaultPreemption gates it
+// and leaves the waking to the plugin that rejected it. Any other rejected gang is retried by the queue's timer, whatever
+// is registered.
 func (*GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return nil, nil
+	gone := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
+	return []fwk.ClusterEventWithHint{{Event: gone}}, nil
 }
 
 // GeneratePlacements plans a gang on the nodes of the parent placement. Groups that are no gangs are left alone.

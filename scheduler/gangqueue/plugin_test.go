@@ -1,7 +1,6 @@
 package gangqueue_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -389,7 +388,7 @@ func BenchmarkAssemble(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		events, err := plugin.EventsToRegister(context.Background())
+		events, err := plugin.EventsToRegister(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}

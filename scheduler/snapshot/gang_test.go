@@ -45,13 +45,13 @@ func TestRankOrder(t *testing.T) {
 		p.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": index}
 		return p
 	}
-	labelled := pod("node-0-2-x", nil)
-	labelled.Labels = map[string]string{
+	labeled := pod("node-0-2-x", nil)
+	labeled.Labels = map[string]string{
 		"jobset.sigs.k8s.io/replicatedjob-name": "node", "jobset.sigs.k8s.io/job-index": "0",
 		"batch.kubernetes.io/job-completion-index": "2",
 	}
 	got := snapshot.InRankOrder([]*corev1.Pod{
-		ranked("node-10-0", "node", "10", "0"), ranked("node-0-10", "node", "0", "10"), labelled,
+		ranked("node-10-0", "node", "10", "0"), ranked("node-0-10", "node", "0", "10"), labeled,
 		ranked("no-index-b", "node", "0", ""), ranked("no-index-a", "node", "0", ""),
 		ranked("node-2-0", "node", "2", "0"), ranked("launcher", "launcher", "0", "0"),
 	})
@@ -86,7 +86,7 @@ func TestShapes(t *testing.T) {
 }
 
 func TestBarredNodes(t *testing.T) {
-	plain, cordoned, tainted, soft, labelled := node(
+	plain, cordoned, tainted, soft, labeled := node(
 		"n0",
 		"c1",
 	), node(
@@ -105,8 +105,8 @@ func TestBarredNodes(t *testing.T) {
 	cordoned.Spec.Unschedulable = true
 	tainted.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
 	soft.Spec.Taints = []corev1.Taint{{Key: "slow", Effect: corev1.TaintEffectPreferNoSchedule}}
-	labelled.Labels["zone"] = "z"
-	nodes := []*corev1.Node{plain, cordoned, tainted, soft, labelled}
+	labeled.Labels["zone"] = "z"
+	nodes := []*corev1.Node{plain, cordoned, tainted, soft, labeled}
 
 	tolerant := pod("tolerant", nil)
 	tolerant.Spec.Tolerations = []corev1.Toleration{

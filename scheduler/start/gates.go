@@ -38,6 +38,8 @@ func SetGates(gates featuregate.MutableFeatureGate, offer probe.Offer) error {
 			// Members are pinned: signatures would be computed for nothing.
 			features.OpportunisticBatching:  false,
 			features.SchedulerAsyncAPICalls: true,
+			// Every member waits at Permit for a moment: announcing its node there would double the writes of a gang.
+			features.NominatedNodeNameForExpectation: false,
 			// GangQueue opens a gang in constant time per member through such a hint.
 			features.SchedulerPreQueueingHints: true,
 		},

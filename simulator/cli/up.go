@@ -130,16 +130,8 @@ func (u up) run(ctx context.Context) error {
 		return err
 	}
 	defer c.Stop(context.WithoutCancel(ctx))
-	// From here on a component's death ends whatever is going on.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case death := <-c.Died():
-			cancel(death)
-		case <-ctx.Done():
-		}
-	}()
+	ctx, cancel := c.Alive(ctx)
+	defer cancel()
 	return u.runJobs(ctx, c, machines, jobs, catalog)
 }
 

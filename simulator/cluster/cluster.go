@@ -222,8 +222,19 @@ func (c *Cluster) watch(p *process) {
 	}
 }
 
-// Died yields the first component that ended by itself.
-func (c *Cluster) Died() <-chan *DeathError { return c.died }
+// Alive returns a context that ends with parent, or when a component ends by itself: then its cause is the
+// *DeathError. Only one caller sees the death.
+func (c *Cluster) Alive(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	go func() {
+		select {
+		case death := <-c.died:
+			cancel(death)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
 
 // orDeath prefers a component's death as the explanation of an error.
 func (c *Cluster) orDeath(err error) error {

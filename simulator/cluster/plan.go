@@ -68,6 +68,9 @@ func (p plan) apiserver() component {
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.apiserver),
 			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
 			"--client-ca-file=" + p.access.certFile,
+			// Without a front proxy's CA every component that authenticates requests logs that it is missing.
+			"--requestheader-client-ca-file=" + p.access.certFile, "--requestheader-allowed-names=front-proxy",
+			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 			"--token-auth-file=" + p.access.tokenFile, "--authorization-mode=RBAC",
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + p.access.accountKeyFile,

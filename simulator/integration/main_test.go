@@ -123,12 +123,14 @@ func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string
 	if err := session.Check(jobs, catalog); err != nil {
 		t.Fatal(err)
 	}
-	submitted, err := session.Submit(t.Context(), shared, jobs, catalog, clock.RealClock{})
+	ctx, cancel := shared.Alive(t.Context())
+	defer cancel()
+	submitted, err := session.Submit(ctx, shared, jobs, catalog, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { discard(t, submitted) })
-	ledger, err := session.Run(t.Context(), submitted, session.Options{
+	ledger, err := session.Run(ctx, submitted, session.Options{
 		Client: shared.Client, Dynamic: shared.Dynamic, Clock: clock.RealClock{}, Patience: patience,
 		Progress: func(line string) { t.Log(line) },
 	})

@@ -47,8 +47,8 @@ type member struct {
 	deleted bool
 }
 
-// Observe takes in the state of a pod. Pods that belong to no JobSet, and states that are out of date, are ignored.
-func (l *Ledger) Observe(pod *corev1.Pod) {
+// Observe takes in the state of a pod, seen at some moment. Pods that belong to no JobSet, and states that are out of date, are ignored.
+func (l *Ledger) Observe(pod *corev1.Pod, at time.Time) {
 	jobSet, ours := pod.Labels[jobsetv1alpha2.JobSetNameKey]
 	if !ours {
 		return
@@ -68,14 +68,14 @@ func (l *Ledger) Observe(pod *corev1.Pod) {
 		members[where] = current
 	}
 	if current.admit(pod) {
-		current.update(pod)
+		current.update(pod, at)
 	}
 }
 
 // ObserveDeletion takes in the last state of a pod that is gone. A job that has ended keeps the places of its pods; one
 // that has not has lost them, unless other pods take their seats.
-func (l *Ledger) ObserveDeletion(pod *corev1.Pod) {
-	l.Observe(pod)
+func (l *Ledger) ObserveDeletion(pod *corev1.Pod, at time.Time) {
+	l.Observe(pod, at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[jobsetv1alpha2.JobSetNameKey]}
@@ -114,7 +114,7 @@ func (m *member) admit(pod *corev1.Pod) bool {
 	return true
 }
 
-func (m *member) update(pod *corev1.Pod) {
+func (m *member) update(pod *corev1.Pod, at time.Time) {
 	if pod.Status.Phase != "" {
 		m.phase = pod.Status.Phase
 	}
@@ -132,10 +132,21 @@ func (m *member) update(pod *corev1.Pod) {
 	switch {
 	case !m.bound.IsZero():
 	case scheduled.Status == corev1.ConditionTrue:
-		m.bound = scheduled.LastTransitionTime.Time
+		m.bound = sharpen(scheduled.LastTransitionTime.Time, at)
 	case pod.Status.StartTime != nil:
-		m.bound = pod.Status.StartTime.Time // bound by someone who sets no condition
+		m.bound = sharpen(pod.Status.StartTime.Time, at) // bound by someone who sets no condition
 	}
+}
+
+// sharpen corrects an instant of the API, which is cut to the second, by the moment at which it was seen.
+func sharpen(second, seen time.Time) time.Time {
+	if latest := second.Add(time.Second); seen.After(latest) {
+		return latest
+	}
+	if seen.Before(second) {
+		return second
+	}
+	return seen
 }
 
 // members returns copies of a job's members in the order of their ranks.

@@ -195,10 +195,10 @@ func (s *scene) showPods(t *testing.T, d *datadriven.TestData) {
 		}
 		pod.Status.Conditions = []corev1.PodCondition{condition}
 		if d.HasArg("deleted") {
-			s.ledger.ObserveDeletion(pod)
+			s.ledger.ObserveDeletion(pod, condition.LastTransitionTime.Time)
 			continue
 		}
-		s.ledger.Observe(pod)
+		s.ledger.Observe(pod, condition.LastTransitionTime.Time)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,8 +63,8 @@ func TestLedgerTakesPodsFromManyGoroutinesAndOnlyOurs(t *testing.T) {
 	ledger := outcome.NewLedger()
 	job := outcome.JobObservation{TrainJob: &unstructured.Unstructured{Object: map[string]any{}}}
 	job.TrainJob.SetName("train")
-	ledger.Observe(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}})
-	ledger.ObserveDeletion(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}})
+	ledger.Observe(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}, time.Time{})
+	ledger.ObserveDeletion(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}, time.Time{})
 	var group sync.WaitGroup
 	for i := range 64 {
 		group.Go(func() {
@@ -74,7 +75,7 @@ func TestLedgerTakesPodsFromManyGoroutinesAndOnlyOurs(t *testing.T) {
 					Labels: map[string]string{"jobset.sigs.k8s.io/jobset-name": "train"},
 				},
 				Spec: corev1.PodSpec{NodeName: "n"},
-			})
+			}, time.Time{})
 			ledger.Progress(job)
 		})
 	}
@@ -113,6 +114,38 @@ func TestShortNamesAreUnambiguous(t *testing.T) {
 	for _, clique := range []string{one, other} {
 		if !strings.Contains(b.String(), "clique="+clique+" ") {
 			t.Errorf("%s is not told apart:\n%s", clique, b.String())
+		}
+	}
+}
+
+// The API cuts instants to the second; what was seen live is told to the millisecond, and what was seen later is not
+// taken for later than it can have been.
+func TestWaitsAreSharperThanTheAPI(t *testing.T) {
+	submitted := time.Unix(1000, 0).Add(300 * time.Millisecond)
+	for _, tc := range []struct {
+		name string
+		seen time.Time
+		want float64
+	}{
+		{"seen live", time.Unix(1000, 0).Add(750 * time.Millisecond), 0.45},
+		{"seen a minute later", time.Unix(1060, 0), 0.7},
+		{"seen by a clock that lags", time.Unix(999, 0), 0},
+	} {
+		ledger := outcome.NewLedger()
+		ledger.Observe(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"jobset.sigs.k8s.io/jobset-name": "train"}},
+			Spec:       corev1.PodSpec{NodeName: "n"},
+			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1000, 0),
+			}}},
+		}, tc.seen)
+		job := outcome.JobObservation{
+			TrainJob: &unstructured.Unstructured{Object: map[string]any{}}, SubmittedAt: submitted,
+		}
+		job.TrainJob.SetName("train")
+		seen := outcome.Observation{At: time.Unix(1100, 0), Jobs: []outcome.JobObservation{job}}
+		if got := outcome.Summarize(seen, ledger).Jobs[0].WaitSeconds; got != tc.want {
+			t.Errorf("%s: waited %v s, want %v s", tc.name, got, tc.want)
 		}
 	}
 }

@@ -33,13 +33,14 @@ type Options struct {
 // follower sees every pod, PodGroup and TrainJob of the cluster through informers.
 type follower struct {
 	ledger    *outcome.Ledger
+	clock     clock.PassiveClock
 	trainJobs cache.Store
 	podGroups cache.Store
 }
 
 // follow starts watching; it returns when what exists has been seen once. The watches end with ctx.
 func follow(ctx context.Context, options Options) (*follower, error) {
-	f := &follower{ledger: outcome.NewLedger()}
+	f := &follower{ledger: outcome.NewLedger(), clock: options.Clock}
 	typed := informers.NewSharedInformerFactory(options.Client, 0)
 	pods := typed.Core().V1().Pods().Informer()
 	handler := cache.ResourceEventHandlerFuncs{
@@ -68,7 +69,7 @@ func follow(ctx context.Context, options Options) (*follower, error) {
 
 func (f *follower) observe(object any) {
 	if pod, ok := object.(*corev1.Pod); ok {
-		f.ledger.Observe(pod)
+		f.ledger.Observe(pod, f.clock.Now())
 	}
 }
 
@@ -77,7 +78,7 @@ func (f *follower) observeDeletion(object any) {
 		object = missed.Obj
 	}
 	if pod, ok := object.(*corev1.Pod); ok {
-		f.ledger.ObserveDeletion(pod)
+		f.ledger.ObserveDeletion(pod, f.clock.Now())
 	}
 }
 

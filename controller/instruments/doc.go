@@ -1,0 +1,3 @@
+// Package instruments holds the controller's metrics as one struct. Label values come from finite lists: never the name
+// of a job.
+package instruments

@@ -1,0 +1,157 @@
+package gangqueue
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// narrow answers an event in constant time: nothing to do, or one member of the gang that is complete now.
+func (q *GangQueue) narrow(_ klog.Logger, old, obj any) (fwk.PreQueueingHintResult, error) {
+	key, ok := keyOf(obj)
+	if !ok {
+		return fwk.PreQueueingHintResult{}, nil
+	}
+	group, fresh := q.openIfComplete(key)
+	if group == nil {
+		return fwk.PreQueueingHintResult{}, nil
+	}
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return one(pod), nil
+	}
+	// A PodGroup is updated all the time; only an update that can complete the gang is worth a look at its members.
+	if before, ok := old.(*schedulingv1beta1.PodGroup); !fresh && (!ok || minCount(before) == minCount(group)) {
+		return fwk.PreQueueingHintResult{}, nil
+	}
+	if pod := q.anyWaiting(key); pod != nil {
+		return one(pod), nil
+	}
+	return fwk.PreQueueingHintResult{}, nil
+}
+
+func one(pod *corev1.Pod) fwk.PreQueueingHintResult {
+	return fwk.PreQueueingHintResult{Pods: []types.NamespacedName{{Namespace: pod.Namespace, Name: pod.Name}}}
+}
+
+// hint says whether the event let the pod's gang in.
+func (q *GangQueue) hint(_ klog.Logger, pod *corev1.Pod, _, obj any) (fwk.QueueingHint, error) {
+	mine, ok := gangOf(pod)
+	theirs, same := keyOf(obj)
+	if !ok || !same || mine != theirs {
+		return fwk.QueueSkip, nil
+	}
+	if group, _ := q.openIfComplete(mine); group == nil {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}
+
+// openIfComplete opens the gang if all needed members are known. It returns the PodGroup of an open gang, else nil, and
+// whether this call opened it.
+func (q *GangQueue) openIfComplete(key types.NamespacedName) (*schedulingv1beta1.PodGroup, bool) {
+	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil || !q.complete(group) {
+		return nil, false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	fresh := q.open[key] != group.UID || group.UID == ""
+	q.open[key] = group.UID
+	return group, fresh
+}
+
+func (q *GangQueue) isOpen(key types.NamespacedName, uid types.UID) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	opened, ok := q.open[key]
+	return ok && opened == uid
+}
+
+// complete reports whether as many members as have to start together are known to the scheduler.
+func (q *GangQueue) complete(group *schedulingv1beta1.PodGroup) bool {
+	if group.Spec.SchedulingPolicy.Gang == nil {
+		return true
+	}
+	state, err := q.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
+	return err == nil && state.AllPodsCount() >= minCount(group)
+}
+
+// minCount is how many members have to start together.
+func minCount(group *schedulingv1beta1.PodGroup) int {
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		return int(gang.MinCount)
+	}
+	return 0
+}
+
+// anyWaiting is one member of the gang that has no node, nil if there is none.
+func (q *GangQueue) anyWaiting(key types.NamespacedName) *corev1.Pod {
+	state, err := q.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
+	if err != nil {
+		return nil
+	}
+	for _, pod := range state.UnscheduledPods() {
+		return pod
+	}
+	return nil
+}
+
+// Recheck looks at the gang of a bound pod once the scheduler's handlers have surely seen that pod, and activates the
+// gang if it is complete. One check at a time per gang is enough: it looks at what is known then.
+func (q *GangQueue) Recheck(pod *corev1.Pod) {
+	key, ok := gangOf(pod)
+	if !ok {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.checking[key] {
+		return
+	}
+	q.checking[key] = true
+	q.clock.AfterFunc(settle, func() { q.recheck(key) })
+}
+
+func (q *GangQueue) recheck(key types.NamespacedName) {
+	q.mu.Lock()
+	delete(q.checking, key)
+	q.mu.Unlock()
+	if _, fresh := q.openIfComplete(key); !fresh {
+		return
+	}
+	if waiting := q.anyWaiting(key); waiting != nil {
+		q.handle.Activate(klog.Background(), map[string]*corev1.Pod{waiting.Name: waiting})
+	}
+}
+
+func (q *GangQueue) forget(obj any) {
+	key, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+}
+
+// gangOf is the PodGroup that the pod belongs to.
+func gangOf(pod *corev1.Pod) (types.NamespacedName, bool) {
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return types.NamespacedName{Namespace: pod.Namespace, Name: *g.PodGroupName}, true
+	}
+	return types.NamespacedName{}, false
+}
+
+// keyOf is the PodGroup that an event is about.
+func keyOf(obj any) (types.NamespacedName, bool) {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return gangOf(o)
+	case *schedulingv1beta1.PodGroup:
+		return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, true
+	}
+	return types.NamespacedName{}, false
+}
