@@ -19,7 +19,6 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 	"github.com/lockstep-project/lockstep/simulator/session"
 	"github.com/lockstep-project/lockstep/simulator/workload"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 // upOptions are the flags of lockstep up.
@@ -183,9 +182,7 @@ func (u up) runJobs(
 	if err != nil {
 		return orCause(ctx, err)
 	}
-	report := outcome.Summarize(outcome.Observation{
-		Fleet: machines.Name, At: u.env.Clock.Now(), Levels: levels(machines), Nodes: machines.Nodes, Jobs: submitted,
-	}, ledger)
+	report := session.Report(machines, submitted, ledger, u.env.Clock.Now())
 	report.Mode, report.Kubeconfig = u.options.mode, c.Kubeconfig()
 	for _, component := range c.Components() {
 		report.Components = append(report.Components, outcome.Component(component))
@@ -217,19 +214,6 @@ func orCause(ctx context.Context, err error) error {
 		return cause
 	}
 	return err
-}
-
-// levels are the topology levels that the fleet's labels describe.
-func levels(machines fleet.Fleet) []outcome.Level {
-	nodes := make([]topology.Node, len(machines.Nodes))
-	for i := range machines.Nodes {
-		nodes[i] = topology.Node{Name: machines.Nodes[i].Name, Labels: machines.Nodes[i].Labels}
-	}
-	var found []outcome.Level
-	for _, level := range topology.DetectLevels(nodes) {
-		found = append(found, outcome.Level(level))
-	}
-	return found
 }
 
 func (u up) print(report outcome.Report) error {

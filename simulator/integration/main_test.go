@@ -21,7 +21,6 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 	"github.com/lockstep-project/lockstep/simulator/session"
 	"github.com/lockstep-project/lockstep/simulator/workload"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 var (
@@ -137,11 +136,8 @@ func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := outcome.Summarize(outcome.Observation{
-		Fleet: machines.Name, At: time.Now(), Levels: levels(), Nodes: machines.Nodes, Jobs: submitted,
-	}, ledger)
 	byName := map[string]outcome.Job{}
-	for _, job := range report.Jobs {
+	for _, job := range session.Report(machines, submitted, ledger, time.Now()).Jobs {
 		byName[job.Name] = job
 	}
 	return byName
@@ -178,16 +174,4 @@ func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.P
 		t.Fatal(err)
 	}
 	return pods.Items
-}
-
-func levels() []outcome.Level {
-	nodes := make([]topology.Node, len(machines.Nodes))
-	for i := range machines.Nodes {
-		nodes[i] = topology.Node{Name: machines.Nodes[i].Name, Labels: machines.Nodes[i].Labels}
-	}
-	var found []outcome.Level
-	for _, level := range topology.DetectLevels(nodes) {
-		found = append(found, outcome.Level(level))
-	}
-	return found
 }

@@ -133,8 +133,11 @@ func TestWaitsAreSharperThanTheAPI(t *testing.T) {
 	} {
 		ledger := outcome.NewLedger()
 		ledger.Observe(&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"jobset.sigs.k8s.io/jobset-name": "train"}},
-			Spec:       corev1.PodSpec{NodeName: "n"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   "p",
+				Labels: map[string]string{"jobset.sigs.k8s.io/jobset-name": "train"},
+			},
+			Spec: corev1.PodSpec{NodeName: "n"},
 			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 				Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1000, 0),
 			}}},

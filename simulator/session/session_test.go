@@ -132,7 +132,12 @@ func pod(node string) *corev1.Pod {
 }
 
 // follow runs a session over one job on a fake cluster, advancing the clock until the session ends or limit has passed.
-func follow(t *testing.T, limit time.Duration, stored *unstructured.Unstructured, pods ...runtime.Object) (lines []string, ended bool) {
+func follow(
+	t *testing.T,
+	limit time.Duration,
+	stored *unstructured.Unstructured,
+	pods ...runtime.Object,
+) (lines []string, ended bool) {
 	t.Helper()
 	kinds := map[schema.GroupVersionResource]string{
 		{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}: "TrainJobList",
