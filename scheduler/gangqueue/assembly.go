@@ -107,12 +107,12 @@ func (q *GangQueue) Recheck(pod *corev1.Pod) {
 		return
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.checking[key] {
-		return
-	}
+	pending := q.checking[key]
 	q.checking[key] = true
-	q.clock.AfterFunc(settle, func() { q.recheck(key) })
+	q.mu.Unlock()
+	if !pending { // not under our lock: a clock may call back while it holds its own
+		q.clock.AfterFunc(settle, func() { q.recheck(key) })
+	}
 }
 
 func (q *GangQueue) recheck(key types.NamespacedName) {
