@@ -12,12 +12,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -31,18 +31,6 @@ type GangPermit struct {
 	handle fwk.Handle
 	mu     sync.Mutex
 	gangs  map[types.NamespacedName]*gang
-}
-
-// gang is the state of one gang at the barrier.
-type gang struct {
-	// need is how many members of this cycle must be here, itself included; 0 before the first comes.
-	need int
-	// waiting are here, in order of arrival.
-	waiting []types.UID
-	// failed is set when a member of this cycle was lost; it ends with the next cycle.
-	failed bool
-	// passed are the members that went through, sent back those that were rejected and are not unreserved yet.
-	passed, sentBack sets.Set[types.UID]
 }
 
 var (
@@ -80,7 +68,7 @@ func (*GangPermit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint
 func (p *GangPermit) Permit(
 	_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string,
 ) (*fwk.Status, time.Duration) {
-	key, ok := keyOf(pod)
+	key, ok := snapshot.GroupOf(pod)
 	if !ok {
 		return nil, 0
 	}
@@ -118,37 +106,9 @@ func rejected() *fwk.Status {
 	return fwk.NewStatus(fwk.Unschedulable, "another member of the gang was rejected")
 }
 
-// missing is how many members still have to come so that the gang can start.
-func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
-	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
-	state, err := p.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
-	if err != nil {
-		return minCount
-	}
-	g.passed = g.passed.Intersection(state.AllPods())
-	return minCount - g.passed.Union(state.AssignedPods()).Len()
-}
-
-// letGo allows everyone who waits, or no one if one of them does not wait any more. After it the gang has what it
-// needs: who comes later in the cycle passes at once.
-func (p *GangPermit) letGo(g *gang) bool {
-	pods := make([]fwk.WaitingPod, len(g.waiting))
-	for i, uid := range g.waiting {
-		if pods[i] = p.handle.GetWaitingPod(uid); pods[i] == nil {
-			return false
-		}
-	}
-	for _, pod := range pods {
-		pod.Allow(Name)
-	}
-	g.passed.Insert(g.waiting...)
-	g.waiting, g.need = nil, 1
-	return true
-}
-
 // Reserve opens the barrier for a new cycle: a group's cycle tries all members before it submits any.
 func (p *GangPermit) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
-	key, ok := keyOf(pod)
+	key, ok := snapshot.GroupOf(pod)
 	if !ok || !state.IsPodGroupSchedulingCycle() {
 		return nil
 	}
@@ -163,7 +123,7 @@ func (p *GangPermit) Reserve(_ context.Context, state fwk.CycleState, pod *corev
 // Unreserve sends the gang back when a member is lost before all were here. What is undone while a group's cycle tries
 // its members was never at the barrier.
 func (p *GangPermit) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) {
-	key, ok := keyOf(pod)
+	key, ok := snapshot.GroupOf(pod)
 	if !ok || state.IsPodGroupSchedulingCycle() {
 		return
 	}
@@ -180,38 +140,4 @@ func (p *GangPermit) Unreserve(_ context.Context, state fwk.CycleState, pod *cor
 		g.failed = true
 		p.sendBack(g)
 	}
-}
-
-// sendBack rejects everyone who waits. A member that is on its way from Permit to waiting cannot be rejected yet; it
-// stays in the list for the next call and, at the latest, runs into the timeout.
-func (p *GangPermit) sendBack(g *gang) {
-	var early []types.UID
-	for _, uid := range g.waiting {
-		waiting := p.handle.GetWaitingPod(uid)
-		if waiting == nil {
-			early = append(early, uid)
-			continue
-		}
-		if waiting.Reject(Name, "another member of the gang was rejected") {
-			g.sentBack.Insert(uid)
-		}
-	}
-	g.waiting = early
-}
-
-func (p *GangPermit) gang(key types.NamespacedName) *gang {
-	g := p.gangs[key]
-	if g == nil {
-		g = &gang{passed: sets.New[types.UID](), sentBack: sets.New[types.UID]()}
-		p.gangs[key] = g
-	}
-	return g
-}
-
-// keyOf is the PodGroup that the pod belongs to.
-func keyOf(pod *corev1.Pod) (types.NamespacedName, bool) {
-	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		return types.NamespacedName{Namespace: pod.Namespace, Name: *g.PodGroupName}, true
-	}
-	return types.NamespacedName{}, false
 }

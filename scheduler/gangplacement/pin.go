@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // PreFilter offers a member only its planned node. In the loose placement it lets the framework choose, unless the
@@ -57,8 +59,8 @@ func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, _ *corev1.
 func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	plan := cyclePlan(state)
 	if plan == nil {
-		if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && !state.IsPodGroupSchedulingCycle() {
-			p.forget(pod.Namespace + "/" + *g.PodGroupName)
+		if group, ok := snapshot.GroupOf(pod); ok && !state.IsPodGroupSchedulingCycle() {
+			p.forget(group.String())
 		}
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // narrow answers an event in constant time: nothing to do, or one member of the gang that is complete now.
@@ -38,7 +40,7 @@ func one(pod *corev1.Pod) fwk.PreQueueingHintResult {
 
 // hint says whether the event let the pod's gang in.
 func (q *GangQueue) hint(_ klog.Logger, pod *corev1.Pod, _, obj any) (fwk.QueueingHint, error) {
-	mine, ok := gangOf(pod)
+	mine, ok := snapshot.GroupOf(pod)
 	theirs, same := keyOf(obj)
 	if !ok || !same || mine != theirs {
 		return fwk.QueueSkip, nil
@@ -99,10 +101,17 @@ func (q *GangQueue) anyWaiting(key types.NamespacedName) *corev1.Pod {
 	return nil
 }
 
+// added rechecks the gang of a pod that is bound when it is first seen.
+func (q *GangQueue) added(obj any) {
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+		q.Recheck(pod)
+	}
+}
+
 // Recheck looks at the gang of a bound pod once the scheduler's handlers have surely seen that pod, and activates the
 // gang if it is complete. One check at a time per gang is enough: it looks at what is known then.
 func (q *GangQueue) Recheck(pod *corev1.Pod) {
-	key, ok := gangOf(pod)
+	key, ok := snapshot.GroupOf(pod)
 	if !ok {
 		return
 	}
@@ -137,19 +146,11 @@ func (q *GangQueue) forget(obj any) {
 	delete(q.open, types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
 }
 
-// gangOf is the PodGroup that the pod belongs to.
-func gangOf(pod *corev1.Pod) (types.NamespacedName, bool) {
-	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		return types.NamespacedName{Namespace: pod.Namespace, Name: *g.PodGroupName}, true
-	}
-	return types.NamespacedName{}, false
-}
-
 // keyOf is the PodGroup that an event is about.
 func keyOf(obj any) (types.NamespacedName, bool) {
 	switch o := obj.(type) {
 	case *corev1.Pod:
-		return gangOf(o)
+		return snapshot.GroupOf(o)
 	case *schedulingv1beta1.PodGroup:
 		return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, true
 	}

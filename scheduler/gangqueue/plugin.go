@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -62,22 +64,12 @@ func NewWithClock(handle fwk.Handle, c clock.WithDelayedExecution) (*GangQueue, 
 		open:     make(map[types.NamespacedName]types.UID),
 		checking: make(map[types.NamespacedName]bool),
 	}
-	factory := handle.SharedInformerFactory()
-	_, err := factory.Scheduling().V1beta1().PodGroups().Informer().AddEventHandler(
-		cache.ResourceEventHandlerFuncs{DeleteFunc: q.forget})
-	if err != nil {
+	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
+	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: q.forget}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
-	_, err = factory.Core().
-		V1().
-		Pods().
-		Informer().
-		AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
-			if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
-				q.Recheck(pod)
-			}
-		}})
-	if err != nil {
+	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: q.added}); err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	return q, nil
@@ -88,7 +80,7 @@ func (*GangQueue) Name() string { return Name }
 
 // PreEnqueue gates the members of a gang that was never complete, or is not any more.
 func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
-	key, ok := gangOf(pod)
+	key, ok := snapshot.GroupOf(pod)
 	if !ok {
 		return nil
 	}

@@ -1,0 +1,74 @@
+package gangpermit
+
+import (
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// gang is the state of one gang at the barrier.
+type gang struct {
+	// need is how many members of this cycle must be here, itself included; 0 before the first comes.
+	need int
+	// waiting are here, in order of arrival.
+	waiting []types.UID
+	// failed is set when a member of this cycle was lost; it ends with the next cycle.
+	failed bool
+	// passed are the members that went through, sent back those that were rejected and are not unreserved yet.
+	passed, sentBack sets.Set[types.UID]
+}
+
+// missing is how many members still have to come so that the gang can start.
+func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
+	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
+	state, err := p.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return minCount
+	}
+	g.passed = g.passed.Intersection(state.AllPods())
+	return minCount - g.passed.Union(state.AssignedPods()).Len()
+}
+
+// letGo allows everyone who waits, or no one if one of them does not wait any more. After it the gang has what it
+// needs: who comes later in the cycle passes at once.
+func (p *GangPermit) letGo(g *gang) bool {
+	pods := make([]fwk.WaitingPod, len(g.waiting))
+	for i, uid := range g.waiting {
+		if pods[i] = p.handle.GetWaitingPod(uid); pods[i] == nil {
+			return false
+		}
+	}
+	for _, pod := range pods {
+		pod.Allow(Name)
+	}
+	g.passed.Insert(g.waiting...)
+	g.waiting, g.need = nil, 1
+	return true
+}
+
+// sendBack rejects everyone who waits. A member that is on its way from Permit to waiting cannot be rejected yet; it
+// stays in the list for the next call and, at the latest, runs into the timeout.
+func (p *GangPermit) sendBack(g *gang) {
+	var early []types.UID
+	for _, uid := range g.waiting {
+		waiting := p.handle.GetWaitingPod(uid)
+		if waiting == nil {
+			early = append(early, uid)
+			continue
+		}
+		if waiting.Reject(Name, "another member of the gang was rejected") {
+			g.sentBack.Insert(uid)
+		}
+	}
+	g.waiting = early
+}
+
+func (p *GangPermit) gang(key types.NamespacedName) *gang {
+	g := p.gangs[key]
+	if g == nil {
+		g = &gang{passed: sets.New[types.UID](), sentBack: sets.New[types.UID]()}
+		p.gangs[key] = g
+	}
+	return g
+}
