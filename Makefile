@@ -1,15 +1,15 @@
 # Lockstep's front door. `make` alone lists what there is.
 
-SHELL := /bin/bash
+SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 BIN := $(CURDIR)/bin
 GO  ?= go
 
 # Tools are pinned here and installed into bin/; they stay out of go.mod, where their graphs would fight Kubernetes' pins.
-GOLANGCI_VERSION      := v2.15.0
+GOLANGCI_VERSION       := v2.15.0
 CONTROLLER_GEN_VERSION := v0.23.0
-BENCHSTAT_VERSION     := v0.0.0-20260908200009-22c9c6c9d4da
+BENCHSTAT_VERSION      := v0.0.0-20260908200009-22c9c6c9d4da
 
 # No C compiler is needed, and two jobs at a time keep a small machine usable.
 export CGO_ENABLED := 0
@@ -20,10 +20,15 @@ KUBERNETES_VERSION := v1.37.1
 LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
+# go build -v names every compiled package; this counts them and passes everything else on.
+PROGRESS := awk '/^go: downloading/ {if (++d % 50 == 0) print "  " d " modules downloaded"; next} \
+	/^[A-Za-z0-9._~\/-]+$$/ {if (++n % 100 == 0) print "  " n " packages compiled"; next} {print; fflush()} {fflush()}'
+
 BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./controller/cmd/lockstep-controller
 # Packages without k8s.io/kubernetes below them: cheap enough for the race detector.
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
-	./simulator/badinput/... ./simulator/fleet/... ./simulator/workload/... ./simulator/outcome/...
+	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
+	./simulator/outcome/... ./simulator/session/... ./scheduler/gangqueue/... ./scheduler/gangpermit/...
 GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort)
 
 .PHONY: help
@@ -33,7 +38,8 @@ help: ## List the targets.
 .PHONY: build
 build: ## Build lockstep, lockstep-scheduler and lockstep-controller into bin/ (minutes once, then seconds).
 	@mkdir -p $(BIN)
-	$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BIN)/ $(BINARIES)
+	@echo "building lockstep, lockstep-scheduler and lockstep-controller"
+	@$(GO) build -v $(JOBS) -ldflags "$(LDFLAGS)" -o $(BIN)/ $(BINARIES) 2>&1 | $(PROGRESS)
 
 .PHONY: run
 run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample TrainJobs and show where they went.
@@ -44,7 +50,8 @@ test: ## Run every test, with one embedded cluster for the integration tests.
 	$(GO) test $(JOBS) -shuffle=on -timeout 15m ./...
 
 .PHONY: test-full
-test-full: test ## The long suites: repeated and shuffled, under the race detector where a C compiler allows it.
+test-full: test ## The long suites: a cluster with fewer gates, and repeated and shuffled under the race detector (gcc).
+	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 15m ./simulator/integration -args -mode groups
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
 
 .PHONY: bench

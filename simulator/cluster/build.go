@@ -166,7 +166,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// goBuild builds packages of the module at root into dir and reports every fiftieth compiled package.
+// goBuild builds packages of the module at root into dir and reports how far it has come.
 func goBuild(ctx context.Context, root, dir string, report func(string), packages ...string) error {
 	// Kueue and JobSet parse the server's version, which a module build does not carry: stamp the pinned release.
 	flags := []string{"build", "-v", "-p", "2", "-ldflags", versionFlags, "-o", dir + string(filepath.Separator)}
@@ -183,20 +183,32 @@ func goBuild(ctx context.Context, root, dir string, report func(string), package
 		}
 		return fmt.Errorf("building %s: %w", strings.Join(packages, ", "), err)
 	}
-	var last []string
-	compiled := 0
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		last = append(last, lines.Text())
-		last = last[max(0, len(last)-15):]
-		if compiled++; compiled%50 == 0 {
-			report(fmt.Sprintf("  %d packages compiled", compiled))
-		}
-	}
+	last := follow(output, report)
 	if err := build.Wait(); err != nil {
 		return fmt.Errorf("building %s: %w; the end of the compiler's output:\n%s",
 			strings.Join(packages, ", "), err, strings.Join(last, "\n"))
 	}
 	return nil
+}
+
+// follow reads what the compiler says, reports how far it has come, and returns the last lines.
+func follow(output io.Reader, report func(string)) []string {
+	var last []string
+	downloaded, compiled := 0, 0
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		last = append(last, lines.Text())
+		last = last[max(0, len(last)-15):]
+		if strings.HasPrefix(lines.Text(), "go: downloading ") {
+			if downloaded++; downloaded%50 == 0 {
+				report(fmt.Sprintf("  %d modules downloaded", downloaded))
+			}
+			continue
+		}
+		if compiled++; compiled%100 == 0 {
+			report(fmt.Sprintf("  %d packages compiled", compiled))
+		}
+	}
+	return last
 }
 
 // versionFlags stamps the Kubernetes release that go.mod pins; a test holds it against go.mod.
