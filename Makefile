@@ -47,11 +47,11 @@ run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample
 
 .PHONY: test
 test: ## Run every test, with one embedded cluster for the integration tests.
-	$(GO) test $(JOBS) -shuffle=on -timeout 15m ./...
+	$(GO) test $(JOBS) -shuffle=on -timeout 30m ./...
 
 .PHONY: test-full
 test-full: test ## The long suites: a cluster with fewer gates, and repeated and shuffled under the race detector (gcc).
-	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 15m ./simulator/integration -args -mode groups
+	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
 
 .PHONY: bench

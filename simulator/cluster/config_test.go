@@ -74,7 +74,13 @@ func TestAFakePodRunsAsLongAsItsAnnotationSays(t *testing.T) {
 				}
 				continue
 			case object.GetName() == "pod-complete":
-				from, _, _ := unstructured.NestedString(object.Object, "spec", "delay", "durationFrom", "expressionFrom")
+				from, _, _ := unstructured.NestedString(
+					object.Object,
+					"spec",
+					"delay",
+					"durationFrom",
+					"expressionFrom",
+				)
 				if want := `.metadata.annotations["` + workload.RunTimeAnnotation + `"]`; from != want {
 					t.Errorf("the run time comes from %q, want %q", from, want)
 				}
