@@ -30,6 +30,8 @@ type scheduler struct {
 	groups    map[string]*schedulingv1beta1.PodGroup
 	members   map[string]map[types.UID]*corev1.Pod
 	activated []string
+	// moves is what the queue does with a pod that is activated, nil for nothing.
+	moves func(*corev1.Pod)
 }
 
 func newScheduler() *scheduler {
@@ -43,10 +45,13 @@ func (s *scheduler) PodGroupManager() fwk.PodGroupManager                   { re
 func (s *scheduler) SharedInformerFactory() informers.SharedInformerFactory { return s.factory }
 
 func (s *scheduler) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, p := range pods {
+		s.mu.Lock()
 		s.activated = append(s.activated, p.Name)
+		s.mu.Unlock()
+		if s.moves != nil {
+			s.moves(p)
+		}
 	}
 }
 
@@ -348,11 +353,19 @@ func TestConcurrentEvents(t *testing.T) {
 	const gangs, size = 20, 50
 	s := newScheduler()
 	plugin, clock := newPlugin(t, s)
-	var q sync.Mutex // the queue's lock, under which the scheduler calls hints and PreEnqueue
-	var done sync.WaitGroup
+	var q sync.Mutex // the queue's lock, under which the scheduler calls hints and PreEnqueue, and activates
+	queues := make(map[string]*queue)
 	for g := range gangs {
-		name := fmt.Sprint("g", g)
-		queue := newQueue(t, plugin, s)
+		queues[fmt.Sprint("g", g)] = newQueue(t, plugin, s)
+	}
+	s.moves = func(p *corev1.Pod) {
+		q.Lock()
+		defer q.Unlock()
+		name := *p.Spec.SchedulingGroup.PodGroupName
+		queues[name].enter(name)
+	}
+	var done sync.WaitGroup
+	for name, queue := range queues {
 		done.Go(func() {
 			for i := range size {
 				q.Lock()
@@ -371,13 +384,13 @@ func TestConcurrentEvents(t *testing.T) {
 			plugin.Recheck(bound)
 			clock.Step(time.Second)
 		})
-		defer func() {
-			if queue.active[name] < size-1 {
-				t.Errorf("gang %s entered with %d of %d members", name, queue.active[name], size)
-			}
-		}()
 	}
 	done.Wait()
+	for name, queue := range queues {
+		if queue.active[name] < size-1 {
+			t.Errorf("gang %s entered with %d of %d members", name, queue.active[name], size)
+		}
+	}
 }
 
 func BenchmarkAssemble(b *testing.B) {

@@ -171,7 +171,7 @@ func relative(path string) string {
 func (u up) runJobs(
 	ctx context.Context, c *cluster.Cluster, machines fleet.Fleet, jobs workload.Workload, catalog session.Catalog,
 ) error {
-	u.say(fmt.Sprintf("submitting %d TrainJobs", len(jobs.TrainJobs())))
+	u.say(fmt.Sprintf("submitting the TrainJobs (%d)", len(jobs.TrainJobs())))
 	submitted, err := session.Submit(ctx, c, jobs, catalog, u.env.Clock)
 	if err != nil {
 		return orCause(ctx, err)
