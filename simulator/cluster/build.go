@@ -91,7 +91,7 @@ func buildUpstream(ctx context.Context, root string, report func(string)) (strin
 	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
 		return dir, nil
 	}
-	report("building etcd, kube-apiserver, kube-controller-manager, JobSet and KWOK (once; minutes on a new machine)")
+	report("building etcd, Kubernetes, JobSet and KWOK (once; minutes on a new machine)")
 	if err := os.RemoveAll(cache); err != nil { // other versions are of no use to this checkout any more
 		return "", fmt.Errorf("removing older builds: %w", err)
 	}

@@ -103,15 +103,9 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.install(ctx); err != nil {
 		return c.orDeath(err)
 	}
-	options.Report("starting kube-controller-manager, JobSet, KWOK, lockstep-controller and lockstep-scheduler")
-	err = c.run(
-		ctx,
-		c.plan.controllerManager(),
-		c.plan.jobset(),
-		c.plan.kwok(),
-		c.plan.controller(),
-		c.plan.scheduler(),
-	)
+	options.Report("starting the controllers and schedulers")
+	err = c.run(ctx, c.plan.controllerManager(), c.plan.stockScheduler(), c.plan.jobset(), c.plan.kwok(),
+		c.plan.controller(), c.plan.scheduler())
 	if err != nil {
 		return err
 	}

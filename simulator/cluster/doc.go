@@ -1,5 +1,5 @@
 // Package cluster is the embedded cluster: a real Kubernetes control plane (etcd, kube-apiserver,
-// kube-controller-manager), JobSet, KWOK for the nodes, and Lockstep's own controller and scheduler, each a child
+// kube-controller-manager, kube-scheduler), JobSet, KWOK for the nodes, and Lockstep's own controller and scheduler, each a child
 // process of the caller, without containers and without root.
 //
 // Start builds what is missing, starts the children in order and installs what manifests ships; Stop ends every child

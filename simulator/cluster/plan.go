@@ -35,7 +35,7 @@ type plan struct {
 	nodes    int
 }
 
-// gates are the feature gates of the API server and the controller manager in each mode (DESIGN §1).
+// gates are the feature gates of Kubernetes' own components in each mode (DESIGN §1).
 func gates(mode probe.Mode) string {
 	if mode == probe.Groups {
 		return "GenericWorkload=true"
@@ -109,6 +109,23 @@ func (p plan) controllerManager() component {
 	return component{
 		name: "kube-controller-manager", version: KubernetesVersion, binary: p.binaries.ControlPlane, args: args,
 		health: p.ports.url("https", p.ports.controllerManager) + "/healthz",
+	}
+}
+
+// stockScheduler serves the pods that are not ours: those of jobs with the gang off, or with the native scheduler.
+func (p plan) stockScheduler() component {
+	return component{
+		name: "kube-scheduler", version: KubernetesVersion, binary: p.binaries.ControlPlane,
+		args: []string{
+			"kube-scheduler",
+			"--kubeconfig=" + p.access.adminKubeconfig, "--leader-elect=false",
+			"--authentication-kubeconfig=" + p.access.adminKubeconfig,
+			"--authorization-kubeconfig=" + p.access.adminKubeconfig,
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.stockScheduler),
+			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
+			"--feature-gates=" + gates(p.mode),
+		},
+		health: p.ports.url("https", p.ports.stockScheduler) + "/readyz",
 	}
 }
 

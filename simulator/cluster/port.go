@@ -10,7 +10,8 @@ import (
 
 // ports are the loopback ports of one run.
 type ports struct {
-	etcd, etcdPeer, apiserver, controllerManager, jobsetHealth, jobsetWebhook, kwok, controllerHealth, scheduler int
+	etcd, etcdPeer, apiserver, controllerManager, stockScheduler   int
+	jobsetHealth, jobsetWebhook, kwok, controllerHealth, scheduler int
 }
 
 func (ports) url(scheme string, port int) string {
@@ -28,7 +29,8 @@ func choosePorts(apiserver int) (ports, error) {
 	}()
 	chosen.apiserver = apiserver
 	for _, port := range []*int{
-		&chosen.apiserver, &chosen.etcd, &chosen.etcdPeer, &chosen.controllerManager, &chosen.jobsetHealth,
+		&chosen.apiserver, &chosen.etcd, &chosen.etcdPeer, &chosen.controllerManager,
+		&chosen.stockScheduler, &chosen.jobsetHealth,
 		&chosen.jobsetWebhook, &chosen.kwok, &chosen.controllerHealth, &chosen.scheduler,
 	} {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))

@@ -144,3 +144,32 @@ func TestTheGroupExistsBeforeItsPods(t *testing.T) {
 		t.Errorf("the group was not marked as scheduled: %+v", group.Status.Conditions)
 	}
 }
+
+// What is not for our scheduler is served by the stock one, which is there because ours is a secondary scheduler.
+func TestJobsForTheStockScheduler(t *testing.T) {
+	job := func(name, annotation string) string {
+		return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: %s
+  namespace: NAMESPACE
+  annotations: {%s, simulator.lockstep.dev/run-time: 1s}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+`, name, annotation)
+	}
+	jobs := play(t, 20*time.Second, strings.Join([]string{
+		job("no-gang", `lockstep.dev/gang: "off"`), job("native", "lockstep.dev/scheduler: native"),
+	}, "---\n"))
+	for name, grouped := range map[string]bool{"no-gang": false, "native": true} {
+		if jobs[name].Outcome != outcome.Complete {
+			t.Errorf("%s: %s (%s)", name, jobs[name].Outcome, jobs[name].Reason)
+		}
+		for _, pod := range podsOf(t.Context(), t, namespaceOf(t), name) {
+			if pod.Spec.SchedulerName != "default-scheduler" || (pod.Spec.SchedulingGroup != nil) != grouped {
+				t.Errorf("pod %s: scheduler %s, group %v", pod.Name, pod.Spec.SchedulerName, pod.Spec.SchedulingGroup)
+			}
+		}
+	}
+}

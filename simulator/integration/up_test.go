@@ -41,7 +41,7 @@ func TestUpHoldsUntilAComponentDies(t *testing.T) {
 	if err := decoder.Decode(&report); err != nil {
 		t.Fatalf("decoding the answer: %v\n%s", err, stderr.String())
 	}
-	if report.Fleet != "gb200-72" || report.Nodes != 74 || report.Mode != "full" || len(report.Components) != 7 {
+	if report.Fleet != "gb200-72" || report.Nodes != 74 || report.Mode != "full" || len(report.Components) != 8 {
 		t.Errorf("the answer is about %s, %d nodes, mode %s, components %v",
 			report.Fleet, report.Nodes, report.Mode, report.Components)
 	}
