@@ -19,7 +19,10 @@ func newVersion(env Environment) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(env.Out, "lockstep %s (Kubernetes %s, %s)\n",
 				buildVersion(), cluster.KubernetesVersion, runtime.Version())
-			return err //nolint:wrapcheck // stdout is closed: the message says all
+			if err != nil {
+				return fmt.Errorf("printing the version: %w", err)
+			}
+			return nil
 		},
 	}
 }

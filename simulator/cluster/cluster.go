@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -25,10 +24,6 @@ import (
 	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
-
-var crdResource = schema.GroupVersionResource{ //nolint:gochecknoglobals // a constant that Go cannot declare as one
-	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-}
 
 // Options say what cluster to run.
 type Options struct {
@@ -195,8 +190,8 @@ func (c *Cluster) healthy(ctx context.Context, url string) (bool, error) {
 		return false, fmt.Errorf("asking %s: %w", url, err)
 	}
 	response, err := c.probes.Do(request)
-	if err != nil {
-		return false, nil //nolint:nilerr // it does not listen yet, which is an answer
+	if response == nil || err != nil {
+		return false, ctx.Err() // it does not listen yet, which is an answer
 	}
 	_ = response.Body.Close()
 	return response.StatusCode == http.StatusOK, nil

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -89,7 +90,9 @@ func (c *Cluster) applyYAML(ctx context.Context, content []byte) error {
 
 // waitForCRDs waits until the API server serves every CRD that was applied.
 func (c *Cluster) waitForCRDs(ctx context.Context) error {
-	crds := c.Dynamic.Resource(crdResource)
+	crds := c.Dynamic.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true,
 		func(ctx context.Context) (bool, error) {
 			list, err := crds.List(ctx, metav1.ListOptions{})

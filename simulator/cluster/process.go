@@ -67,7 +67,7 @@ func (s *spawner) start(c component, logPath string) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the log of %s: %w", c.name, err)
 	}
-	defer log.Close() //nolint:errcheck // the child has its own descriptor; nothing was written through this one
+	defer func() { _ = log.Close() }() // the child has its own descriptor; nothing was written through this one
 
 	cmd := exec.Command(c.binary, c.args...)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -10,6 +10,9 @@ import (
 // step is how often the state of the jobs is looked at; the watches keep it current in between.
 const step = 200 * time.Millisecond
 
+// lineWidth is how long a progress line may be; many jobs are counted by phase instead of named.
+const lineWidth = 150
+
 // Run follows the jobs until each has ended, or stays unplaced although nothing else is running, and returns them as
 // last seen together with the ledger of their ranks. When ctx ends it returns what it has seen, and ctx's error.
 func Run(ctx context.Context, jobs []outcome.JobObservation, options Options) (*outcome.Ledger, error) {
@@ -29,7 +32,7 @@ func Run(ctx context.Context, jobs []outcome.JobObservation, options Options) (*
 		for i, job := range jobs {
 			progress[i] = f.ledger.Progress(job)
 		}
-		if line := outcome.ProgressLine(progress, 0); line != shown {
+		if line := outcome.ProgressLine(progress, lineWidth); line != shown {
 			shown = line
 			quietSince = options.Clock.Now()
 			options.Progress(line)
