@@ -44,6 +44,17 @@ func TestGangsArePlacedWholeInRankOrder(t *testing.T) {
 	}
 }
 
+// A gang that asks for what is not built waits, and is told why, instead of starting in a way it must not.
+func TestUnservedWishesAreNotIgnored(t *testing.T) {
+	c := newCluster(t, cliques(2, 10))
+	group, members := gang("segmented", 4, "clique")
+	group.Annotations[topology.AnnotationSegmentSize] = "2"
+	c.add(t, group, members)
+	if why := c.waitRejected(t, "segmented"); !strings.Contains(why, topology.AnnotationSegmentSize+" is not served") {
+		t.Errorf("the gang is told %q", why)
+	}
+}
+
 func TestNativeConstraintOnAnyLabel(t *testing.T) {
 	c := newCluster(t, cliques(4, 5))
 	group, members := gang("racked", 8, "")

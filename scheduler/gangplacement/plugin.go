@@ -86,6 +86,9 @@ func (p *GangPlacement) GeneratePlacements(
 		return nil, infeasible(waiting, len(parent.Nodes), fmt.Sprintf("%d of %d members have come",
 			len(waiting)+len(running), group.Spec.SchedulingPolicy.Gang.MinCount))
 	}
+	if wish := snapshot.Unserved(group); wish != "" {
+		return nil, infeasible(waiting, len(parent.Nodes), wish+" is not served by this version of the scheduler")
+	}
 	refused := p.takeRefusals(group, parent.Nodes)
 	view := p.view(group, parent.Nodes, waiting)
 	gang := view.Gang(group, waiting, running, refused)

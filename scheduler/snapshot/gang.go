@@ -36,6 +36,19 @@ func Required(group *schedulingv1beta1.PodGroup) string {
 	return ""
 }
 
+// Unserved is the first hard wish on the PodGroup that this scheduler does not serve, "" if there is none. A gang waits
+// rather than start against its owner's wish.
+func Unserved(group *schedulingv1beta1.PodGroup) string {
+	for _, key := range []string{
+		topology.AnnotationSegmentSize, topology.AnnotationSpreadMax, topology.AnnotationSpares, topology.AnnotationMaxPerNode,
+	} {
+		if group.Annotations[key] != "" {
+			return key
+		}
+	}
+	return ""
+}
+
 // Gang is the group's waiting pods as the decision core sees them: members in rank order, equal ones of one shape.
 // A node in refused is barred to all members by the rule given there.
 func (v View) Gang(

@@ -208,10 +208,24 @@ func groupSays(group *schedulingv1beta1.PodGroup) string {
 		case strings.HasPrefix(condition.Type, ownConditions) && condition.Message != "":
 			return condition.Message
 		case refused:
-			said = condition.Message
+			said = plain(condition.Message)
 		}
 	}
 	return said
+}
+
+// plain takes kube-scheduler's frame off a reason: the count of nodes in front, which for a gang is always zero, and what
+// its preemption adds when it finds nothing.
+func plain(message string) string {
+	if count, reason, framed := strings.Cut(
+		message,
+		" nodes are available: ",
+	); framed &&
+		!strings.Contains(count, " ") {
+		message = reason
+	}
+	message, _, _ = strings.Cut(message, "., pod group preemption: ")
+	return strings.TrimSuffix(message, ".")
 }
 
 // conditionsOf reads a TrainJob's conditions; what does not look like one is left out.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,6 +150,29 @@ func TestWaitsAreSharperThanTheAPI(t *testing.T) {
 		seen := outcome.Observation{At: time.Unix(1100, 0), Jobs: []outcome.JobObservation{job}}
 		if got := outcome.Summarize(seen, ledger).Jobs[0].WaitSeconds; got != tc.want {
 			t.Errorf("%s: waited %v s, want %v s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// What kube-scheduler wraps around a plugin's reason is not for people.
+func TestReasonsComeWithoutTheirFrame(t *testing.T) {
+	const reason = "needs 20 members in one clique; nearest rack-1: 18 of 20"
+	for _, message := range []string{
+		reason,
+		"0/74 nodes are available: " + reason + ".",
+		"0/74 nodes are available: " + reason + "., pod group preemption: No preemption victims found for incoming preemptor",
+	} {
+		job := outcome.JobObservation{
+			TrainJob: &unstructured.Unstructured{Object: map[string]any{}},
+			PodGroup: &schedulingv1beta1.PodGroup{
+				Status: schedulingv1beta1.PodGroupStatus{Conditions: []metav1.Condition{{
+					Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse, Message: message,
+				}}},
+			},
+		}
+		report := outcome.Summarize(outcome.Observation{Jobs: []outcome.JobObservation{job}}, outcome.NewLedger())
+		if got := report.Jobs[0].Reason; got != reason {
+			t.Errorf("%s:\n got %s", message, got)
 		}
 	}
 }
