@@ -83,6 +83,15 @@ func TestTheStatusFollowsTheJobSet(t *testing.T) {
 	}
 }
 
+// What the controller refuses is told where the user looks, not only in its log.
+func TestARefusedJobSaysWhy(t *testing.T) {
+	job := play(t, 4*time.Second, strings.Replace(gang("refused", 2, "1s"), "  annotations:",
+		"  annotations:\n    lockstep.dev/spares: some", 1))["refused"]
+	if job.Outcome != outcome.Unplaced || !strings.Contains(job.Reason, "lockstep.dev/spares") {
+		t.Errorf("%s: %s, want Unplaced for its annotation", job.Outcome, job.Reason)
+	}
+}
+
 func TestBothVersionsAreServed(t *testing.T) {
 	for _, version := range []string{"v1alpha1", "v2alpha1"} {
 		list, err := shared.Client.Discovery().ServerResourcesForGroupVersion("trainer.kubeflow.org/" + version)

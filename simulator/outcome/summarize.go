@@ -38,6 +38,8 @@ type JobObservation struct {
 	Framework   string
 	PodGroup    *schedulingv1beta1.PodGroup // nil where there is none
 	SubmittedAt time.Time
+	// Warning is the note of the last Event that warned about the TrainJob; empty where there is none.
+	Warning string
 }
 
 func (j JobObservation) key() types.NamespacedName {
@@ -188,7 +190,7 @@ func whyUnplaced(job JobObservation, members []member) string {
 		}
 	}
 	if len(members) == 0 {
-		return "no pod was created; see logs/lockstep-controller.log"
+		return cmp.Or(job.Warning, "no pod was created; see logs/lockstep-controller.log")
 	}
 	return "no scheduler has said why; see logs/lockstep-scheduler.log"
 }

@@ -7,8 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -36,6 +39,7 @@ type follower struct {
 	clock     clock.PassiveClock
 	trainJobs cache.Store
 	podGroups cache.Store
+	warnings  cache.Store // Events that warn about TrainJobs
 }
 
 // follow starts watching; it returns when what exists has been seen once. The watches end with ctx.
@@ -59,9 +63,18 @@ func follow(ctx context.Context, options Options) (*follower, error) {
 	trainJobs := untyped.ForResource(resource).Informer()
 	f.trainJobs = trainJobs.GetStore()
 
+	warnings := informers.NewSharedInformerFactoryWithOptions(options.Client, 0,
+		informers.WithTweakListOptions(func(list *metav1.ListOptions) {
+			list.FieldSelector = "involvedObject.kind=TrainJob,type=" + corev1.EventTypeWarning
+		}))
+	events := warnings.Core().V1().Events().Informer()
+	f.warnings = events.GetStore()
+
 	typed.Start(ctx.Done())
 	untyped.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced, groups.HasSynced, trainJobs.HasSynced) {
+	warnings.Start(ctx.Done())
+	synced := []cache.InformerSynced{pods.HasSynced, groups.HasSynced, trainJobs.HasSynced, events.HasSynced}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil, fmt.Errorf("watching the cluster: %w", context.Cause(ctx))
 	}
 	return f, nil
@@ -97,4 +110,31 @@ func (f *follower) refresh(jobs []outcome.JobObservation) {
 			}
 		}
 	}
+	f.warn(jobs)
+}
+
+// warn gives each job the note of the last Event that warned about it.
+func (f *follower) warn(jobs []outcome.JobObservation) {
+	last := map[types.UID]*corev1.Event{}
+	for _, object := range f.warnings.List() {
+		event, ok := object.(*corev1.Event)
+		if !ok {
+			continue
+		}
+		former := last[event.InvolvedObject.UID]
+		if former == nil || newer(event, former) {
+			last[event.InvolvedObject.UID] = event
+		}
+	}
+	for i := range jobs {
+		if event := last[jobs[i].TrainJob.GetUID()]; event != nil {
+			jobs[i].Warning = event.Message
+		}
+	}
+}
+
+// newer reports whether an Event was written after another; an Event that repeats is written again.
+func newer(event, former *corev1.Event) bool {
+	order, err := resourceversion.CompareResourceVersion(event.ResourceVersion, former.ResourceVersion)
+	return err == nil && order > 0
 }
