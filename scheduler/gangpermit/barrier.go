@@ -5,10 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // gang is the state of one gang at the barrier.
 type gang struct {
+	// group is the PodGroup's UID.
+	group types.UID
 	// need is how many members of this cycle must be here, itself included; 0 before the first comes.
 	need int
 	// waiting are here, in order of arrival.
@@ -67,8 +71,26 @@ func (p *GangPermit) sendBack(g *gang) {
 func (p *GangPermit) gang(key types.NamespacedName) *gang {
 	g := p.gangs[key]
 	if g == nil {
-		g = &gang{passed: sets.New[types.UID](), sentBack: sets.New[types.UID]()}
+		fresh := newGang()
+		g = &fresh
 		p.gangs[key] = g
 	}
 	return g
+}
+
+func newGang() gang { return gang{passed: sets.New[types.UID](), sentBack: sets.New[types.UID]()} }
+
+// forget drops the barrier of a deleted group, but not of one of the same name that came after it: our handler may be
+// told of the deletion late.
+func (p *GangPermit) forget(obj any) {
+	group, ok := snapshot.Deleted(obj)
+	if !ok {
+		return
+	}
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g := p.gangs[key]; g != nil && g.group == group.UID {
+		delete(p.gangs, key)
+	}
 }

@@ -43,14 +43,7 @@ var (
 func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	p := &GangPermit{handle: handle, gangs: make(map[types.NamespacedName]*gang)}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
-	_, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if key, err := cache.DeletionHandlingObjectToName(obj); err == nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			delete(p.gangs, types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
-		}
-	}})
-	if err != nil {
+	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forget}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	return p, nil
@@ -82,6 +75,10 @@ func (p *GangPermit) Permit(
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.gang(key)
+	if g.group != group.UID { // an earlier group of the same name is gone, and its members with it
+		*g = newGang()
+		g.group = group.UID
+	}
 	if g.failed {
 		p.sendBack(g) // those for whom it was too early
 		return rejected(), 0

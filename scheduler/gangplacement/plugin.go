@@ -47,12 +47,7 @@ var (
 func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	p := &GangPlacement{handle: handle, index: snapshot.NewIndex(""), refused: make(map[string]*refusals)}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
-	_, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-			p.forget(key)
-		}
-	}})
-	if err != nil {
+	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetGone}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	return p, nil

@@ -6,6 +6,8 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // ruleRefused is why a node is barred that the plan chose and the framework's filters rejected.
@@ -83,7 +85,21 @@ func (p *GangPlacement) remember(group *schedulingv1beta1.PodGroup, plan *plan) 
 	known.last = plan.pins
 }
 
-// forget drops what is known about a gang that is gone, placed, or has no other node left.
+// forgetGone forgets a deleted group, but not one of the same name that came after it.
+func (p *GangPlacement) forgetGone(obj any) {
+	group, ok := snapshot.Deleted(obj)
+	if !ok {
+		return
+	}
+	key := group.Namespace + "/" + group.Name
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.refused[key]; known != nil && known.gang == group.UID {
+		delete(p.refused, key)
+	}
+}
+
+// forget drops what is known about a gang that is placed or has no other node left.
 func (p *GangPlacement) forget(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -136,14 +135,19 @@ func (q *GangQueue) recheck(key types.NamespacedName) {
 	}
 }
 
+// forget drops what is known about a deleted group, but not about one of the same name that came after it: our handler
+// may be told of the deletion late.
 func (q *GangQueue) forget(obj any) {
-	key, err := cache.DeletionHandlingObjectToName(obj)
-	if err != nil {
+	group, ok := snapshot.Deleted(obj)
+	if !ok {
 		return
 	}
+	key, _ := keyOf(group)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.open, types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+	if q.open[key] == group.UID {
+		delete(q.open, key)
+	}
 }
 
 // keyOf is the PodGroup that an event is about.

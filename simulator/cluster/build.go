@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 )
@@ -80,7 +81,8 @@ func SourceTree() (string, error) {
 		"the embedded cluster is built from source: run lockstep inside its checkout")
 }
 
-// buildUpstream returns the folder with upstream's components, building them if this version of them is not there.
+// buildUpstream returns the folder with upstream's components, building them if this version of them is not there. Runs
+// side by side build one after the other, and a folder appears under its name only when it is complete.
 func buildUpstream(ctx context.Context, root string, report func(string)) (string, error) {
 	digest, err := upstreamDigest(root)
 	if err != nil {
@@ -88,28 +90,71 @@ func buildUpstream(ctx context.Context, root string, report func(string)) (strin
 	}
 	cache := filepath.Join(root, "bin", "cluster")
 	dir := filepath.Join(cache, digest)
-	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+	if isDir(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("creating the build cache: %w", err)
+	}
+	lock, err := lockFile(filepath.Join(cache, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }()
+	if isDir(dir) { // another run has built it meanwhile
 		return dir, nil
 	}
 	report("building etcd, Kubernetes, JobSet and KWOK (once; minutes on a new machine)")
-	if err := os.RemoveAll(cache); err != nil { // other versions are of no use to this checkout any more
-		return "", fmt.Errorf("removing older builds: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	fresh := filepath.Join(cache, "building")
+	if err := errors.Join(os.RemoveAll(fresh), os.Mkdir(fresh, 0o755)); err != nil {
 		return "", fmt.Errorf("creating the build cache: %w", err)
 	}
-	err = goBuild(ctx, root, dir, report,
+	err = goBuild(ctx, root, fresh, report,
 		"./simulator/cmd/control-plane", "sigs.k8s.io/jobset", "sigs.k8s.io/kwok/cmd/kwok")
 	if err != nil {
 		return "", err
 	}
-	if err := copyJobSetManifests(ctx, root, dir); err != nil {
+	if err := copyJobSetManifests(ctx, root, fresh); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "complete"), nil, 0o644); err != nil {
+	if err := os.Rename(fresh, dir); err != nil {
 		return "", fmt.Errorf("finishing the build cache: %w", err)
 	}
-	return dir, nil
+	return dir, removeOthers(cache, digest)
+}
+
+// lockFile waits until no other run holds the lock, and takes it until the file is closed.
+func lockFile(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the build cache: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking the build cache: %w", err), lock.Close())
+	}
+	return lock, nil
+}
+
+// removeOthers removes other versions, which are of no use to this checkout any more.
+func removeOthers(cache, digest string) error {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return fmt.Errorf("removing older builds: %w", err)
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() || entry.Name() == digest {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(cache, entry.Name())); err != nil {
+			return fmt.Errorf("removing older builds: %w", err)
+		}
+	}
+	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // upstreamDigest names what upstream's components are made of: the pinned versions, the Go release and our main.
@@ -208,6 +253,7 @@ func follow(output io.Reader, report func(string)) []string {
 			report(fmt.Sprintf("  %d packages compiled", compiled))
 		}
 	}
+	_, _ = io.Copy(io.Discard, output) // a line that is too long ends the scan; the compiler must not wait for a reader
 	return last
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/badinput"
 )
 
 // Options say what cluster to run.
@@ -50,6 +52,8 @@ type Cluster struct {
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 	probes  *http.Client
 	spawner *spawner
+	// stopSpawner ends the spawner's thread; it may only when the last child is gone.
+	stopSpawner context.CancelFunc
 
 	mu        sync.Mutex
 	processes []*process
@@ -61,17 +65,17 @@ type Cluster struct {
 // Start builds what is missing and brings up a cluster whose nodes are ready and whose webhooks answer. On an error,
 // and when ctx ends, nothing is left running. The caller calls Stop.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
-	chosen, err := choosePorts(options.Port)
-	if err != nil {
+	if _, err := choosePorts(options.Port); err != nil {
 		return nil, err
 	}
 	directory, err := openState(options.Dir)
 	if err != nil {
 		return nil, err
 	}
+	spawning, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Cluster{
-		plan: plan{state: directory, ports: chosen, mode: options.Mode, nodes: len(options.Nodes)},
-		died: make(chan *DeathError, 1), spawner: newSpawner(context.WithoutCancel(ctx)),
+		plan: plan{state: directory, mode: options.Mode, nodes: len(options.Nodes)},
+		died: make(chan *DeathError, 1), spawner: newSpawner(spawning), stopSpawner: stop,
 	}
 	if err := c.start(ctx, options); err != nil {
 		c.Stop(context.WithoutCancel(ctx))
@@ -83,6 +87,10 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 func (c *Cluster) start(ctx context.Context, options Options) error {
 	var err error
 	if c.plan.binaries, err = Build(ctx, options.Report); err != nil {
+		return err
+	}
+	// Only now, because the ports are free until the components take them, and a build can last minutes.
+	if c.plan.ports, err = choosePorts(options.Port); err != nil {
 		return err
 	}
 	if err := c.prepare(); err != nil {
@@ -243,6 +251,11 @@ func (c *Cluster) addNodes(ctx context.Context, nodes []corev1.Node) error {
 	wanted := map[string]bool{}
 	for i := range nodes {
 		if _, err := c.Client.CoreV1().Nodes().Create(ctx, &nodes[i], metav1.CreateOptions{}); err != nil {
+			if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+				return &badinput.Error{
+					Where: "--fleet", What: "the API server refuses node " + nodes[i].Name + ": " + err.Error(), Mend: "correct the fleet",
+				}
+			}
 			return fmt.Errorf("creating node %s: %w", nodes[i].Name, err)
 		}
 		wanted[nodes[i].Name] = true
@@ -314,6 +327,7 @@ func (c *Cluster) Stop(ctx context.Context) {
 	for _, p := range slices.Backward(processes[:min(2, len(processes))]) {
 		p.stop(ctx)
 	}
+	c.stopSpawner()
 	if err := c.plan.state.release(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

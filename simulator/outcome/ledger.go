@@ -44,6 +44,7 @@ type member struct {
 	bound   time.Time // of the seat's first pod that was bound
 	phase   corev1.PodPhase
 	waiting string // why it is not scheduled
+	grouped bool   // it belongs to the job's gang
 	deleted bool
 }
 
@@ -110,6 +111,7 @@ func (m *member) admit(pod *corev1.Pod) bool {
 		m.former = append(m.former, m.uid)
 	}
 	m.pod, m.uid, m.created = pod.Name, pod.UID, pod.CreationTimestamp.Time
+	m.grouped = pod.Spec.SchedulingGroup != nil
 	m.node, m.phase, m.waiting, m.deleted = "", "", "", false
 	return true
 }

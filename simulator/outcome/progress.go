@@ -16,8 +16,8 @@ type Progress struct {
 	Members int
 	// Placed is how many of them have a node.
 	Placed int
-	// Started is how many of them run or have run.
-	Started int
+	// Started is how many of them run or have run, Running how many run now.
+	Started, Running int
 	// Outcome is Complete or Failed once the job has ended, and empty before.
 	Outcome string
 }
@@ -37,10 +37,11 @@ func (l *Ledger) Progress(job JobObservation) Progress {
 		if member.phase == corev1.PodRunning || member.phase == corev1.PodSucceeded {
 			progress.Started++
 		}
+		if member.phase == corev1.PodRunning {
+			progress.Running++
+		}
 	}
-	if group := job.PodGroup; group != nil && group.Spec.SchedulingPolicy.Gang != nil {
-		progress.Members = max(progress.Members, int(group.Spec.SchedulingPolicy.Gang.MinCount))
-	}
+	progress.Members = max(progress.Members, minCount(job.PodGroup))
 	return progress
 }
 

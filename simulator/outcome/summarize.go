@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func Summarize(seen Observation, ledger *Ledger) Report {
 		Levels:     seen.Levels,
 	}
 	for _, job := range seen.Jobs {
-		members := ledger.seenOf(job)
+		members := ranked(ledger.seenOf(job))
 		summary := summarize(job, members, seen.At)
 		for i, member := range members {
 			rank := Rank{Rank: i, Pod: member.pod, Node: member.node}
@@ -70,6 +71,14 @@ func Summarize(seen Observation, ledger *Ledger) Report {
 		report.Jobs = append(report.Jobs, summary)
 	}
 	return report
+}
+
+// ranked leaves out the pods that have no rank: a job with a gang may have others, such as initializers, beside it.
+func ranked(members []member) []member {
+	if !slices.ContainsFunc(members, func(m member) bool { return m.grouped }) {
+		return members
+	}
+	return slices.DeleteFunc(members, func(m member) bool { return !m.grouped })
 }
 
 // seenOf is a job's members, with the places that count for a job that has ended or has not.
@@ -168,7 +177,7 @@ func endOf(trainJob *unstructured.Unstructured) metav1.Condition {
 // whyUnplaced prefers who decided about the whole gang over who speaks of one pod.
 func whyUnplaced(job JobObservation, members []member) string {
 	placed := placementOf(members)
-	if len(members) > 0 && placed.count == len(members) {
+	if len(members) > 0 && placed.count == len(members) && len(members) >= minCount(job.PodGroup) {
 		return fmt.Sprintf("all %d ranks were placed, but the job did not end", placed.count)
 	}
 	if said := groupSays(job.PodGroup); said != "" {
@@ -193,6 +202,14 @@ func whyUnplaced(job JobObservation, members []member) string {
 		return cmp.Or(job.Warning, "no pod was created; see logs/lockstep-controller.log")
 	}
 	return "no scheduler has said why; see logs/lockstep-scheduler.log"
+}
+
+// minCount is how many members the job's gang has at least, 0 without one.
+func minCount(group *schedulingv1beta1.PodGroup) int {
+	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
+		return 0
+	}
+	return int(group.Spec.SchedulingPolicy.Gang.MinCount)
 }
 
 // ownConditions is the group of the conditions in which Lockstep explains itself.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -139,6 +140,12 @@ func submitJob(
 
 // refused makes the API server's refusal of a user's object bad input; a fault stays a fault.
 func refused(object workload.Object, err error) error {
+	if meta.IsNoMatchError(err) {
+		return &badinput.Error{
+			Where: object.Where(), What: "the cluster has no kind " + object.Object.GroupVersionKind().String(),
+			Mend: "correct apiVersion and kind, or take the object out",
+		}
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Code >= 500 {
 		return fmt.Errorf("%s: %w", object.Where(), err)

@@ -58,11 +58,13 @@ func finished(jobs []outcome.Progress) bool {
 	return true
 }
 
-// idle reports whether no job is whole and running: then nothing is going to make room for those that wait. A job that
-// is whole is never given up for being slow; one that got only some of its nodes waits like the others.
+// idle reports whether no job that has not ended is running, be it only in part (an initializer, or the first of a job
+// without a gang), or about to run as a whole: then nothing is going to make room for those that wait. A job that runs
+// is never given up for being slow.
 func idle(jobs []outcome.Progress) bool {
 	for _, job := range jobs {
-		if job.Outcome == "" && job.Placed > 0 && job.Placed == job.Members {
+		whole := job.Placed > 0 && job.Placed == job.Members
+		if job.Outcome == "" && (job.Running > 0 || whole) {
 			return false
 		}
 	}
