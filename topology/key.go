@@ -27,6 +27,12 @@ const (
 	AnnotationGang = "lockstep.dev/gang"
 	// AnnotationScheduler chooses who schedules the gang: "lockstep", "native" or a scheduler's name.
 	AnnotationScheduler = "lockstep.dev/scheduler"
+	// AnnotationOnDisruption is what happens to a gang that loses a member: "restart" or "replace".
+	AnnotationOnDisruption = "lockstep.dev/on-disruption"
+	// AnnotationMNNVL asks for multi-node NVLink: "required", "preferred" or "none".
+	AnnotationMNNVL = "lockstep.dev/mnnvl"
+	// AnnotationAutoResources set to "true" lets resources be filled in at creation.
+	AnnotationAutoResources = "lockstep.dev/auto-resources"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
 )

@@ -60,7 +60,7 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 	if err != nil {
 		return Plan{}, err
 	}
-	if faults := draft.validate(); len(faults) > 0 {
+	if faults := draft.validate(options); len(faults) > 0 {
 		return Plan{}, &RefusalError{Runtime: runtime.Name, Faults: faults}
 	}
 	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}

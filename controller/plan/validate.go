@@ -12,10 +12,10 @@ func Validate(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) f
 	if err != nil {
 		return field.ErrorList{field.Invalid(runtimePath(), runtime.Name, err.Error())}
 	}
-	return draft.validate()
+	return draft.validate(options)
 }
 
-func (d *draft) validate() field.ErrorList {
+func (d *draft) validate(options Options) field.ErrorList {
 	spec := field.NewPath("spec")
 	var faults field.ErrorList
 	if nodes := trainerOf(d.job).NumNodes; nodes != nil && *nodes < 1 {
@@ -25,6 +25,7 @@ func (d *draft) validate() field.ErrorList {
 	faults = append(faults, validatePatches(d.job.Spec.RuntimePatches, d.runtime)...)
 	faults = append(faults, d.framework.Validate(d.world, spec)...)
 	faults = append(faults, d.checkSwitches()...)
+	faults = append(faults, d.checkUnserved(options)...)
 	if d.gang != nil {
 		faults = append(faults, d.gang.faults...)
 	}

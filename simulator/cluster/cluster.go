@@ -253,7 +253,9 @@ func (c *Cluster) addNodes(ctx context.Context, nodes []corev1.Node) error {
 		if _, err := c.Client.CoreV1().Nodes().Create(ctx, &nodes[i], metav1.CreateOptions{}); err != nil {
 			if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 				return &badinput.Error{
-					Where: "--fleet", What: "the API server refuses node " + nodes[i].Name + ": " + err.Error(), Mend: "correct the fleet",
+					Where: "--fleet",
+					What:  "the API server refuses node " + nodes[i].Name + ": " + err.Error(),
+					Mend:  "correct the fleet",
 				}
 			}
 			return fmt.Errorf("creating node %s: %w", nodes[i].Name, err)

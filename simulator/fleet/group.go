@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -156,6 +157,13 @@ func readQuantities(from yamlfile.Document, said map[string]any, path ...any) (c
 			what := fmt.Sprintf("capacity %q of %s is not a quantity", amount, name)
 			return nil, from.At(what, "write a number such as 4, 500m or 960Gi", here...)
 		}
+		countable := strings.Contains(name, "/") || name == string(corev1.ResourcePods)
+		if countable && quantity.MilliValue()%1000 != 0 {
+			return nil, from.At(
+				fmt.Sprintf("capacity %q of %s is a fraction", amount, name),
+				"write a whole number",
+				here...)
+		}
 		list[corev1.ResourceName(name)] = quantity
 	}
 	return list, nil
@@ -228,6 +236,10 @@ func expandTaints(from yamlfile.Document, taints []corev1.Taint, at count) ([]co
 			)
 		}
 		taint.Value = value
+		if slices.ContainsFunc(expanded, func(other corev1.Taint) bool { return other.MatchTaint(&taint) }) {
+			what := fmt.Sprintf("taint %s with effect %s is there twice", taint.Key, taint.Effect)
+			return nil, from.At(what, "leave one of them out", "taints", i)
+		}
 		expanded = append(expanded, taint)
 	}
 	return expanded, nil

@@ -128,7 +128,11 @@ func TestTheGroupExistsBeforeItsPods(t *testing.T) {
 	if owner := metav1.GetControllerOf(group); owner == nil || owner.Kind != "TrainJob" || owner.Name != "ordered" {
 		t.Errorf("the group's owner is %+v, want the TrainJob", owner)
 	}
-	for _, pod := range podsOf(t.Context(), t, namespace, "ordered") {
+	pods := podsOf(t.Context(), t, namespace, "ordered")
+	if len(pods) != 2 {
+		t.Errorf("%d pods, want 2", len(pods))
+	}
+	for _, pod := range pods {
 		if pod.CreationTimestamp.Before(&group.CreationTimestamp) ||
 			pod.CreationTimestamp.Before(&workload.CreationTimestamp) {
 			t.Errorf("pod %s is older than its group", pod.Name)
@@ -170,6 +174,49 @@ spec:
 			if pod.Spec.SchedulerName != "default-scheduler" || (pod.Spec.SchedulingGroup != nil) != grouped {
 				t.Errorf("pod %s: scheduler %s, group %v", pod.Name, pod.Spec.SchedulerName, pod.Spec.SchedulingGroup)
 			}
+		}
+	}
+}
+
+// An initializer runs before the gang and is not part of it: it has no rank, and while it runs the job is not given up.
+func TestAnInitializerRunsBeforeItsGang(t *testing.T) {
+	job := play(t, 2*time.Second, `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: prepared, namespace: NAMESPACE, labels: {trainer.kubeflow.org/framework: torch}}
+spec:
+  mlPolicy: {numNodes: 2, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: dataset-initializer
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}}
+          spec:
+            template:
+              spec:
+                containers: [{name: dataset-initializer, image: initializer}]
+      - name: node
+        dependsOn: [{name: dataset-initializer, status: Complete}]
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template:
+              spec:
+                containers: [{name: node, image: torch, resources: {limits: {nvidia.com/gpu: 4}}}]
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: prepared
+  namespace: NAMESPACE
+  annotations: {lockstep.dev/required-topology: nvidia.com/gpu.clique, simulator.lockstep.dev/run-time: 5s}
+spec:
+  runtimeRef: {name: prepared, kind: TrainingRuntime}
+`)["prepared"]
+	inOneClique(t, job, 2)
+	for _, rank := range job.Ranks {
+		if !strings.HasPrefix(rank.Pod, "prepared-node-0-") {
+			t.Errorf("rank %d is pod %s", rank.Rank, rank.Pod)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -81,5 +82,35 @@ func TestUpHoldsUntilAComponentDies(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "logs", "kube-apiserver.log")); err != nil {
 		t.Errorf("the logs are gone: %v", err)
+	}
+}
+
+// Ctrl-C while holding is the normal end: exit 0, and every child is gone.
+func TestUpEndsWithCtrlC(t *testing.T) {
+	if mode := *mode; mode != "full" {
+		t.Skip("the command is the same in mode " + mode)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	answer, out := io.Pipe()
+	var stderr bytes.Buffer
+	exit := make(chan int, 1)
+	go func() {
+		exit <- cli.Run(ctx, []string{
+			"up", "--hold", "-o", "json", "--dir", filepath.Join(t.TempDir(), "state"), "--jobs", "../../manifests/samples/xgboost.yaml",
+		}, cli.Environment{Out: out, Err: &stderr, Clock: clock.RealClock{}})
+		_ = out.Close()
+	}()
+	var report outcome.Report
+	if err := json.NewDecoder(answer).Decode(&report); err != nil {
+		t.Fatalf("decoding the answer: %v", err)
+	}
+	interrupt()
+	if code := <-exit; code != 0 {
+		t.Errorf("exit %d, want 0:\n%s", code, stderr.String())
+	}
+	for _, component := range report.Components {
+		if err := syscall.Kill(component.PID, 0); err == nil {
+			t.Errorf("%s (process %d) is still running", component.Name, component.PID)
+		}
 	}
 }

@@ -205,4 +205,12 @@ func TestARunningJobIsNeverGivenUp(t *testing.T) {
 	if _, ended := follow(t, 5*time.Minute, trainJob(""), pod("a")); ended {
 		t.Error("a job that runs long was given up")
 	}
+	// Half of a job without a gang, or a job's initializer: it will make room, or others will follow it.
+	running := pod("a")
+	running.Status.Phase = corev1.PodRunning
+	waiting := pod("")
+	waiting.Name, waiting.UID = "train-node-0-1", "2"
+	if _, ended := follow(t, 2*time.Minute, trainJob(""), running, waiting); ended {
+		t.Error("a job that runs in part was given up")
+	}
 }

@@ -32,12 +32,15 @@ func Run(ctx context.Context, jobs []outcome.JobObservation, options Options) (*
 		for i, job := range jobs {
 			progress[i] = f.ledger.Progress(job)
 		}
+		if !idle(progress) { // patience begins when nothing runs any more
+			quietSince = options.Clock.Now()
+		}
 		if line := outcome.ProgressLine(progress, lineWidth); line != shown {
 			shown = line
 			quietSince = options.Clock.Now()
 			options.Progress(line)
 		}
-		if finished(progress) || idle(progress) && options.Clock.Since(quietSince) >= options.Patience {
+		if finished(progress) || options.Clock.Since(quietSince) >= options.Patience {
 			return f.ledger, nil
 		}
 		select {
