@@ -11,7 +11,7 @@ import (
 
 // gang is the state of one gang at the barrier.
 type gang struct {
-	// group is the PodGroup's UID.
+	// group is the PodGroup's UID, empty until a member is at Permit: one may be lost before.
 	group types.UID
 	// need is how many members of this cycle must be here, itself included; 0 before the first comes.
 	need int
@@ -90,7 +90,7 @@ func (p *GangPermit) forget(obj any) {
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if g := p.gangs[key]; g != nil && g.group == group.UID {
+	if g := p.gangs[key]; g != nil && (g.group == "" || g.group == group.UID) {
 		delete(p.gangs, key)
 	}
 }

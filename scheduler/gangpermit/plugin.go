@@ -75,10 +75,10 @@ func (p *GangPermit) Permit(
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.gang(key)
-	if g.group != group.UID { // an earlier group of the same name is gone, and its members with it
+	if g.group != "" && g.group != group.UID { // an earlier group of the same name is gone, and its members with it
 		*g = newGang()
-		g.group = group.UID
 	}
+	g.group = group.UID
 	if g.failed {
 		p.sendBack(g) // those for whom it was too early
 		return rejected(), 0

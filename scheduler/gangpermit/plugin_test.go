@@ -68,7 +68,7 @@ type groups struct{ *world }
 
 func (g groups) Get(namespace, name string) (*schedulingv1beta1.PodGroup, error) {
 	return &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "g-uid"},
 		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.minCount},
 		}},
@@ -232,6 +232,16 @@ func TestLostMemberSendsTheGangBack(t *testing.T) {
 	got = append(got, w.permit(t, plugin, 3, 4)...)
 	if want := []fwk.Code{fwk.Wait, fwk.Wait, fwk.Wait, fwk.Success}; !slices.Equal(got, want) {
 		t.Errorf("codes of the second cycle are %v, want %v", got, want)
+	}
+}
+
+// A member may be lost before any other has come to the barrier: the others must not wait for it.
+func TestMemberLostBeforeAnyPermitSendsTheGangBack(t *testing.T) {
+	w, plugin := newWorld(t, 3)
+	plugin.Unreserve(t.Context(), cycle{}, member(0), "node")
+	want := []fwk.Code{fwk.Unschedulable, fwk.Unschedulable}
+	if got := w.permit(t, plugin, 1, 2); !slices.Equal(got, want) {
+		t.Errorf("the others are told %v, want %v", got, want)
 	}
 }
 
