@@ -2,89 +2,99 @@ package topology_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// fleet is blocks of 16 racks of 16 nodes, each with 8 devices, 64 cores, memory and pods. Every seventh node is half
-// full, and every third node of all is full.
-func fleet(nodes int) (*topology.Tree, []topology.Capacity) {
-	levels := []topology.Level{{Name: "block", Key: "test/block"}, {Name: "rack", Key: "test/rack"}}
-	all := make([]topology.Node, nodes)
-	for i := range all {
-		all[i] = topology.Node{Name: fmt.Sprintf("n-%d", i), Labels: map[string]string{
-			"test/block": fmt.Sprintf("b-%d", i/256), "test/rack": fmt.Sprintf("r-%d", i/16%16),
-		}}
-	}
-	free := make([]topology.Capacity, nodes)
-	for i := range free {
-		free[i] = topology.Capacity{8, 64000, 1 << 40, 110}
-		switch {
-		case i%3 == 0:
-			free[i][0] = 0
-		case i%7 == 0:
-			free[i][0] = 4
-		}
-	}
-	return topology.NewTree(levels, all), free
+// shape is a fleet's form: how many of each level are in one of the level before it, and how many members a node holds.
+type shape struct {
+	name    string
+	levels  []topology.Level
+	fan     []int // the outermost level has as many domains as the nodes need
+	perNode int
 }
 
-func workers(members int, required string) topology.Gang {
-	g := topology.Gang{Name: "train", Required: required, Shapes: []topology.Shape{
-		{Demand: topology.Capacity{8, 32000, 1 << 38, 1}},
-		{Demand: topology.Capacity{0, 1000, 1 << 30, 1}},
-	}}
+// shapes are those of the reference clusters (reference/topology.md §6) and, last, one in which no two racks are alike.
+func shapes() []shape {
+	level := func(name string, weight int64) topology.Level {
+		return topology.Level{Name: name, Key: "test/" + name, Weight: weight}
+	}
+	return []shape{
+		{"c1", []topology.Level{level("pod", 50), level("unit", 50)}, []int{4, 32}, 1},
+		{"c2", []topology.Level{level("pod", 580), level("rack", 20)}, []int{192, 2}, 1},
+		{"c3", []topology.Level{level("su", 400), level("leaf", 400), level("clique", 700)}, []int{2, 4, 18}, 1},
+		{"differ", []topology.Level{level("block", 50), level("rack", 50)}, []int{16, 16}, 4},
+	}
+}
+
+// fleet is an empty fleet of the shape.
+func (s shape) fleet(nodes int) []topology.Node {
+	all := make([]topology.Node, nodes)
+	for i := range all {
+		all[i] = topology.Node{Name: fmt.Sprintf("n-%d", i), Labels: map[string]string{}}
+		at := i
+		for l, level := range slices.Backward(s.levels) {
+			at /= s.fan[l]
+			all[i].Labels[level.Key] = fmt.Sprintf("%s-%d", level.Name, at)
+		}
+	}
+	return all
+}
+
+// state takes about half of everything away: nodes at random, or of nodes that hold several members some places.
+func (s shape) state(t *topology.Tree, seed uint64) topology.Ledger {
+	random := rand.New(rand.NewPCG(seed, 0))
+	l := topology.Ledger{Tree: t, Free: make([]topology.Capacity, t.Len())}
+	for i := range l.Free {
+		l.Free[i] = topology.Capacity{int64(random.IntN(s.perNode + 1)), 64000, 1 << 40, 110}
+	}
+	return l
+}
+
+func (s shape) tree(b *testing.B, nodes int) *topology.Tree {
+	b.Helper()
+	t, err := topology.NewTree(s.levels, s.fleet(nodes))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return t
+}
+
+func workers(members int) topology.Gang {
+	g := topology.Gang{Name: "train", Shapes: []topology.Shape{{Demand: topology.Capacity{1, 3200, 1 << 34, 1}}}}
 	for m := range members {
 		g.Members = append(g.Members, topology.Member{Name: fmt.Sprintf("worker-%d", m)})
 	}
 	return g
 }
 
-func BenchmarkPlace(b *testing.B) {
-	launched := workers(64, "block")
-	launched.Members[0].Shape = 1
-	for _, nodes := range []int{1024, 4096, 16384} {
-		tree, free := fleet(nodes)
-		for _, c := range []struct {
-			name string
-			gang topology.Gang
-		}{
-			{"rack", workers(8, "rack")},
-			{"block", workers(128, "block")},
-			{"half", workers(nodes/4, "")},
-			{"launcher", launched},
-			{"refused", workers(17, "rack")},
-		} {
-			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, c.name), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, short := topology.Place(tree, free, c.gang); (short != nil) != (c.name == "refused") {
-						b.Fatal(short)
-					}
-				}
-			})
+// sizes yields every fleet and gang size: how cost grows with the fleet.
+func sizes(b *testing.B, run func(b *testing.B, s shape, t *topology.Tree, nodes, gang int)) {
+	b.Helper()
+	for _, s := range shapes() {
+		for _, nodes := range []int{1024, 4096, 16384, 65536} {
+			t := s.tree(b, nodes)
+			for _, gang := range []int{8, nodes / 16, nodes / 4} {
+				b.Run(fmt.Sprintf("nodes=%d/gang=%d/fleet=%s", nodes, gang, s.name), func(b *testing.B) {
+					run(b, s, t, nodes, gang)
+				})
+			}
 		}
 	}
 }
 
-func BenchmarkNewTree(b *testing.B) {
-	for _, nodes := range []int{1024, 4096, 16384} {
-		tree, _ := fleet(nodes)
-		all := make([]topology.Node, nodes)
-		for i := range all {
-			labels := make(map[string]string)
-			for l, level := range tree.Levels() {
-				d, _ := tree.Domain(i, l)
-				labels[level.Key] = d.Path[l]
+func BenchmarkPlace(b *testing.B) {
+	sizes(b, func(b *testing.B, s shape, t *topology.Tree, _, gang int) {
+		b.Helper()
+		l, g := s.state(t, 1), workers(gang)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, short, err := topology.Place(l, g); short != nil || err != nil {
+				b.Fatal(short, err)
 			}
-			all[i] = topology.Node{Name: tree.Node(i), Labels: labels}
 		}
-		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				topology.NewTree(tree.Levels(), all)
-			}
-		})
-	}
+	})
 }

@@ -3,8 +3,7 @@ package topology
 import "math"
 
 // Capacity is what a node has left or a member takes: one non-negative number per resource, in the order that the
-// caller chose for all of them. A number that is not there is zero. What a node has left may be negative (it is
-// overcommitted), which matters only to those who ask for that resource.
+// caller chose for all of them. A number that is not there is zero.
 type Capacity []int64
 
 // most is the largest number of members that a node is said to hold, so that sums over any fleet stay exact.

@@ -5,30 +5,36 @@
 //
 //   - A Level is one rung of a ladder of node labels, outermost first (block, rack, clique).
 //   - A Domain is what nodes share at a level. Its identity is the whole path of label values from the outermost level,
-//     because values repeat: rack r1 of block b1 is not rack r1 of block b2.
+//     because values repeat: rack r1 of block b1 is not rack r1 of block b2. Accelerator levels (NVLink) are a hierarchy
+//     of their own, with values that are unique in the fleet: their domains may lie across those of the network.
 //   - A node that lacks the label of a level is outside every domain of that level. It keeps its domains at the levels
 //     whose labels it has: fleets mix depths, and a level that only some machines have must not push the others out of
 //     the levels below it. The gap stays in the path, so no node with a gap shares a domain with a node without it.
-//   - A Gang is members in rank order, each of a Shape; all of them are placed or none.
-//   - A Placement says yes: a node for every member. A Shortfall says no, in numbers.
+//   - A Ledger is a Tree and what each node has left.
+//   - A Gang is members in rank order, each of a Shape, and rules; all of them are placed or none, unless it is elastic.
+//     Members whose shapes do not differ are of one kind.
+//   - A Placement says yes: a node for every member, and how good it is. A Shortfall says no, in numbers. An error says
+//     that the question is wrong.
+//   - The cost of a placement counts the edges of the gang's communication that cross boundaries, by level and weight.
 //
 // # Promises
 //
-// Each promise has a test of the same name.
+// Each promise has a test of the same name. DESIGN.md says for which gangs P3 and P4 are kept exactly.
 //
 //   - P1: a placement takes no more than is free, counting all members together, and no barred node.
-//   - P2: a placement never leaves one domain of the required level.
-//   - P3: a gang of one shape is placed whenever any assignment of its members to nodes exists. For several shapes this
-//     is not promised: packings are tried with the larger demand first, then in rank order.
-//   - P4: a gang of one shape goes into the smallest sufficient domain: no domain of a level further in holds it (a
-//     single node is further in than every level). Among the domains of that level it takes the one in which the fewest
-//     free slots are left, then the first in path order.
-//   - P5: inside its domain a gang of one shape uses the fewest child domains possible, the largest being filled and the
-//     last one being that in which the fewest free slots are left; and so on in each child.
-//   - P6: ranks of one shape follow label-path order, so for one shape a ring over the ranks crosses the boundaries of a
-//     level exactly as often as the number of domains used there, and never if that is one.
-//   - P7: the answer depends on nothing but the values given: not on the order of the nodes, nor on their other labels.
-//   - P8: a shortfall's numbers add up: every node is outside the level, barred, full or open, and the nearest domain
-//     holds fewer members than were asked for.
-//   - P9: no input makes Place panic. A fault of the caller (a list of the wrong length) is a shortfall that names it.
+//   - P2: a placement keeps every rule of the gang.
+//   - P3: a gang is placed whenever any assignment of its members to nodes keeps the rules; of an elastic gang, the most
+//     members that can be.
+//   - P4: no placement of these members, in any order of ranks, costs less. Where that is not promised, Bound is still a
+//     proven lower bound.
+//   - P5: of placements that cost the same, the one in the innermost and tightest domain is taken, that uses the roomiest
+//     domains least, and then the first by name.
+//   - P6: ranks follow label-path order: a ring over a fresh gang of one kind crosses the boundaries of a level exactly as
+//     often as the number of domains used there, and never if that is one.
+//   - P7: the answer depends on nothing but the values given: not on the order of the nodes, nor on their other labels; and
+//     other names for nodes and domains change no cost.
+//   - P8: a shortfall's numbers add up: every node is outside, barred, full or open, and the nearest domain holds fewer
+//     members than were asked for.
+//   - P9: no input makes Place panic. Wrong input is an InputError that names it, and not fitting is never an error.
+//   - P10: more free capacity never makes the cost higher, nor a gang that fits unfit.
 package topology

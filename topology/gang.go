@@ -1,6 +1,61 @@
 package topology
 
-import "slices"
+// Gang is what is asked: Members in rank order, the shapes that they have, and the rules for where they may go. A level
+// is given by its name or its label key, "" for none; LevelNode is the single node.
+//
+// A node that lacks the label of a level that a rule is about (required, segment, spread, spares) takes no member: what
+// is not known to be inside a domain is not.
+type Gang struct {
+	Name    string
+	Members []Member
+	Shapes  []Shape
+	// Min makes the gang elastic: if not all members fit, the longest sequence of first ranks does that has at least
+	// this many. 0 means all of them.
+	Min int
+	// Required is the level one domain of which must hold all members.
+	Required string
+	// Preferred is the innermost level whose boundaries the gang minds. Boundaries further in count a sixteenth, since
+	// they still decide between placements that are otherwise equal. "" means all levels.
+	Preferred string
+	Segment   Segment
+	Spread    Spread
+	Spares    Spares
+	// PerNode is the most members of the gang on one node, 0 for no limit.
+	PerNode       int
+	Communication Communication
+}
+
+// Segment asks that consecutive ranks in groups of Size share one domain of Level; the last group may be shorter unless
+// Equal. In a gang of several kinds of members it is about the most numerous kind.
+type Segment struct {
+	Size  int
+	Level string
+	Equal bool
+}
+
+// Spread limits the segments of the gang in one domain of Level to Max; members if the gang has no segments.
+type Spread struct {
+	Max   int
+	Level string
+}
+
+// Spares keeps Nodes nodes that could take a member unused in every domain of Level that the gang uses.
+type Spares struct {
+	Nodes int
+	Level string
+}
+
+// Member is one process of a gang. Shape indexes Gang.Shapes.
+type Member struct {
+	Name  string
+	Shape int
+	// Late members arrive when the others run. They have a place like all others, which the caller holds for them.
+	Late bool
+	// Placed members run already, on Node; Free no longer holds what they take. The others are placed near them, and
+	// whatever segment a placed member belongs to stays in its domain. Spares are there to be used then.
+	Placed bool
+	Node   int
+}
 
 // Shape is one kind of member: what it takes, and which rule bars it from which node ("" = allowed). Barred is indexed
 // like the tree's nodes; nil bars nothing.
@@ -9,117 +64,38 @@ type Shape struct {
 	Barred []string
 }
 
-// Member is one process of a gang. Shape indexes Gang.Shapes.
-type Member struct {
-	Name  string
-	Shape int
-}
+// Communication is who talks to whom, by rank: what a placement's cost counts the edges of.
+type Communication int
 
-// Gang is what is asked: Members in rank order, and Required, the name or label key of the level one domain of which
-// must hold them all ("" for none).
-type Gang struct {
-	Name     string
-	Members  []Member
-	Shapes   []Shape
-	Required string
-}
-
-// Fault is a mistake of the caller, found before anything was tried. Nothing would make the same gang fit.
-type Fault string
-
-// The faults.
+// The patterns of communication.
 const (
-	// FaultFree indicates that the free capacities are not one per node of the tree.
-	FaultFree Fault = "the free capacities are not one per node"
-	// FaultBarred indicates that a shape's rules are neither nil nor one per node of the tree.
-	FaultBarred Fault = "a shape's rules are not one per node"
-	// FaultDemand indicates that a shape's demand holds a negative number.
-	FaultDemand Fault = "a shape's demand is negative"
-	// FaultShape indicates that a member's shape is not in the gang.
-	FaultShape Fault = "a member's shape is not in the gang"
+	// Ring joins each rank to the next and the last to the first: data parallel training.
+	Ring Communication = iota
+	// Chain joins each rank to the next: pipeline stages.
+	Chain
+	// AllToAll joins each pair of ranks: experts.
+	AllToAll
 )
 
-// fault returns the first fault of the call, "" for none.
-func fault(t *Tree, free []Capacity, g Gang) Fault {
-	if len(free) != t.Len() {
-		return FaultFree
+// String returns the value of the annotation.
+func (c Communication) String() string {
+	switch c {
+	case Ring:
+		return "ring"
+	case Chain:
+		return "chain"
+	case AllToAll:
+		return "all-to-all"
 	}
-	for _, s := range g.Shapes {
-		if s.Barred != nil && len(s.Barred) != t.Len() {
-			return FaultBarred
-		}
-		if slices.ContainsFunc(s.Demand, func(d int64) bool { return d < 0 }) {
-			return FaultDemand
-		}
-	}
-	for _, m := range g.Members {
-		if m.Shape < 0 || m.Shape >= len(g.Shapes) {
-			return FaultShape
-		}
-	}
-	return ""
+	return "unknown"
 }
 
-// kind is the members that can stand for each other: those of one shape, or of several shapes that do not differ.
-type kind struct {
-	shape Shape
-	// ranks of the members, ascending.
-	ranks []int
-	// slots is how many such members each vertex of the tree can hold when it holds nothing else of the gang.
-	slots []int
-}
-
-// kinds sorts the members by shape, in order of their first rank.
-func kinds(g Gang) []kind {
-	found := make([]kind, 0, min(len(g.Shapes), len(g.Members)))
-	of := make([]int, len(g.Shapes))
-	for i := range of {
-		of[i] = -1
-	}
-	for rank, m := range g.Members {
-		if of[m.Shape] < 0 {
-			s := g.Shapes[m.Shape]
-			of[m.Shape] = slices.IndexFunc(found, func(k kind) bool { return sameShape(k.shape, s) })
-			if of[m.Shape] < 0 {
-				of[m.Shape] = len(found)
-				found = append(found, kind{shape: s})
-			}
-		}
-		k := &found[of[m.Shape]]
-		k.ranks = append(k.ranks, rank)
-	}
-	return found
-}
-
-// sameShape reports whether two shapes take the same and are barred from the same nodes, though perhaps by other rules.
-func sameShape(a, b Shape) bool {
-	return slices.Equal(a.Demand, b.Demand) &&
-		slices.EqualFunc(a.Barred, b.Barred, func(x, y string) bool { return (x == "") == (y == "") })
-}
-
-// count returns the slots of every vertex of the tree.
-func (k kind) count(t *Tree, free []Capacity) []int {
-	slots := make([]int, len(t.vertices))
-	for node, v := range t.leaves {
-		if k.shape.Barred == nil || k.shape.Barred[node] == "" {
-			slots[v] = k.room(free[node])
+// ParseCommunication reads the value of the annotation; "" is a ring.
+func ParseCommunication(value string) (Communication, bool) {
+	for _, c := range []Communication{Ring, Chain, AllToAll} {
+		if value == c.String() {
+			return c, true
 		}
 	}
-	for v, u := range slices.Backward(t.vertices) {
-		if u.parent >= 0 {
-			slots[u.parent] += slots[v]
-		}
-	}
-	return slots
-}
-
-// room returns how many members of the kind the capacity holds. Members that take nothing are bounded by their number:
-// any node holds them all, and none is roomier than another.
-func (k kind) room(c Capacity) int {
-	for _, d := range k.shape.Demand {
-		if d > 0 {
-			return c.times(k.shape.Demand, most)
-		}
-	}
-	return len(k.ranks)
+	return Ring, value == ""
 }

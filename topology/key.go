@@ -40,3 +40,6 @@ const (
 // LabelClique is the node label that NVIDIA's GPU discovery sets to <ClusterUUID>.<CliqueID>: the nodes that share one
 // NVLink partition.
 const LabelClique = "nvidia.com/gpu.clique"
+
+// labelHostname is the node label whose domains are single nodes.
+const labelHostname = "kubernetes.io/hostname"

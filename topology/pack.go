@@ -5,191 +5,256 @@ import (
 	"slices"
 )
 
-// spot is members of one kind on one node.
-type spot struct{ node, count int }
-
 // packing is where the members of each kind went inside one vertex. missing members found no place; lacking is the
 // first kind that misses some.
 type packing struct {
-	spots   [][]spot
+	spots   [][]pile
 	missing int
 	lacking int
 }
 
+// pile is members of one kind on one node.
+type pile struct{ node, count int }
+
+// packer answers for gangs of many kinds, for which no exact plan is made: kinds are packed one after another, each
+// into the fewest children that hold it, every vertex that has room for each kind alone being tried, small ones first.
+type packer struct {
+	*ask
+	lay  *layout
+	free []Capacity
+	// slots[kind][v] is how many members of a kind alone the vertex holds.
+	slots [][]int
+	// The rest changes while one vertex is packed: what is left of slots, which vertices hold members already (using them
+	// again costs no further domain), and what is left on nodes that hold some.
+	left    [][]int
+	touched []bool
+	taken   map[int]Capacity
+	piles   []pile
+}
+
+// packed decides by packing.
+func (a *ask) packed() (plan, bool, error) {
+	if a.rules.segment >= 0 || a.rules.spread >= 0 || a.rules.spares >= 0 || len(a.placedOn) > 0 {
+		return plan{}, false, &InputError{
+			Of: "gang " + a.gang.Name, What: "segments, spread, spares or running members with many kinds of members",
+			Hint: "make all kinds but one few (16 members together)", Cause: ErrCombination,
+		}
+	}
+	p := newPacker(a)
+	for _, v := range p.candidates() {
+		if done := p.pack(v); done.missing == 0 {
+			return p.plan(done), true, nil
+		}
+	}
+	return plan{}, false, nil
+}
+
+func newPacker(a *ask) *packer {
+	p := &packer{ask: a, lay: a.ledger.Tree.layout().holding(a.rules.required), free: a.ledger.Free}
+	p.kinds = slices.Clone(a.kinds)
+	if a.gang.PerNode > 0 {
+		p.countMembers()
+	}
+	for _, k := range p.kinds {
+		slots := make([]int, len(p.lay.vertices))
+		for v, u := range slices.Backward(p.lay.vertices) {
+			if node := u.first; u.level == len(p.lay.ladder) {
+				if node = p.lay.nodes[node]; !k.barred(node) && !a.unlabelled(node) {
+					slots[v] = k.room(p.free[node])
+				}
+			}
+			if u.parent >= 0 {
+				slots[u.parent] += slots[v]
+			}
+		}
+		p.slots = append(p.slots, slots)
+	}
+	return p
+}
+
+// countMembers makes the members themselves a resource, of which every node has as much as it may hold.
+func (p *packer) countMembers() {
+	resources := 0
+	for _, k := range p.kinds {
+		resources = max(resources, len(k.shape.Demand))
+	}
+	for i, k := range p.kinds {
+		demand := make(Capacity, resources+1)
+		copy(demand, k.shape.Demand)
+		demand[resources] = 1
+		p.kinds[i].shape.Demand = demand
+	}
+	p.free = make([]Capacity, len(p.ledger.Free))
+	for node, free := range p.ledger.Free {
+		p.free[node] = make(Capacity, resources+1)
+		copy(p.free[node], free)
+		p.free[node][resources] = int64(p.gang.PerNode)
+	}
+}
+
+// candidates returns the vertices that have room for each kind alone, further in first, then those with least room.
+func (p *packer) candidates() []int {
+	scarce := 0
+	for k := range p.slots {
+		if p.slots[k][0] < p.slots[scarce][0] {
+			scarce = k
+		}
+	}
+	var found []int
+	required := p.lay.position(p.rules.required)
+	for v, u := range p.lay.vertices {
+		roomy := u.level >= required
+		for k := range p.kinds {
+			roomy = roomy && p.slots[k][v] >= len(p.kinds[k].ranks)
+		}
+		if roomy {
+			found = append(found, v)
+		}
+	}
+	slices.SortFunc(found, func(u, v int) int {
+		return cmp.Or(cmp.Compare(p.lay.vertices[v].level, p.lay.vertices[u].level),
+			cmp.Compare(p.slots[scarce][u], p.slots[scarce][v]), cmp.Compare(u, v))
+	})
+	return found
+}
+
+// plan gives the places to the ranks. The bound takes each level alone: the kind that needs most domains there.
+func (p *packer) plan(done packing) plan {
+	answer := plan{nodes: make([]int, len(p.gang.Members)), least: make([]int, len(p.lay.ladder)+1)}
+	for i, piles := range done.spots {
+		slices.SortFunc(piles, func(x, y pile) int { return cmp.Compare(p.lay.leaves[x.node], p.lay.leaves[y.node]) })
+		ranks := p.kinds[i].ranks
+		for _, s := range piles {
+			for _, rank := range ranks[:s.count] {
+				answer.nodes[rank] = s.node
+			}
+			ranks = ranks[s.count:]
+		}
+	}
+	for i := range p.kinds {
+		alone := *p.ask
+		alone.kinds = p.kinds[i : i+1]
+		alone.ledger.Free, alone.gang.PerNode = p.free, 0
+		for l, fewest := range newSolver(&alone, p.ledger.Tree.layout().first(), p.weights(), alone.rules).least() {
+			answer.least[l] = max(answer.least[l], fewest)
+		}
+	}
+	for l, w := range p.weights() {
+		answer.bound += w * p.gang.Communication.fewest(answer.least[l], len(p.gang.Members))
+	}
+	return answer
+}
+
 // pack puts the gang on the nodes below the vertex, as far as it goes. Kinds are packed one after another, the larger
-// demand (fewer slots here) first, then, if that fails, in rank order; the better packing is returned.
-func (a *ask) pack(v int) packing {
-	order := make([]int, len(a.kinds))
+// demand (fewer slots here) first, then, if that fails, in their order; the better packing is returned.
+func (p *packer) pack(v int) packing {
+	order := make([]int, len(p.kinds))
 	for i := range order {
 		order[i] = i
 	}
 	byDemand := slices.Clone(order)
-	slices.SortStableFunc(byDemand, func(i, j int) int {
-		return cmp.Compare(a.kinds[i].slots[v], a.kinds[j].slots[v])
-	})
-	best := newPacker(a, v).pack(v, byDemand)
+	slices.SortStableFunc(byDemand, func(i, j int) int { return cmp.Compare(p.slots[i][v], p.slots[j][v]) })
+	best := p.try(v, byDemand)
 	if best.missing == 0 || slices.Equal(order, byDemand) {
 		return best
 	}
-	if p := newPacker(a, v).pack(v, order); p.missing < best.missing {
-		return p
+	if other := p.try(v, order); other.missing < best.missing {
+		return other
 	}
 	return best
 }
 
-// packer packs kinds one after another: each sees what the ones before it left.
-type packer struct {
-	ask *ask
-	// slots per kind and vertex, less what is taken. Vertex v is at v-base.
-	slots [][]int
-	base  int
-	// touched vertices (again at v-base) hold members already: using them again costs no further domain. Nil for a
-	// single kind.
-	touched []bool
-	// left is the capacity of the nodes that hold members.
-	left map[int]Capacity
-	// siblings are the children under consideration, kept for its memory only.
-	siblings []int
-	spots    []spot
-}
-
-// newPacker returns a packer for the vertices below the root. Several kinds need slots that it may change; one kind,
-// the common case, reads those of the ask.
-func newPacker(a *ask, root int) *packer {
-	p := &packer{ask: a, slots: make([][]int, len(a.kinds))}
-	for k := range a.kinds {
-		p.slots[k] = a.kinds[k].slots
-	}
-	if len(a.kinds) == 1 {
-		return p
-	}
-	end := a.tree.vertices[root].end
+func (p *packer) try(root int, order []int) packing {
+	p.left = make([][]int, len(p.slots))
 	for k, slots := range p.slots {
-		p.slots[k] = slices.Clone(slots[root:end])
+		p.left[k] = slices.Clone(slots)
 	}
-	p.base = root
-	p.touched = make([]bool, end-root)
-	p.left = make(map[int]Capacity)
-	return p
-}
-
-func (p *packer) pack(root int, order []int) packing {
-	done := packing{spots: make([][]spot, len(order))}
+	p.touched, p.taken = make([]bool, len(p.lay.vertices)), make(map[int]Capacity)
+	done := packing{spots: make([][]pile, len(order))}
 	for i, k := range order {
-		wanted := len(p.ask.kinds[k].ranks)
-		placed := min(wanted, p.slots[k][root-p.base])
+		wanted := len(p.kinds[k].ranks)
+		placed := min(wanted, p.left[k][root])
 		if placed < wanted && done.missing == 0 {
 			done.lacking = k
 		}
 		done.missing += wanted - placed
-		p.spots = nil
+		p.piles = nil
 		p.spread(k, root, placed)
-		done.spots[k] = p.spots
-		if i+1 < len(order) {
-			p.take(k, root, order[i+1:])
-		}
+		done.spots[k] = p.piles
+		p.take(k, order[i+1:])
 	}
 	return done
 }
 
-// spread puts count members of the kind, for which there are slots, below the vertex: into the child that they fit
-// best if one holds them all, else into the largest and the rest likewise. That uses the fewest children possible (P5).
+// spread puts count members of the kind, for which there is room, below the vertex: into the child that they fit best if
+// one holds them all, else into the largest and the rest likewise. That uses the fewest children possible.
 func (p *packer) spread(k, v, count int) {
-	slots := p.slots[k]
-	switch count {
-	case 0:
-		return
-	case slots[v-p.base]:
-		p.fill(k, v)
+	left, u := p.left[k], p.lay.vertices[v]
+	if count == 0 {
 		return
 	}
-	t := p.ask.tree
-	u := t.vertices[v]
-	if u.level == len(t.levels) {
-		p.spots = append(p.spots, spot{u.first, count})
+	if u.level == len(p.lay.ladder) {
+		p.piles = append(p.piles, pile{p.lay.nodes[u.first], count})
 		return
 	}
-	p.siblings = p.siblings[:0]
-	for c := v + 1; c < u.end; c = t.vertices[c].end {
-		if slots[c-p.base] > 0 {
-			p.siblings = append(p.siblings, c)
+	var kids []int
+	for c := v + 1; c < u.end; c = p.lay.vertices[c].end {
+		if left[c] > 0 {
+			kids = append(kids, c)
 		}
 	}
-	next := p.bestFit(slots, 0, count)
-	if next < 0 {
-		slices.SortFunc(p.siblings, func(x, y int) int { return p.compare(slots, x, y) })
-	}
-	for from := 0; next < 0; from++ {
-		largest := p.siblings[from]
-		if slots[largest-p.base] >= count {
-			next = p.bestFit(slots, from, count)
-			break
-		}
-		p.fill(k, largest)
-		count -= slots[largest-p.base]
-	}
-	p.spread(k, next, count)
-}
-
-// fill takes every slot of the kind below the vertex.
-func (p *packer) fill(k, v int) {
-	t := p.ask.tree
-	for node := t.vertices[v].first; node < t.vertices[v].last; node++ {
-		if n := p.slots[k][t.leaves[node]-p.base]; n > 0 {
-			p.spots = append(p.spots, spot{node, n})
-		}
+	slices.SortFunc(kids, func(x, y int) int { // those in use first, then the roomiest
+		return cmp.Or(p.untouched(x)-p.untouched(y), left[y]-left[x], x-y)
+	})
+	for count > 0 {
+		next := p.bestFit(left, kids, count)
+		n := min(count, left[kids[next]])
+		p.spread(k, kids[next], n)
+		count -= n
+		kids = slices.Delete(kids, next, next+1)
 	}
 }
 
-// bestFit returns the child among the siblings from the given one that holds count members and leaves the fewest slots,
-// -1 if none does. Touched children come first.
-func (p *packer) bestFit(slots []int, from, count int) int {
+// bestFit returns which child holds count members and leaves the least, one in use before all others; the first if none
+// holds them.
+func (p *packer) bestFit(left, kids []int, count int) int {
 	best := -1
-	for _, c := range p.siblings[from:] {
-		if slots[c-p.base] >= count && (best < 0 || p.tighter(slots, c, best)) {
-			best = c
+	for i, c := range kids {
+		if left[c] < count {
+			continue
+		}
+		if best < 0 || cmp.Or(p.untouched(c)-p.untouched(kids[best]), left[c]-left[kids[best]], c-kids[best]) < 0 {
+			best = i
 		}
 	}
-	return best
-}
-
-// tighter orders children that hold all of the rest: touched ones, then those with fewer slots, then by path.
-func (p *packer) tighter(slots []int, x, y int) bool {
-	return cmp.Or(p.untouched(x)-p.untouched(y), slots[x-p.base]-slots[y-p.base], x-y) < 0
-}
-
-// compare orders children by how soon they are filled: touched ones, then those with more slots, then by path.
-func (p *packer) compare(slots []int, x, y int) int {
-	return cmp.Or(p.untouched(x)-p.untouched(y), slots[y-p.base]-slots[x-p.base], x-y)
+	return max(best, 0)
 }
 
 // untouched is 0 for a vertex that already holds members of the gang, else 1.
 func (p *packer) untouched(v int) int {
-	if p.touched != nil && p.touched[v-p.base] {
+	if p.touched[v] {
 		return 0
 	}
 	return 1
 }
 
-// take removes what the last spread used from the slots of the kinds still to come.
-func (p *packer) take(k, root int, later []int) {
-	t := p.ask.tree
-	for _, s := range p.spots {
-		left, ok := p.left[s.node]
+// take removes what the last spread used from the room of the kinds still to come.
+func (p *packer) take(k int, later []int) {
+	for _, s := range p.piles {
+		left, ok := p.taken[s.node]
 		if !ok {
-			left = p.ask.free[s.node]
+			left = p.free[s.node]
 		}
-		left = left.less(p.ask.kinds[k].shape.Demand, s.count)
-		p.left[s.node] = left
-		leaf := t.leaves[s.node]
-		for v := leaf; v >= root; v = t.vertices[v].parent {
-			p.touched[v-p.base] = true
+		left = left.less(p.kinds[k].shape.Demand, s.count)
+		p.taken[s.node] = left
+		leaf := p.lay.leaves[s.node]
+		for v := leaf; v >= 0; v = p.lay.vertices[v].parent {
+			p.touched[v] = true
 		}
 		for _, l := range later {
-			slots := p.slots[l]
-			gone := slots[leaf-p.base] - min(slots[leaf-p.base], p.ask.kinds[l].room(left))
-			for v := leaf; v >= root; v = t.vertices[v].parent {
-				slots[v-p.base] -= gone
+			gone := p.left[l][leaf] - min(p.left[l][leaf], p.kinds[l].room(left))
+			for v := leaf; v >= 0; v = p.lay.vertices[v].parent {
+				p.left[l][v] -= gone
 			}
 		}
 	}

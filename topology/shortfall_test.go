@@ -25,10 +25,6 @@ func TestShortfallSaysItInOneLine(t *testing.T) {
 		"needs 2 members in one clique (nvidia.com/gpu.clique); no node is in a clique; 7 nodes outside every clique (no label)": {
 			Members: 2, Level: clique, Outside: 7,
 		},
-		"needs one cage, but the cluster has no such level; it has clique (nvidia.com/gpu.clique), test/bay": {
-			Unknown: "cage", Known: []topology.Level{clique, {Key: "test/bay"}},
-		},
-		"cannot be placed: the free capacities are not one per node": {Fault: topology.FaultFree},
 	} {
 		if got := short.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

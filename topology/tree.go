@@ -2,8 +2,10 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Node is one machine as the tree sees it. Labels may hold more than the levels' keys; nothing else is read.
@@ -31,90 +33,52 @@ func (d Domain) String() string {
 	return strings.Join(values, "/")
 }
 
-// Tree holds the nodes of a fleet by domain. It never changes once made and may be shared freely.
+// Tree holds the nodes of a fleet by domain. It never changes and may be shared freely: With and Without return another
+// tree, which has nearly everything in common with the first.
 //
-// Nodes are indexed in label-path order: the nodes of every domain are neighbors. Where a label is missing the node
-// comes after its siblings that have it; an empty label value counts as missing.
+// NewTree numbers the nodes in label-path order, missing labels (empty values too) coming after those that are there.
+// The number of a node stays the same in all trees made from the first; that of a removed node is given to the next one
+// that comes.
 type Tree struct {
 	levels []Level
-	names  []string
-	byName map[string]int
-	// vertices are the root, the domains and the nodes in depth-first order, parents first.
-	vertices []vertex
-	// leaves maps a node's index to its vertex.
-	leaves []int
+	root   *branch
+	roster roster
+	// once makes layouts when they are first needed: one pass over the nodes.
+	once    sync.Once
+	layouts layouts
 }
 
-// vertex is the root (level -1), a domain (its level) or a node (level len(levels)). A level whose label is missing has
-// no vertex: the parent of a vertex is the innermost domain around it, whatever its level.
-type vertex struct {
-	level  int
-	value  string
-	parent int
-	// end is the first vertex after this one's descendants.
-	end int
-	// first and last delimit the nodes below: first ≤ node < last.
-	first, last int
-}
-
-// pathedNode is a node on its way into the tree.
-type pathedNode struct {
-	name string
-	path []string
-}
-
-// NewTree indexes nodes by the levels, outermost first. Node names should be unique: of several nodes with one name,
-// Index finds the first in the tree.
-func NewTree(levels []Level, nodes []Node) *Tree {
-	sorted := sortByPath(levels, nodes)
-	t := &Tree{
-		levels:   slices.Clone(levels),
-		names:    make([]string, len(nodes)),
-		byName:   make(map[string]int, len(nodes)),
-		vertices: make([]vertex, 1, 1+len(nodes)+len(nodes)/4),
-		leaves:   make([]int, len(nodes)),
-	}
-	t.vertices[0] = vertex{level: -1, parent: -1}
-	top := 0
-	var previous []string
-	for i, n := range sorted {
-		shared := commonPrefix(previous, n.path)
-		for t.vertices[top].level >= shared {
-			top = t.close(top, i)
+// NewTree indexes nodes by the levels, outermost first. Levels with one key or name and nodes with one name are
+// ErrDuplicate, a weight out of its range is ErrWeight.
+func NewTree(levels []Level, nodes []Node) (*Tree, error) {
+	t := &Tree{levels: slices.Clone(levels)}
+	for i, l := range levels {
+		same := func(o Level) bool { return o.Key == l.Key || o.Name != "" && o.Name == l.Name }
+		if slices.ContainsFunc(levels[:i], same) {
+			return nil, &InputError{Of: "tree", What: "level " + l.label(), Cause: ErrDuplicate}
 		}
-		for l := shared; l < len(levels); l++ {
-			if n.path[l] != "" {
-				top = t.open(top, l, n.path[l], i)
+		if l.Weight < 0 || l.Weight > mostWeight {
+			return nil, &InputError{
+				Of: "tree", What: fmt.Sprintf("weight %d of level %s", l.Weight, l.label()), Cause: ErrWeight,
 			}
 		}
-		t.leaves[i] = t.open(top, len(levels), "", i)
-		t.close(t.leaves[i], i+1)
-		t.names[i] = n.name
-		previous = n.path
 	}
-	for top >= 0 {
-		top = t.close(top, len(nodes))
-	}
-	for i, name := range slices.Backward(t.names) {
-		t.byName[name] = i
-	}
-	return t
-}
-
-func sortByPath(levels []Level, nodes []Node) []pathedNode {
-	sorted := make([]pathedNode, len(nodes))
+	entries := make([]entry, len(nodes))
 	values := make([]string, len(nodes)*len(levels))
 	for i, n := range nodes {
-		path := values[i*len(levels) : (i+1)*len(levels)]
+		path := values[i*len(levels) : (i+1)*len(levels) : (i+1)*len(levels)]
 		for l, level := range levels {
-			path[l] = n.Labels[level.Key]
+			path[l] = strings.Clone(n.Labels[level.Key])
 		}
-		sorted[i] = pathedNode{n.Name, path}
+		entries[i] = entry{n.Name, path}
 	}
-	slices.SortFunc(sorted, func(a, b pathedNode) int {
-		return cmp.Or(slices.CompareFunc(a.path, b.path, compareValues), compareNatural(a.name, b.name))
-	})
-	return sorted
+	slices.SortFunc(entries, comparePaths)
+	t.root = grow(entries, nil, len(levels))
+	var twin string
+	if t.roster, twin = newRoster(entries); twin != "" {
+		return nil, &InputError{Of: "tree", What: "node " + twin, Cause: ErrDuplicate}
+	}
+	return t, nil
 }
 
 // compareValues orders label values naturally, with the missing one last.
@@ -130,43 +94,64 @@ func compareValues(a, b string) int {
 	return compareNatural(a, b)
 }
 
-func commonPrefix(a, b []string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+// With returns a tree in which the node has these labels, whether it was there before or not. It costs a copy of the
+// domains on the node's path; the next decision passes over all nodes once.
+func (t *Tree) With(n Node) *Tree {
+	path := make([]string, len(t.levels))
+	for l, level := range t.levels {
+		path[l] = n.Labels[level.Key]
 	}
-	return n
+	changed := &Tree{levels: t.levels, root: t.root, roster: t.roster}
+	i, known := t.roster.index(n.Name)
+	if known {
+		old := t.roster.entry(i)
+		if slices.Equal(old.path, path) {
+			return t
+		}
+		changed.root = changed.root.without(old)
+	}
+	e := entry{n.Name, path}
+	if known {
+		changed.roster = changed.roster.set(i, e)
+	} else {
+		i, changed.roster = changed.roster.add(e)
+	}
+	changed.root = changed.root.with(e, i)
+	return changed
 }
 
-// open adds a vertex below the given one and returns its index.
-func (t *Tree) open(parent, level int, value string, node int) int {
-	t.vertices = append(t.vertices, vertex{level: level, value: value, parent: parent, first: node})
-	return len(t.vertices) - 1
+// Without returns a tree without the named node; the same tree if there is no such node.
+func (t *Tree) Without(name string) *Tree {
+	i, ok := t.roster.index(name)
+	if !ok {
+		return t
+	}
+	return &Tree{
+		levels: t.levels,
+		root:   t.root.without(t.roster.entry(i)),
+		roster: t.roster.remove(i),
+	}
 }
 
-// close ends a vertex before the given node and returns its parent.
-func (t *Tree) close(v, node int) int {
-	t.vertices[v].last = node
-	t.vertices[v].end = len(t.vertices)
-	return t.vertices[v].parent
-}
-
-// Len returns the number of nodes.
-func (t *Tree) Len() int { return len(t.names) }
+// Len returns the number of node numbers: the nodes, and the numbers of removed nodes that nobody took over.
+func (t *Tree) Len() int { return t.roster.len }
 
 // Levels returns the ladder, outermost first.
 func (t *Tree) Levels() []Level { return slices.Clone(t.levels) }
 
-// Node returns the name of the node with the given index.
-func (t *Tree) Node(i int) string { return t.names[i] }
-
-// Index returns the index of the named node.
-func (t *Tree) Index(name string) (int, bool) {
-	i, ok := t.byName[name]
-	return i, ok
+// Node returns the name of the node with the given number, "" if there is none.
+func (t *Tree) Node(i int) string {
+	if i < 0 || i >= t.roster.len {
+		return ""
+	}
+	return t.roster.entry(i).name
 }
 
-// Level returns the position in Levels of the level with the given name or, if no level is called so, label key.
+// Index returns the number of the named node.
+func (t *Tree) Index(name string) (int, bool) { return t.roster.index(name) }
+
+// Level returns the position in Levels of the level with the given name or, if no level is called so, label key. For
+// LevelNode that is the number of levels.
 func (t *Tree) Level(nameOrKey string) (int, bool) {
 	if nameOrKey == "" {
 		return 0, false
@@ -175,20 +160,35 @@ func (t *Tree) Level(nameOrKey string) (int, bool) {
 	if i < 0 {
 		i = slices.IndexFunc(t.levels, func(l Level) bool { return l.Key == nameOrKey })
 	}
+	if i < 0 && (nameOrKey == LevelNode || nameOrKey == labelHostname) {
+		i = len(t.levels)
+	}
 	return max(i, 0), i >= 0
 }
 
-// Domain returns the domain of the node at the level; false if the node lacks the label, or there is no such node or
-// level.
+// Domain returns the domain of the node at the level, the number of levels standing for the node itself; false if the
+// node lacks the label, or there is no such node or level.
 func (t *Tree) Domain(node, level int) (Domain, bool) {
-	if node < 0 || node >= len(t.leaves) || level < 0 || level >= len(t.levels) {
+	name := t.Node(node)
+	if level < 0 || level > len(t.levels) || name == "" {
 		return Domain{}, false
 	}
-	v := t.ancestor(node, level)
-	if t.vertices[v].level != level {
+	if level == len(t.levels) {
+		return Domain{
+			Level: Level{
+				Name: LevelNode,
+				Key:  labelHostname,
+			},
+			Path: append(slices.Clone(t.roster.entry(node).path), name),
+		}, true
+	}
+	lay := t.layout().holding(level)
+	at := lay.position(level)
+	v := lay.ancestor(node, at)
+	if lay.vertices[v].level != at {
 		return Domain{}, false
 	}
-	return t.domain(v), true
+	return lay.domain(v), true
 }
 
 // Unlabelled returns the names of the nodes outside every domain of the level, in tree order.
@@ -197,32 +197,20 @@ func (t *Tree) Unlabelled(level int) []string {
 		return nil
 	}
 	var names []string
-	for i, name := range t.names {
-		if t.vertices[t.ancestor(i, level)].level != level {
-			names = append(names, name)
+	for _, node := range t.layout().first().nodes {
+		if e := t.roster.entry(node); e.path[level] == "" {
+			names = append(names, e.name)
 		}
 	}
 	return names
 }
 
-// ancestor returns the innermost vertex around the node whose level is the given one or further out.
-func (t *Tree) ancestor(node, level int) int {
-	v := t.leaves[node]
-	for t.vertices[v].level > level {
-		v = t.vertices[v].parent
-	}
-	return v
-}
+// Nested reports whether every accelerator domain lies inside one domain of the network levels before it. If not, costs
+// over both are bounded instead of exact.
+func (t *Tree) Nested() bool { return !t.layout().crossed() }
 
-// domain returns the value of the root's or a domain's vertex.
-func (t *Tree) domain(v int) Domain {
-	level := t.vertices[v].level
-	if level < 0 {
-		return Domain{}
-	}
-	d := Domain{Level: t.levels[level], Path: make([]string, level+1)}
-	for u := v; t.vertices[u].level >= 0; u = t.vertices[u].parent {
-		d.Path[t.vertices[u].level] = t.vertices[u].value
-	}
-	return d
+// layout returns the tree's nodes as arrays, made on first use.
+func (t *Tree) layout() *layouts {
+	t.once.Do(func() { t.layouts = newLayouts(t) })
+	return &t.layouts
 }

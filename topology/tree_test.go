@@ -10,7 +10,8 @@ import (
 )
 
 // smallTree has a node for every way to lack a label, in the wrong order.
-func smallTree() *topology.Tree {
+func smallTree(t *testing.T) *topology.Tree {
+	t.Helper()
 	node := func(name, block, rack string) topology.Node {
 		labels := map[string]string{"other": "x"}
 		if block != "" {
@@ -21,7 +22,7 @@ func smallTree() *topology.Tree {
 		}
 		return topology.Node{Name: name, Labels: labels}
 	}
-	return topology.NewTree(
+	tree, err := topology.NewTree(
 		[]topology.Level{{Name: "block", Key: "test/block"}, {Name: "rack", Key: "test/rack"}},
 		[]topology.Node{
 			node("bare", "", "-"), node("tray-10", "b2", "r1"), node("gap", "", "r1"), node("tray-2", "b2", "r1"),
@@ -29,10 +30,14 @@ func smallTree() *topology.Tree {
 			node("early", "b2", "r9"),
 		},
 	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }
 
 func TestTreeOrder(t *testing.T) {
-	tree := smallTree()
+	tree := smallTree(t)
 	var got []string
 	for i := range tree.Len() {
 		words := []string{tree.Node(i)}
@@ -63,7 +68,7 @@ func TestTreeOrder(t *testing.T) {
 }
 
 func TestTreeLookups(t *testing.T) {
-	tree := smallTree()
+	tree := smallTree(t)
 	for name, want := range map[string]int{"block": 0, "test/block": 0, "rack": 1, "test/rack": 1} {
 		if l, ok := tree.Level(name); !ok || l != want {
 			t.Errorf("Level(%s) = %d, %t", name, l, ok)
@@ -82,7 +87,7 @@ func TestTreeLookups(t *testing.T) {
 	if _, ok := tree.Index("nobody"); ok {
 		t.Error("found a node that is not there")
 	}
-	for _, at := range [][2]int{{-1, 0}, {9, 0}, {0, -1}, {0, 2}} {
+	for _, at := range [][2]int{{-1, 0}, {9, 0}, {0, -1}, {0, 3}} {
 		if d, ok := tree.Domain(at[0], at[1]); ok {
 			t.Errorf("Domain%v = %v", at, d)
 		}
@@ -93,7 +98,10 @@ func TestTreeLookups(t *testing.T) {
 func TestTreeIsImmutable(t *testing.T) {
 	levels := []topology.Level{{Name: "rack", Key: "test/rack"}}
 	nodes := []topology.Node{{Name: "a", Labels: map[string]string{"test/rack": "r1"}}}
-	tree := topology.NewTree(levels, nodes)
+	tree, err := topology.NewTree(levels, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
 	levels[0].Name = "changed"
 	nodes[0].Labels["test/rack"] = "changed"
 	tree.Levels()[0].Name = "changed"

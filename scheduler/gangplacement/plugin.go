@@ -85,13 +85,16 @@ func (p *GangPlacement) GeneratePlacements(
 		return nil, infeasible(waiting, len(parent.Nodes), wish+" is not served by this version of the scheduler")
 	}
 	refused := p.takeRefusals(group, parent.Nodes)
-	view := p.view(group, parent.Nodes, waiting)
+	view, err := p.view(group, parent.Nodes, waiting)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
 	gang := view.Gang(group, waiting, running, refused)
-	placement, shortfall := place(view, gang, needed)
-	if shortfall != nil {
+	placement, why := place(view, gang, needed)
+	if why != "" {
 		// What was refused may be possible by the next attempt, and nothing else is.
 		p.forget(gang.Name)
-		return nil, infeasible(waiting, len(parent.Nodes), shortfall.String())
+		return nil, infeasible(waiting, len(parent.Nodes), why)
 	}
 	plan := p.newPlan(view, placement, gang, waiting, parent)
 	p.clearNominations(plan, waiting)
@@ -100,17 +103,18 @@ func (p *GangPlacement) GeneratePlacements(
 	return &fwk.GeneratePlacementsResult{Placements: plan.placements()}, nil
 }
 
-// place plans all waiting members or, if they do not fit, the first ranks that are needed.
-func place(view snapshot.View, gang topology.Gang, needed int) (topology.Placement, *topology.Shortfall) {
-	placement, shortfall := topology.Place(view.Tree, view.Free, gang)
-	if needed = max(needed, 1); shortfall == nil || needed >= len(gang.Members) {
-		return placement, shortfall
+// place plans all waiting members or, if they do not fit, as many first ranks as do and are needed. If that cannot be,
+// it says why: a wrong question (a level that no node carries) waits like one without room, since labels come and go.
+func place(view snapshot.View, gang topology.Gang, needed int) (topology.Placement, string) {
+	gang.Min = min(max(needed, 1), len(gang.Members))
+	placement, shortfall, err := topology.Place(view.Ledger(), gang)
+	switch {
+	case err != nil:
+		return placement, err.Error()
+	case shortfall != nil:
+		return placement, shortfall.String()
 	}
-	gang.Members = gang.Members[:needed]
-	if fewer, none := topology.Place(view.Tree, view.Free, gang); none == nil {
-		return fewer, nil
-	}
-	return placement, shortfall
+	return placement, ""
 }
 
 // running are the members that have nodes in this cycle's snapshot.
@@ -125,15 +129,18 @@ func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod
 // view brings the right index up to date: a required key that is no detected level gets one of its own.
 func (p *GangPlacement) view(
 	group *schedulingv1beta1.PodGroup, nodes []fwk.NodeInfo, waiting []*corev1.Pod,
-) snapshot.View {
+) (snapshot.View, error) {
 	resources := snapshot.Resources(waiting)
 	required := snapshot.Required(group)
 	if required != "" && required == p.key {
 		return p.keyed.Update(nodes, resources)
 	}
-	view := p.index.Update(nodes, resources)
+	view, err := p.index.Update(nodes, resources)
+	if err != nil {
+		return view, err
+	}
 	if _, ok := view.Tree.Level(required); ok || required == "" || !snapshot.Carries(nodes, required) {
-		return view
+		return view, nil
 	}
 	p.key, p.keyed = required, snapshot.NewIndex(required)
 	return p.keyed.Update(nodes, resources)

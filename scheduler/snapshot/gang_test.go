@@ -66,7 +66,7 @@ func TestRankOrder(t *testing.T) {
 }
 
 func TestShapes(t *testing.T) {
-	view := snapshot.NewIndex("").Update(infos([]*corev1.Node{node("a", "c1")}), []corev1.ResourceName{gpu})
+	view := update(t, snapshot.NewIndex(""), infos([]*corev1.Node{node("a", "c1")}), []corev1.ResourceName{gpu})
 	same, other, picky := pod("w1", list("1", "4")), pod("w2", list("1", "2")), pod("w3", list("1", "4"))
 	picky.Spec.NodeSelector = map[string]string{"zone": "z"}
 	gang := view.Gang(group(nil), []*corev1.Pod{pod("w0", list("1", "4")), same, other, picky}, nil, nil)
@@ -142,7 +142,7 @@ func TestBarredNodes(t *testing.T) {
 		"node name":     {named, []string{"", elsewhere, elsewhere, elsewhere, elsewhere}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := snapshot.NewIndex("").Update(infos(nodes), nil)
+			view := update(t, snapshot.NewIndex(""), infos(nodes), nil)
 			gang := view.Gang(group(nil), []*corev1.Pod{test.pod}, nil, nil)
 			if got := gang.Shapes[0].Barred; !slices.Equal(got, test.want) {
 				t.Errorf("barred by %q, want %q", got, test.want)
@@ -150,7 +150,7 @@ func TestBarredNodes(t *testing.T) {
 		})
 	}
 	t.Run("nobody", func(t *testing.T) {
-		view := snapshot.NewIndex("").Update(infos([]*corev1.Node{plain, soft}), nil)
+		view := update(t, snapshot.NewIndex(""), infos([]*corev1.Node{plain, soft}), nil)
 		if got := view.Gang(group(nil), []*corev1.Pod{pod("p", nil)}, nil, nil).Shapes[0].Barred; got != nil {
 			t.Errorf("barred by %q, want nil", got)
 		}
@@ -161,7 +161,7 @@ func TestRunningMembersAndRefusalsBarNodes(t *testing.T) {
 	nodes := []*corev1.Node{node("n0", "c1"), node("n1", "c1"), node("n2", "c2"), node("n3", "")}
 	running := pod("running", nil)
 	running.Spec.NodeName = "n2"
-	view := snapshot.NewIndex("").Update(infos(nodes), nil)
+	view := update(t, snapshot.NewIndex(""), infos(nodes), nil)
 	refused := map[string]string{"n1": "refused", "gone": "refused"}
 
 	const outside = "outside the domain of the gang's running members"

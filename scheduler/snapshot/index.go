@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -22,6 +23,9 @@ type View struct {
 	restricted int
 	resources  []corev1.ResourceName
 }
+
+// Ledger is the view as decisions take it.
+func (v View) Ledger() topology.Ledger { return topology.Ledger{Tree: v.Tree, Free: v.Free} }
 
 // Index keeps the values of the last cycle and looks only at nodes whose generation changed. It is not safe for
 // concurrent use: the scheduling loop is its only caller.
@@ -47,11 +51,11 @@ func NewIndex(outermost string) *Index {
 }
 
 // Update brings the index to the given node list and makes sure that the resources are among those counted.
-func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) View {
+func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (View, error) {
 	grown := ix.grow(resources)
 	if ix.view.Tree == nil || !ix.sameTree(nodes) {
-		ix.rebuild(nodes)
-		return ix.view
+		err := ix.rebuild(nodes)
+		return ix.view, err
 	}
 	for i, info := range nodes {
 		s := &ix.slots[i]
@@ -60,7 +64,7 @@ func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) V
 			ix.refresh(s, info)
 		}
 	}
-	return ix.view
+	return ix.view, nil
 }
 
 // grow adds resources that no gang asked for before.
@@ -107,7 +111,7 @@ func (ix *Index) sameLevels(a, b map[string]string) bool {
 	return slices.Equal(la, lb) && !slices.ContainsFunc(la, func(l topology.Level) bool { return a[l.Key] != b[l.Key] })
 }
 
-func (ix *Index) rebuild(infos []fwk.NodeInfo) {
+func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
 	nodes := make([]topology.Node, len(infos))
 	for i, info := range infos {
 		nodes[i] = topology.Node{Name: info.Node().Name, Labels: info.Node().Labels}
@@ -117,7 +121,11 @@ func (ix *Index) rebuild(infos []fwk.NodeInfo) {
 		levels = slices.DeleteFunc(levels, func(l topology.Level) bool { return l.Key == ix.outermost })
 		levels = slices.Insert(levels, 0, topology.Level{Name: ix.outermost, Key: ix.outermost})
 	}
-	ix.view.Tree = topology.NewTree(levels, nodes)
+	tree, err := topology.NewTree(levels, nodes)
+	if err != nil {
+		return fmt.Errorf("reading the nodes: %w", err)
+	}
+	ix.view.Tree = tree
 	ix.view.Free = make([]topology.Capacity, len(infos))
 	ix.view.Infos = make([]fwk.NodeInfo, len(infos))
 	ix.view.restricted = 0
@@ -128,6 +136,7 @@ func (ix *Index) rebuild(infos []fwk.NodeInfo) {
 		ix.view.Infos[at] = info
 		ix.refresh(&ix.slots[i], info)
 	}
+	return nil
 }
 
 func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {

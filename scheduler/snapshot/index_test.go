@@ -53,17 +53,26 @@ func info(n *corev1.Node, pods ...*corev1.Pod) fwk.NodeInfo {
 	return out
 }
 
+func update(t *testing.T, index *snapshot.Index, nodes []fwk.NodeInfo, resources []corev1.ResourceName) snapshot.View {
+	t.Helper()
+	view, err := index.Update(nodes, resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
 func TestIndexCountsWhatIsFree(t *testing.T) {
 	nodes := []fwk.NodeInfo{
 		info(node("b2", "b")), info(node("a1", "a"), pod("p", list("1500m", "1"))), info(node("none", "")),
 		info(node("full", "b"), pod("q", list("9", "4"))),
 	}
 	index := snapshot.NewIndex("")
-	view := index.Update(nodes, nil)
+	view := update(t, index, nodes, nil)
 	if got := view.Free[0]; len(got) != 4 {
 		t.Fatalf("a vector of resources nobody asked for: %v", got)
 	}
-	view = index.Update(nodes, []corev1.ResourceName{gpu})
+	view = update(t, index, nodes, []corev1.ResourceName{gpu})
 	// pods, milliCPU, memory, ephemeral storage, GPUs.
 	want := map[string]topology.Capacity{
 		"a1": {
@@ -88,17 +97,17 @@ func TestIndexCountsWhatIsFree(t *testing.T) {
 func TestIndexFollowsGenerations(t *testing.T) {
 	a, b := info(node("a", "c1")), info(node("b", "c1"))
 	index := snapshot.NewIndex("")
-	first := index.Update([]fwk.NodeInfo{a, b}, nil)
+	first := update(t, index, []fwk.NodeInfo{a, b}, nil)
 	tree := first.Tree
 
 	b.AddPodInfo(podInfo(t, pod("p", list("1", "0"))))
-	view := index.Update([]fwk.NodeInfo{a, b}, nil)
+	view := update(t, index, []fwk.NodeInfo{a, b}, nil)
 	if view.Tree != tree || view.Free[1][1] != 7000 {
 		t.Errorf("after a pod came: same tree %v, free %v", view.Tree == tree, view.Free[1])
 	}
 	// What changes without a new generation is not looked at, and a new object of the same generation is taken over.
 	clone := a.Snapshot()
-	view = index.Update([]fwk.NodeInfo{clone, b}, nil)
+	view = update(t, index, []fwk.NodeInfo{clone, b}, nil)
 	if view.Infos[0] != clone || view.Tree != tree {
 		t.Error("the index keeps pointers of an old snapshot")
 	}
@@ -121,8 +130,8 @@ func TestIndexRebuildsItsTreeOnlyForLevels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			nodes := []*corev1.Node{node("a", "c1"), node("b", "c1")}
 			index := snapshot.NewIndex("")
-			before := index.Update(infos(nodes), nil).Tree
-			after := index.Update(infos(test.change([]*corev1.Node{nodes[0].DeepCopy(), nodes[1].DeepCopy()})), nil)
+			before := update(t, index, infos(nodes), nil).Tree
+			after := update(t, index, infos(test.change([]*corev1.Node{nodes[0].DeepCopy(), nodes[1].DeepCopy()})), nil)
 			if got := before == after.Tree; got != test.same {
 				t.Errorf("the tree is the same: %v, want %v", got, test.same)
 			}
@@ -137,7 +146,7 @@ func TestIndexWithAnOutermostKey(t *testing.T) {
 	nodes := []*corev1.Node{node("a", "c1"), node("b", "c2"), node("c", "c1")}
 	nodes[0].Labels["example.com/room"] = "west"
 	nodes[1].Labels["example.com/room"] = "west"
-	view := snapshot.NewIndex("example.com/room").Update(infos(nodes), nil)
+	view := update(t, snapshot.NewIndex("example.com/room"), infos(nodes), nil)
 	if got := view.Tree.Levels(); len(got) != 2 || got[0].Key != "example.com/room" || got[1].Name != "clique" {
 		t.Fatalf("levels are %v", got)
 	}

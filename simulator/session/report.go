@@ -19,7 +19,7 @@ func Report(
 	}
 	var levels []outcome.Level
 	for _, level := range topology.DetectLevels(nodes) {
-		levels = append(levels, outcome.Level(level))
+		levels = append(levels, outcome.Level{Name: level.Name, Key: level.Key})
 	}
 	return outcome.Summarize(outcome.Observation{
 		Fleet: machines.Name, At: at, Levels: levels, Nodes: machines.Nodes, Jobs: jobs,

@@ -4,73 +4,31 @@ package topologytest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Scene is one question to topology.Place. Free and the shapes' Barred are indexed like Nodes, not like a tree.
+// Scene is one question to topology.Place. Free, Total, the shapes' Barred and the nodes of placed members are indexed
+// like Nodes, not like a tree.
 type Scene struct {
 	Levels []topology.Level
 	Nodes  []topology.Node
 	Free   []topology.Capacity
-	Gang   topology.Gang
+	// Total is nil if it is not known.
+	Total []topology.Capacity
+	Gang  topology.Gang
 }
 
-// Draw makes a scene small enough to try every assignment. Each choice is one call of choose, which returns a number
-// in [0, n): a random source or the bytes of a fuzzer. The gang has at most the given number of shapes.
-func Draw(shapes int, choose func(n int) int) Scene {
-	var s Scene
-	for l := range 1 + choose(3) {
-		s.Levels = append(s.Levels, topology.Level{Name: fmt.Sprintf("l%d", l), Key: fmt.Sprintf("test/level-%d", l)})
+// Clone returns a scene whose slices may be changed; labels and capacities are shared.
+func (s Scene) Clone() Scene {
+	order := make([]int, len(s.Nodes))
+	for i := range order {
+		order[i] = i
 	}
-	resources := 1 + choose(2)
-	for n := range 1 + choose(7) { // n7 … n13: natural and plain order differ
-		labels := map[string]string{}
-		for _, l := range s.Levels {
-			if v := choose(7); v > 0 { // else the label is missing
-				labels[l.Key] = fmt.Sprintf("v%d", v%3)
-			}
-		}
-		s.Nodes = append(s.Nodes, topology.Node{Name: fmt.Sprintf("n%d", n+7), Labels: labels})
-		s.Free = append(s.Free, drawFree(resources, choose))
-	}
-	s.Gang.Name = "gang"
-	for range 1 + choose(shapes) {
-		shape := topology.Shape{Demand: drawDemand(resources, choose)}
-		if choose(2) == 0 {
-			shape.Barred = make([]string, len(s.Nodes))
-			for n := range s.Nodes {
-				shape.Barred[n] = []string{"", "", "", "taint", "selector"}[choose(5)]
-			}
-		}
-		s.Gang.Shapes = append(s.Gang.Shapes, shape)
-	}
-	for m := range 1 + choose(6) {
-		member := topology.Member{Name: fmt.Sprintf("m%d", m), Shape: choose(len(s.Gang.Shapes))}
-		s.Gang.Members = append(s.Gang.Members, member)
-	}
-	if l := choose(2 * len(s.Levels)); l < len(s.Levels) {
-		s.Gang.Required = s.Levels[l].Name
-	}
-	return s
-}
-
-func drawFree(resources int, choose func(n int) int) topology.Capacity {
-	c := make(topology.Capacity, resources)
-	for r := range c {
-		c[r] = int64(choose(4))
-	}
-	return c
-}
-
-// drawDemand seldom asks for nothing and never for much, so that gangs often need more than one node.
-func drawDemand(resources int, choose func(n int) int) topology.Capacity {
-	c := make(topology.Capacity, resources)
-	c[0] = int64([]int{1, 2, 1, 1, 0}[choose(5)])
-	for r := range c[1:] {
-		c[1+r] = int64(choose(3))
-	}
+	c := s.Shuffled(order)
+	c.Levels = slices.Clone(s.Levels)
 	return c
 }
 
@@ -79,9 +37,16 @@ func (s Scene) Shuffled(order []int) Scene {
 	shuffled := s
 	shuffled.Nodes = pick(s.Nodes, order)
 	shuffled.Free = pick(s.Free, order)
+	shuffled.Total = pick(s.Total, order)
 	shuffled.Gang.Shapes = make([]topology.Shape, len(s.Gang.Shapes))
 	for i, shape := range s.Gang.Shapes {
 		shuffled.Gang.Shapes[i] = topology.Shape{Demand: shape.Demand, Barred: pick(shape.Barred, order)}
+	}
+	shuffled.Gang.Members = slices.Clone(s.Gang.Members)
+	for i, m := range shuffled.Gang.Members {
+		if m.Placed {
+			shuffled.Gang.Members[i].Node = slices.Index(order, m.Node)
+		}
 	}
 	return shuffled
 }
@@ -97,26 +62,46 @@ func pick[T any](from []T, order []int) []T {
 	return picked
 }
 
-// Place asks topology.Place. Nodes[i] of the placement returned is an index into the scene's nodes.
-func (s Scene) Place() (topology.Placement, *topology.Shortfall) {
-	t := topology.NewTree(s.Levels, s.Nodes)
-	order := make([]int, t.Len()) // tree index → scene index
+// InTree returns the scene with its nodes in the order of its tree, the ledger of that, and where each node was before.
+func (s Scene) InTree() (inTree Scene, ledger topology.Ledger, order []int) {
+	t, err := topology.NewTree(s.Levels, s.Nodes)
+	if err != nil {
+		panic(fmt.Sprintf("%s\nis no tree: %v", s, err)) // scenes have distinct levels and nodes
+	}
+	order = make([]int, t.Len())
 	for i, n := range s.Nodes {
 		at, _ := t.Index(n.Name)
 		order[at] = i
 	}
-	inTree := s.Shuffled(order)
-	placement, short := topology.Place(t, inTree.Free, inTree.Gang)
+	inTree = s.Shuffled(order)
+	return inTree, topology.Ledger{Tree: t, Free: inTree.Free, Total: inTree.Total}, order
+}
+
+// Place asks topology.Place. Nodes[i] of the placement returned is an index into the scene's nodes.
+func (s Scene) Place() (topology.Placement, *topology.Shortfall, error) {
+	inTree, ledger, order := s.InTree()
+	placement, short, err := topology.Place(ledger, inTree.Gang)
 	for m, n := range placement.Nodes {
 		placement.Nodes[m] = order[n]
 	}
-	return placement, short
+	return placement, short, err
+}
+
+// Names returns the names of the nodes with these indices.
+func (s Scene) Names(nodes []int) []string {
+	found := make([]string, len(nodes))
+	for i, n := range nodes {
+		found[i] = s.Nodes[n].Name
+	}
+	return found
 }
 
 // String prints the scene for the report of a failed test.
 func (s Scene) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "levels %v\n", s.Levels)
+	for l, level := range s.Levels {
+		fmt.Fprintf(&b, "level %d is %s, weight %d, accelerator %t\n", l, level.Name, level.Weight, level.Accelerator)
+	}
 	for i, n := range s.Nodes {
 		fmt.Fprintf(&b, "%s free %v", n.Name, s.Free[i])
 		for l := range s.Levels {
@@ -127,6 +112,15 @@ func (s Scene) String() string {
 	for i, shape := range s.Gang.Shapes {
 		fmt.Fprintf(&b, "shape %d takes %v, barred %q\n", i, shape.Demand, shape.Barred)
 	}
-	fmt.Fprintf(&b, "members %v, required %q", s.Gang.Members, s.Gang.Required)
+	g := s.Gang
+	for i, m := range g.Members {
+		fmt.Fprintf(&b, "member %d has shape %d", i, m.Shape)
+		if m.Placed {
+			fmt.Fprintf(&b, ", runs on %s", s.Nodes[m.Node].Name)
+		}
+		fmt.Fprintln(&b)
+	}
+	fmt.Fprintf(&b, "min %d, required %q, preferred %q, segment %+v, spread %+v, spares %+v, %d per node, %s",
+		g.Min, g.Required, g.Preferred, g.Segment, g.Spread, g.Spares, g.PerNode, g.Communication)
 	return b.String()
 }

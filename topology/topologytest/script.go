@@ -3,7 +3,6 @@ package topologytest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,12 @@ import (
 //	unlabel rack b1/r2 …                take a level's label from nodes
 //	hold b1/r1 gpu=2                    take resources on nodes; everything if none is given
 //	bar rule=taint b1/r1 …              bar members from nodes; `bar` alone lifts all bars
-//	place t worker=3 gpu=4 require=rack place a gang; each role=count begins a shape, resources follow
+//	label rack=r7 b1/r2 …               give nodes another label
+//	weight rack=50 …                    what crossing a level costs; it is 100 otherwise
+//	accelerator clique                  make a level an accelerator's: values count, not paths
+//	place t worker=3 gpu=4 require=rack place a gang; each role=count begins a shape, resources follow. Rules:
+//	                                    require prefer segment+in+equal spread+over spares+per cap talk min
+//	repair t b1-r1-h1 …                 lose nodes, and replace the members of the gang that were there
 //	drop t                              give back what a gang holds
 //	picture                             show all nodes
 //
@@ -29,15 +33,11 @@ type Script struct {
 	resources []string
 	nodes     []topology.Node
 	free      map[string]topology.Capacity
+	total     map[string]topology.Capacity
 	rules     map[string]string
 	// drawn is the first resource of each node as the picture shows it.
 	drawn map[string]string
 	gangs map[string]placedGang
-}
-
-type placedGang struct {
-	nodes   []string
-	demands []topology.Capacity
 }
 
 // Arg is one argument of a command: a word, or a key with a value.
@@ -46,8 +46,18 @@ type Arg struct{ Key, Value string }
 // Do runs one command and returns what it prints.
 func (s *Script) Do(command string, args []Arg) (string, error) {
 	commands := map[string]func([]Arg) (string, error){
-		"fleet": s.fleet, "node": s.node, "unlabel": s.unlabel, "hold": s.hold, "bar": s.bar,
-		"place": s.place, "drop": s.drop, "picture": func([]Arg) (string, error) { return s.picture(nil), nil },
+		"fleet":       s.fleet,
+		"node":        s.node,
+		"unlabel":     s.unlabel,
+		"hold":        s.hold,
+		"bar":         s.bar,
+		"label":       s.label,
+		"weight":      s.weight,
+		"accelerator": s.accelerator,
+		"place":       s.place,
+		"repair":      s.repair,
+		"drop":        s.drop,
+		"picture":     func([]Arg) (string, error) { return s.picture(nil), nil },
 	}
 	run, ok := commands[command]
 	if !ok {
@@ -58,7 +68,7 @@ func (s *Script) Do(command string, args []Arg) (string, error) {
 
 func (s *Script) fleet(args []Arg) (string, error) {
 	*s = Script{
-		free: map[string]topology.Capacity{}, rules: map[string]string{},
+		free: map[string]topology.Capacity{}, total: map[string]topology.Capacity{}, rules: map[string]string{},
 		drawn: map[string]string{}, gangs: map[string]placedGang{},
 	}
 	hosts := slices.IndexFunc(args, func(a Arg) bool { return a.Key == "host" })
@@ -106,11 +116,11 @@ func branch(paths [][]string, prefix string, n int) [][]string {
 	return longer
 }
 
-// levelNamed is the known level of that name, or one made up.
+// levelNamed is the known level of that name, or one made up. Every level weighs the same, and none is an accelerator's.
 func levelNamed(name string) topology.Level {
 	for _, l := range topology.KnownLevels() {
 		if l.Name == name {
-			return l
+			return topology.Level{Name: l.Name, Key: l.Key}
 		}
 	}
 	return topology.Level{Name: name, Key: "test/" + name}
@@ -118,7 +128,7 @@ func levelNamed(name string) topology.Level {
 
 func (s *Script) add(name string, labels map[string]string, has topology.Capacity) {
 	s.nodes = append(s.nodes, topology.Node{Name: name, Labels: labels})
-	s.free[name] = slices.Clone(has)
+	s.free[name], s.total[name] = slices.Clone(has), slices.Clone(has)
 	s.drawn[name] = strings.Repeat(".", int(has[0]))
 }
 
@@ -155,7 +165,7 @@ func (s *Script) capacity(args []Arg) (topology.Capacity, error) {
 
 // named returns the nodes that the bare arguments name, or lie in the domains that they name.
 func (s *Script) named(args []Arg) ([]string, error) {
-	t := topology.NewTree(s.levels, s.nodes)
+	t := s.tree()
 	var found []string
 	for _, a := range args {
 		if a.Value != "" {
@@ -187,6 +197,39 @@ func (s *Script) unlabel(args []Arg) (string, error) {
 		}
 	}
 	return "ok", err
+}
+
+func (s *Script) label(args []Arg) (string, error) {
+	found, err := s.named(args[1:])
+	for _, n := range s.nodes {
+		if slices.Contains(found, n.Name) {
+			n.Labels[levelNamed(args[0].Key).Key] = args[0].Value
+		}
+	}
+	return "ok", err
+}
+
+func (s *Script) weight(args []Arg) (string, error) {
+	for _, a := range args {
+		for i, l := range s.levels {
+			if l.Name != a.Key {
+				continue
+			}
+			w, err := strconv.ParseInt(a.Value, 10, 64)
+			if err != nil {
+				return "", fmt.Errorf("reading %s: %w", a.Key, err)
+			}
+			s.levels[i].Weight = w
+		}
+	}
+	return "ok", nil
+}
+
+func (s *Script) accelerator(args []Arg) (string, error) {
+	for i, l := range s.levels {
+		s.levels[i].Accelerator = l.Accelerator || l.Name == args[0].Key
+	}
+	return "ok", nil
 }
 
 func (s *Script) hold(args []Arg) (string, error) {
@@ -225,27 +268,4 @@ func (s *Script) take(name string, demand topology.Capacity, letter string) {
 		left[r] -= d
 	}
 	s.free[name] = left
-}
-
-func (s *Script) drop(args []Arg) (string, error) {
-	g, ok := s.gangs[args[0].Key]
-	if !ok {
-		return "", fmt.Errorf("no gang %s", args[0].Key)
-	}
-	delete(s.gangs, args[0].Key)
-	for i, name := range g.nodes {
-		for r, d := range g.demands[i] {
-			s.free[name][r] += d
-		}
-		s.drawn[name] = strings.ReplaceAll(s.drawn[name], args[0].Key[:1], ".")
-	}
-	return s.picture(slices.Collect(maps.Keys(namesOf(g.nodes)))), nil
-}
-
-func namesOf(nodes []string) map[string]bool {
-	set := make(map[string]bool)
-	for _, n := range nodes {
-		set[n] = true
-	}
-	return set
 }

@@ -1,198 +1,257 @@
 package topologytest
 
 import (
-	"fmt"
-	"math/bits"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The twin answers from labels and by trying everything. It shares no code with the package it checks.
-
-func (s Scene) label(node, level int) string { return s.Nodes[node].Labels[s.Levels[level].Key] }
-
-// Group names what the node belongs to at a level (len(Levels) for the node itself): its domain there or, where it lacks
-// the label, that of the next level further in. ok is false in the second case.
-func (s Scene) Group(node, level int) (name string, ok bool) {
-	for l := level; l < len(s.Levels); l++ {
-		if s.label(node, l) == "" {
+// Best tries every assignment of members to nodes and returns the cheapest that keeps every rule: of all members or, for
+// an elastic gang, of as many first ranks as there is one for.
+func (s Scene) Best() (cost int64, nodes []int, ok bool) {
+	shortest := len(s.Gang.Members)
+	if s.Gang.Min > 0 {
+		shortest = s.Gang.Min
+	}
+	for count := len(s.Gang.Members); count >= shortest; count-- {
+		if !s.whole(count) {
 			continue
 		}
-		path := make([]string, l+1)
-		for i := range path {
-			path[i] = s.label(node, i)
-		}
-		return strings.Join(path, "/"), l == level
-	}
-	return "node " + s.Nodes[node].Name, level == len(s.Levels)
-}
-
-// required is the index of the required level, -1 for none.
-func (s Scene) required() int {
-	return slices.IndexFunc(s.Levels, func(l topology.Level) bool { return l.Name == s.Gang.Required })
-}
-
-// Domains returns the nodes of each domain of the level: -1 is the whole fleet, len(Levels) the single nodes.
-func (s Scene) Domains(level int) map[string][]int {
-	domains := make(map[string][]int)
-	for n := range s.Nodes {
-		if level < 0 {
-			domains[""] = append(domains[""], n)
-		} else if name, ok := s.Group(n, level); ok {
-			domains[name] = append(domains[name], n)
+		x := newSearch(s, count)
+		x.try(0, 0)
+		if x.best != nil {
+			return x.cost, x.best, true
 		}
 	}
-	return domains
+	return 0, nil, false
 }
 
-// Exhaustive reports whether any assignment of the gang's members to nodes keeps every rule.
-func (s Scene) Exhaustive() bool {
-	for _, nodes := range s.Domains(s.required()) {
-		if s.assign(nodes, 0, make([]int, len(s.Gang.Members))) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s Scene) assign(nodes []int, member int, at []int) bool {
-	if member == len(at) {
+// whole reports whether the first members have no segment shorter than the others where that is not allowed.
+func (s Scene) whole(count int) bool {
+	if s.Gang.Segment.Size == 0 || !s.Gang.Segment.Equal {
 		return true
 	}
-	for _, n := range nodes {
-		at[member] = n
-		if s.Check(at[:member+1]) == nil && s.assign(nodes, member+1, at) {
-			return true
+	members := 0
+	for _, segment := range s.Segments()[:count] {
+		if segment >= 0 {
+			members++
 		}
 	}
-	return false
+	return members%s.Gang.Segment.Size == 0
 }
 
-// Check says what is wrong with the first members being at these nodes, the required level aside.
-func (s Scene) Check(at []int) error {
-	for n := range s.Nodes {
-		left := slices.Clone(s.Free[n])
-		for m, node := range at {
-			shape := s.Gang.Shapes[s.Gang.Members[m].Shape]
-			if node != n {
-				continue
-			}
-			if shape.Barred != nil && shape.Barred[n] != "" {
-				return fmt.Errorf("member %d is on %s, barred by %s", m, s.Nodes[n].Name, shape.Barred[n])
-			}
-			for r, d := range shape.Demand {
-				left[r] -= d
-				if d > 0 && left[r] < 0 {
-					return fmt.Errorf("member %d overfills %s", m, s.Nodes[n].Name)
+// search walks all assignments, depth first in rank order. Every rule can only get worse by one more member, so each is
+// looked at as soon as a member is put; what that needs is numbered beforehand.
+type search struct {
+	communication topology.Communication
+	// edge[a][b] is the cost of an edge between nodes a and b.
+	edge [][]int64
+	// allowed[i] are the nodes that rank i may be on as far as it alone is concerned.
+	allowed [][]int
+	// demand[i] is what rank i takes; nothing if it runs already.
+	demand  []topology.Capacity
+	perNode int
+	// required, spread and spares are the rules' groups by node; nil without the rule.
+	required, spread, spares []int
+	// first[i] is the first rank of rank i's segment, -1 if it belongs to none; segment are the groups by node.
+	first   []int
+	segment []int
+	// counts[i] reports whether rank i counts for the spread: each member, or each that begins a segment.
+	counts    []bool
+	maxSpread int
+	minSpares int
+	// capable nodes could be spares.
+	capable []bool
+
+	// left, held, spreads and unused are the state: capacity and members by node; what counts for the spread and
+	// spares by group.
+	left            []topology.Capacity
+	held            []int
+	spreads, unused []int
+	at              []int
+	cost            int64
+	best            []int
+}
+
+func newSearch(s Scene, count int) *search {
+	g := s.Gang
+	x := &search{
+		communication: g.Communication, edge: s.edgeCosts(), perNode: math.MaxInt, at: make([]int, count),
+		cost: math.MaxInt64, held: make([]int, len(s.Nodes)),
+		spreads: make([]int, len(s.Nodes)), unused: make([]int, len(s.Nodes)),
+	}
+	if g.PerNode > 0 {
+		x.perNode = g.PerNode
+	}
+	for _, free := range s.Free {
+		x.left = append(x.left, slices.Clone(free))
+	}
+	for _, m := range g.Members[:count] {
+		x.allowed = append(x.allowed, s.allowed(m))
+		demand := g.Shapes[m.Shape].Demand
+		if m.Placed {
+			demand = nil
+		}
+		x.demand = append(x.demand, demand)
+	}
+	if g.Required != "" {
+		x.required, _ = s.Groups(s.Level(g.Required))
+	}
+	x.addSegments(s, count)
+	if g.Spares.Nodes > 0 && !s.anyPlaced() {
+		x.addSpares(s)
+	}
+	return x
+}
+
+// edgeCosts is the cost of an edge between each two nodes.
+func (s Scene) edgeCosts() [][]int64 {
+	costs := make([][]int64, len(s.Nodes))
+	for a := range costs {
+		costs[a] = make([]int64, len(s.Nodes))
+	}
+	for l, w := range s.Weights() {
+		group, _ := s.Groups(l)
+		for a := range costs {
+			for b := range costs {
+				if group[a] != group[b] {
+					costs[a][b] += w
 				}
 			}
 		}
 	}
-	return nil
+	return costs
 }
 
-// Slots is how many members of the gang's first member's shape the nodes hold. Members that take nothing are bounded by
-// their number.
-func (s Scene) Slots(nodes ...int) int {
-	total := 0
-	shape := s.Gang.Shapes[s.Gang.Members[0].Shape]
-	for _, n := range nodes {
-		if shape.Barred != nil && shape.Barred[n] != "" {
+// allowed lists the nodes that the member may be on as far as it alone is concerned.
+func (s Scene) allowed(m topology.Member) []int {
+	var nodes []int
+	for n := range s.Nodes {
+		if s.Usable(n) && (m.Placed && m.Node == n || !m.Placed && !s.barred(m.Shape, n)) {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+func (x *search) addSegments(s Scene, count int) {
+	segments := s.Segments()
+	x.first, x.counts = make([]int, count), make([]bool, count)
+	for i, segment := range segments[:count] {
+		x.first[i] = -1
+		if segment >= 0 {
+			x.first[i] = slices.Index(segments, segment)
+		}
+		x.counts[i] = s.Gang.Segment.Size == 0 || x.first[i] == i
+	}
+	if s.Gang.Segment.Size > 0 {
+		x.segment, _ = s.Groups(s.Level(s.Gang.Segment.Level))
+	}
+	if x.maxSpread = s.Gang.Spread.Max; x.maxSpread > 0 {
+		x.spread, _ = s.Groups(s.Level(s.Gang.Spread.Level))
+	}
+}
+
+func (x *search) addSpares(s Scene) {
+	x.minSpares = s.Gang.Spares.Nodes
+	x.spares, _ = s.Groups(s.Level(s.Gang.Spares.Level))
+	x.capable = make([]bool, len(s.Nodes))
+	for n := range s.Nodes {
+		if x.capable[n] = s.spare(n); x.capable[n] {
+			x.unused[x.spares[n]]++
+		}
+	}
+}
+
+// spare reports whether the node, while it holds no member, could take one of the most numerous kind.
+func (s Scene) spare(node int) bool {
+	of, main := s.Kinds()
+	return s.Usable(node) && s.Room(s.Gang.Members[slices.Index(of, main)].Shape, node, 1) > 0
+}
+
+// try puts the ranks from the given one on; the ranks before cost so much.
+func (x *search) try(rank int, cost int64) {
+	if rank == len(x.at) {
+		x.cost, x.best = cost, slices.Clone(x.at)
+		return
+	}
+	for _, n := range x.allowed[rank] {
+		sum, least := x.extend(rank, n, cost)
+		if least >= x.cost {
 			continue
 		}
-		here := -1
-		for r, d := range shape.Demand {
-			if d > 0 && (here < 0 || int(s.Free[n][r]/d) < here) {
-				here = int(s.Free[n][r] / d)
-			}
+		x.at[rank] = n
+		if x.put(rank, n) {
+			x.try(rank+1, sum)
 		}
-		if here < 0 {
-			here = len(s.Gang.Members)
-		}
-		total += here
+		x.take(rank, n)
 	}
-	return total
 }
 
-// Smallest returns, for a gang of one shape, the innermost level that has a domain which holds all members, and the
-// fewest slots that such a domain has; false if there is none.
-func (s Scene) Smallest() (level, slots int, ok bool) {
-	for l := len(s.Levels); l >= s.required(); l-- {
-		for _, nodes := range s.Domains(l) {
-			if s.required() >= 0 && s.label(nodes[0], s.required()) == "" {
-				continue
-			}
-			if n := s.Slots(nodes...); n >= len(s.Gang.Members) && (!ok || n < slots) {
-				level, slots, ok = l, n, true
-			}
-		}
-		if ok {
-			return level, slots, true
-		}
+// extend returns the cost with one more rank at the node, and the least that it can become: the last rank of a ring has
+// yet to talk to the first, and no detour is cheaper than the direct edge.
+func (x *search) extend(rank, n int, before int64) (cost, least int64) {
+	cost = before
+	if rank == 0 {
+		return cost, cost
 	}
-	return 0, 0, false
+	switch x.communication {
+	case topology.AllToAll:
+		for _, other := range x.at[:rank] {
+			cost += x.edge[other][n]
+		}
+	case topology.Chain:
+		cost += x.edge[x.at[rank-1]][n]
+	case topology.Ring:
+		cost += x.edge[x.at[rank-1]][n]
+		least = cost + x.edge[n][x.at[0]]
+		if rank == len(x.at)-1 {
+			cost = least
+		}
+		return cost, least
+	}
+	return cost, cost
 }
 
-// Fewest says where a gang of one shape uses more child domains than it must: among the nodes, which share a domain of
-// the level before the given one, and in each child likewise.
-func (s Scene) Fewest(at, nodes []int, level int) error {
-	if level > len(s.Levels) {
-		return nil
+// put puts the rank on the node and reports whether every rule still holds there.
+func (x *search) put(rank, n int) bool {
+	ok := true
+	for r, d := range x.demand[rank] {
+		x.left[n][r] -= d
+		ok = ok && (d == 0 || x.left[n][r] >= 0)
 	}
-	var names []string
-	children := make(map[string][]int)
-	for _, n := range nodes {
-		name, _ := s.Group(n, level)
-		if children[name] == nil {
-			names = append(names, name)
-		}
-		children[name] = append(children[name], n)
+	x.held[n]++
+	ok = ok && x.held[n] <= x.perNode
+	if x.required != nil {
+		ok = ok && x.required[n] == x.required[x.at[0]]
 	}
-	held, used := 0, 0
-	for _, name := range names {
-		if here := membersOn(at, children[name]); here > 0 {
-			held += here
-			used++
-			if err := s.Fewest(at, children[name], level+1); err != nil {
-				return err
-			}
-		}
+	if first := x.first[rank]; first >= 0 {
+		ok = ok && x.segment[n] == x.segment[x.at[first]]
 	}
-	for set := range uint(1) << len(names) { // every set of children, however silly
-		slots := 0
-		for i, name := range names {
-			if set&(1<<i) != 0 {
-				slots += s.Slots(children[name]...)
-			}
-		}
-		if n := bits.OnesCount(set); slots >= held && n < used {
-			return fmt.Errorf("at level %d: %d members use %d of %q, %d would do", level, held, used, names, n)
-		}
+	if x.spread != nil && x.counts[rank] {
+		x.spreads[x.spread[n]]++
+		ok = ok && x.spreads[x.spread[n]] <= x.maxSpread
 	}
-	return nil
+	if x.spares != nil {
+		if x.held[n] == 1 && x.capable[n] {
+			x.unused[x.spares[n]]--
+		}
+		ok = ok && x.unused[x.spares[n]] >= x.minSpares
+	}
+	return ok
 }
 
-func membersOn(at, nodes []int) int {
-	n := 0
-	for _, node := range at {
-		if slices.Contains(nodes, node) {
-			n++
-		}
+// take undoes put.
+func (x *search) take(rank, n int) {
+	for r, d := range x.demand[rank] {
+		x.left[n][r] += d
 	}
-	return n
-}
-
-// Crossings counts the edges of a ring over the ranks that leave a domain of the level.
-func (s Scene) Crossings(at []int, level int) int {
-	n := 0
-	for i := range at {
-		here, _ := s.Group(at[i], level)
-		next, _ := s.Group(at[(i+1)%len(at)], level)
-		if here != next {
-			n++
-		}
+	x.held[n]--
+	if x.spread != nil && x.counts[rank] {
+		x.spreads[x.spread[n]]--
 	}
-	return n
+	if x.spares != nil && x.held[n] == 0 && x.capable[n] {
+		x.unused[x.spares[n]]++
+	}
 }

@@ -1,0 +1,139 @@
+package topology
+
+import "slices"
+
+// ask is a question as decisions need it: what the members still to be placed are, and what those that run already mean
+// for them.
+type ask struct {
+	ledger Ledger
+	gang   Gang
+	rules  rules
+	// kinds are those of the members to be placed; ranks are theirs alone. The first is the most numerous kind of the
+	// whole gang, which may have no rank left, then come the others by first rank.
+	kinds []kind
+	// placedOn counts the gang's running members by node.
+	placedOn map[int]int
+	segments segments
+	// labels are the levels that rules are about: nodes without these labels take no member.
+	labels []int
+}
+
+// segments is how the ranks of the main kind are grouped.
+type segments struct {
+	size int
+	// full and short are the ranks of segments of which no member runs; short is the last one if it is smaller.
+	full  [][]int
+	short []int
+	// broken are segments of which some members run and some do not.
+	broken []broken
+	// running is a node of each segment of which some member runs.
+	running []int
+}
+
+// broken is a segment that lost members: they must go where the others are.
+type broken struct {
+	near int
+	lost []int
+}
+
+func newAsk(l Ledger, g Gang, r rules) *ask {
+	a := &ask{ledger: l, gang: g, rules: r, placedOn: make(map[int]int)}
+	for _, level := range []int{r.required, r.segment, r.spread, r.spares} {
+		if level >= 0 && level < len(l.Tree.levels) {
+			a.labels = append(a.labels, level)
+		}
+	}
+	for _, m := range g.Members {
+		if m.Placed {
+			a.placedOn[m.Node]++
+		}
+	}
+	all := kinds(g)
+	main := mostNumerous(all)
+	if g.Segment.Size > 0 {
+		a.segments = group(g, main.ranks)
+	}
+	waits := func(rank int) bool { return !g.Members[rank].Placed }
+	a.kinds = append(a.kinds, kind{main.shape, filter(main.ranks, waits)})
+	for _, k := range all {
+		if k.ranks = filter(k.ranks, waits); len(k.ranks) > 0 && !sameShape(k.shape, main.shape) {
+			a.kinds = append(a.kinds, k)
+		}
+	}
+	return a
+}
+
+func filter(ranks []int, keep func(int) bool) []int {
+	kept := make([]int, 0, len(ranks))
+	for _, r := range ranks {
+		if keep(r) {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// group sorts the main kind's ranks into segments.
+func group(g Gang, ranks []int) segments {
+	s := segments{size: g.Segment.Size}
+	for segment := range slices.Chunk(ranks, s.size) {
+		var lost []int
+		near := -1
+		for _, rank := range segment {
+			if m := g.Members[rank]; !m.Placed {
+				lost = append(lost, rank)
+			} else if near < 0 {
+				near = m.Node
+			}
+		}
+		switch {
+		case near < 0 && len(segment) < s.size:
+			s.short = segment
+		case near < 0:
+			s.full = append(s.full, segment)
+		default:
+			s.running = append(s.running, near)
+			if len(lost) > 0 {
+				s.broken = append(s.broken, broken{near, lost})
+			}
+		}
+	}
+	return s
+}
+
+// waiting is the number of members to be placed.
+func (a *ask) waiting() int {
+	n := 0
+	for _, k := range a.kinds {
+		n += len(k.ranks)
+	}
+	return n
+}
+
+// small returns how many members each kind but the main one has.
+func (a *ask) small() []int {
+	limits := make([]int, 0, len(a.kinds)-1)
+	for _, k := range a.kinds[1:] {
+		limits = append(limits, len(k.ranks))
+	}
+	return limits
+}
+
+// exact reports whether the kinds are few enough to be planned exactly.
+func (a *ask) exact() bool {
+	total, layers := 0, 1
+	for _, n := range a.small() {
+		total += n
+		layers = min(layers*(n+1), mostLayers+1)
+	}
+	return total <= mostSmall && layers <= mostLayers
+}
+
+// unlabelled reports whether the node lacks a label that one of the rules needs.
+func (a *ask) unlabelled(node int) bool {
+	if len(a.labels) == 0 {
+		return false
+	}
+	path := a.ledger.Tree.roster.entry(node).path
+	return slices.ContainsFunc(a.labels, func(level int) bool { return path[level] == "" })
+}

@@ -1,0 +1,156 @@
+package topology
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// candidate is a vertex that holds the gang, and what that costs.
+type candidate struct {
+	v    int
+	cost int64
+}
+
+// best returns the cheapest vertex that holds all members; of equal ones the one further in, then the one with least
+// room, then that in the fuller surroundings, then the first.
+func (s *solver) best() (candidate, bool) {
+	best, found := candidate{}, false
+	for v := range s.scope() {
+		if !s.roomy(v) || found && s.atLeast(v) > best.cost {
+			continue
+		}
+		c := candidate{v, s.cost(v)}
+		if c.cost != never && (!found || s.compare(c, best) < 0) {
+			best, found = c, true
+		}
+	}
+	return best, found
+}
+
+// scope yields the vertices that may hold the whole gang, inner ones first: those around its running members that do
+// not leave a domain of the required level.
+func (s *solver) scope() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for v, u := range slices.Backward(s.lay.vertices) {
+			inside := u.level >= s.required
+			if inside && s.count(s.placed, v) == s.count(s.placed, 0) && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// roomy reports whether the vertex has room for the main kind, and those around it allow that many.
+func (s *solver) roomy(v int) bool {
+	if units, _ := s.target(v); int(s.units[v]) < units {
+		return false
+	}
+	if s.spread < 0 && s.fit == nil {
+		return true
+	}
+	for w := s.lay.vertices[v].parent; w >= 0; w = s.lay.vertices[w].parent {
+		if !s.allows(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// allows reports whether the rules of the vertex allow the whole gang inside it.
+func (s *solver) allows(v int) bool {
+	units, layer := s.target(v)
+	if s.lay.vertices[v].level == s.segment {
+		return s.limitMembers(v, s.few.full()) >= len(s.kinds[0].ranks) && s.limitSegments(v, layer) >= units
+	}
+	return s.limit(v, layer) >= units
+}
+
+// cost is the least cost of the gang with v as the smallest vertex around it, or less if a smaller one would do.
+func (s *solver) cost(v int) int64 {
+	if raw, kids, ok := s.narrowable(v); ok {
+		if cost := s.narrow(v, raw, kids); cost != never {
+			return s.settled(v, cost)
+		}
+		return never
+	}
+	units, layer := s.target(v)
+	f := s.inside(v)
+	if layer >= len(f) {
+		return never
+	}
+	cost := s.at(f[layer], units)
+	if cost == never {
+		return never
+	}
+	return s.settled(v, cost)
+}
+
+// narrowable reports whether the vertex has children of one layer each that no simpler way combines. It returns these
+// and how many of their units the gang is.
+func (s *solver) narrowable(v int) (int, []int, bool) {
+	id := s.classes.find(v)
+	kids := s.classes.all[id].kids
+	m, _ := s.mixerOf(v)
+	if s.exact() || m.layers.count() > 1 || len(kids) < 2 || s.classes.all[id].front != nil {
+		return 0, nil, false
+	}
+	if _, ok := s.flat(kids); ok {
+		return 0, nil, false
+	}
+	if !s.allows(v) {
+		return 0, nil, false
+	}
+	if s.lay.vertices[v].level == s.segment {
+		return len(s.kinds[0].ranks), kids, true
+	}
+	units, _ := s.target(v)
+	return units, kids, true
+}
+
+// settled turns the sum of weights inside a vertex into a cost.
+func (s *solver) settled(v int, cost int64) int64 {
+	level := s.lay.vertices[v].level
+	if s.exact() {
+		return cost / 2 // each pair was counted from both sides
+	}
+	if s.single && level < len(s.lay.ladder) {
+		cost += s.weights[len(s.weights)-1] * int64(len(s.kinds[0].ranks))
+	}
+	if s.gang.Communication == Chain {
+		for l := level + 1; l < len(s.weights); l++ {
+			cost -= s.weights[l] // a chain enters one domain less than it uses
+		}
+	}
+	return cost
+}
+
+// atLeast is a lower bound of the cost of a vertex that is not a node: two domains of each level further in are used.
+func (s *solver) atLeast(v int) int64 {
+	cost := int64(0)
+	for l := s.lay.vertices[v].level + 1; l < len(s.weights); l++ {
+		domains := int64(2)
+		if s.single && l == len(s.lay.ladder) {
+			domains = max(2, int64(len(s.kinds[0].ranks)))
+		}
+		switch s.gang.Communication {
+		case Ring:
+			cost += s.weights[l] * domains
+		case Chain:
+			cost += s.weights[l] * (domains - 1)
+		case AllToAll:
+			cost += s.weights[l] * int64(len(s.gang.Members)-1)
+		}
+	}
+	return cost
+}
+
+// compare orders candidates.
+func (s *solver) compare(a, b candidate) int {
+	u, v := s.lay.vertices[a.v], s.lay.vertices[b.v]
+	order := cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(v.level, u.level))
+	for x, y := a.v, b.v; order == 0 && x >= 0 && y >= 0; x, y = s.lay.vertices[x].parent, s.lay.vertices[y].parent {
+		order = cmp.Compare(s.units[x], s.units[y])
+	}
+	return cmp.Or(order, cmp.Compare(a.v, b.v))
+}

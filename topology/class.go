@@ -1,0 +1,128 @@
+package topology
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// classes puts vertices of a layout together that cannot be told apart by what can be placed below them: their fronts
+// are computed once. A class is made when a decision first asks for its vertex.
+type classes struct {
+	solver *solver
+	// of maps a vertex to its class, -1 if it is not known yet.
+	of    []int32
+	byKey map[string]int32
+	all   []class
+	key   []byte
+	leafs map[int32]int32
+	// memory holds the kids of all classes.
+	memory []int
+}
+
+// class is vertices that look the same.
+type class struct {
+	// kids are the children of the class's first vertex in order of preference: the roomiest first, of equal ones the
+	// last. Children without room are left out.
+	kids []int
+	// front is what can be placed in a vertex of the class, nil until somebody asks; rest[i] is what can be placed in
+	// kids[i:] together, nil if there was a shorter way (see flat).
+	front front
+	rest  []front
+	// priced is front with the use of the vertex counted, at this weight.
+	priced front
+	weight int64
+}
+
+func newClasses(s *solver) classes {
+	c := classes{
+		solver: s, byKey: make(map[string]int32), leafs: make(map[int32]int32), of: make([]int32, len(s.lay.vertices)),
+	}
+	for i := range c.of {
+		c.of[i] = -1
+	}
+	return c
+}
+
+// find returns the class of the vertex.
+func (c *classes) find(v int) int32 {
+	if c.of[v] < 0 {
+		if s := c.solver; s.lay.vertices[v].level == len(s.lay.ladder) && len(s.room) == 1 && s.placed == nil {
+			c.of[v] = c.leaf(v)
+		} else {
+			c.of[v] = c.inner(v)
+		}
+	}
+	return c.of[v]
+}
+
+// leaf finds the class of a node by its room alone.
+func (c *classes) leaf(v int) int32 {
+	s := c.solver
+	room := s.units[v]
+	if s.segment == len(s.lay.ladder) { // then units are segments
+		room = s.room[0][s.lay.nodes[s.lay.vertices[v].first]]
+	}
+	id, ok := c.leafs[room]
+	if !ok {
+		id = c.add(nil)
+		c.leafs[room] = id
+	}
+	return id
+}
+
+func (c *classes) add(kids []int) int32 {
+	c.all = append(c.all, class{kids: kids})
+	return int32(len(c.all) - 1)
+}
+
+// inner finds the class of a vertex by everything that its front depends on.
+func (c *classes) inner(v int) int32 {
+	s, u := c.solver, c.solver.lay.vertices[v]
+	kids := c.kids(v)
+	for _, kid := range kids {
+		c.find(kid)
+	}
+	key := binary.AppendVarint(c.key[:0], int64(u.level))
+	for _, counts := range [][]int32{s.placed, s.running, s.owed, s.fit} {
+		key = binary.AppendVarint(key, int64(s.count(counts, v)))
+	}
+	if u.level == len(s.lay.ladder) {
+		for _, room := range s.room {
+			key = binary.AppendVarint(key, int64(room[s.lay.nodes[u.first]]))
+		}
+	}
+	for _, kid := range kids {
+		key = binary.AppendVarint(key, int64(c.of[kid]))
+		key = binary.AppendVarint(key, int64(s.lay.vertices[kid].level))
+	}
+	c.key = key
+	if id, ok := c.byKey[string(key)]; ok {
+		return id
+	}
+	id := c.add(kids)
+	c.byKey[string(key)] = id
+	return id
+}
+
+// kids returns the children that matter, in order of preference.
+func (c *classes) kids(v int) []int {
+	s := c.solver
+	u := s.lay.vertices[v]
+	m, _ := s.mixerOf(v)
+	layers := m.layers.count()
+	from := len(c.memory)
+	for kid := v + 1; kid < u.end; kid = s.lay.vertices[kid].end {
+		if u.level < s.segment && s.lay.vertices[kid].level > s.segment {
+			continue // outside every domain of the segments' level
+		}
+		if s.units[kid] > 0 || layers > 1 || s.count(s.placed, kid) > 0 {
+			c.memory = append(c.memory, kid)
+		}
+	}
+	kids := c.memory[from:len(c.memory):len(c.memory)]
+	slices.SortFunc(kids, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.units[b], s.units[a]), cmp.Compare(b, a))
+	})
+	return kids
+}

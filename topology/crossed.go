@@ -1,0 +1,124 @@
+package topology
+
+// crossed decides when accelerator domains cross those of the network. No single tree has both whole, so each layout
+// makes a plan with all weights, though it cuts the other's domains; the cheaper one in truth is taken. The bound is the
+// sum of what each hierarchy would cost alone, which no placement goes below.
+func (a *ask) crossed(ls *layouts) (plan, bool, error) {
+	home, err := a.home(ls)
+	if err != nil {
+		return plan{}, false, err
+	}
+	best, cost, found := plan{}, int64(never), false
+	bound := int64(0)
+	for i := range ls.all {
+		lay := &ls.all[i]
+		low, ok := a.alone(ls, lay, home)
+		if !ok {
+			return plan{}, false, nil
+		}
+		bound += low
+		if home != nil && home != lay {
+			continue
+		}
+		for _, part := range a.parts(ls, lay) {
+			s := newSolver(part, lay, a.weights(), part.rules)
+			c, ok := s.best()
+			if !ok {
+				continue
+			}
+			p := plan{nodes: s.ranked(s.trace(c.v)), least: s.least()}
+			if _, total := a.cost(p, a.weights()); total < cost {
+				best, cost, found = p, total, true
+			}
+		}
+	}
+	best.bound = bound
+	return best, found, nil
+}
+
+// home returns the layout that keeps whole the domains that segments, spread and spares are about; nil if there are no
+// such rules.
+func (a *ask) home(ls *layouts) (*layout, error) {
+	var home *layout
+	for _, level := range []int{a.rules.segment, a.rules.spread, a.rules.spares} {
+		if level < 0 || level == len(ls.first().ladder) {
+			continue
+		}
+		holding := ls.holding(level)
+		if home != nil && home != holding {
+			return nil, &InputError{
+				Of:    "gang " + a.gang.Name,
+				What:  "segments, spread and spares over network and accelerator levels that cross",
+				Hint:  "name levels of one hierarchy",
+				Cause: ErrCombination,
+			}
+		}
+		home = holding
+	}
+	return home, nil
+}
+
+// alone returns the least cost of the gang if only the layout's own hierarchy cost anything. Rules that the layout
+// cannot keep are left out, which can only lower it.
+func (a *ask) alone(ls *layouts, lay, home *layout) (int64, bool) {
+	r := a.rules
+	r.spares = -1
+	if home != nil && home != lay {
+		r.segment, r.spread, r.spares = -1, -1, -1
+	}
+	if r.required >= 0 && ls.holding(r.required) != lay {
+		r.required = -1
+	}
+	weights := a.weights()
+	for level := range weights {
+		if ls.holding(level) != lay {
+			weights[level] = 0
+		}
+	}
+	s := newSolver(a, lay, weights, r)
+	s.labeled = true // domains that only count as such may cross the layout's
+	c, ok := s.best()
+	return max(c.cost, 0), ok
+}
+
+// parts returns the questions to ask of a layout: the ask itself or, if the layout cuts the required level's domains,
+// one for each of these with all other nodes barred.
+func (a *ask) parts(ls *layouts, lay *layout) []*ask {
+	whole := ls.holding(a.rules.required)
+	if a.rules.required < 0 || whole == lay {
+		return []*ask{a}
+	}
+	var parts []*ask
+	at := whole.position(a.rules.required)
+	for _, u := range whole.vertices {
+		if u.level == at {
+			parts = append(parts, a.within(whole.nodes[u.first:u.last]))
+		}
+	}
+	return parts
+}
+
+// within returns the ask restricted to the nodes.
+func (a *ask) within(nodes []int) *ask {
+	const elsewhere = "outside the domain"
+	part := *a
+	part.rules.required = -1
+	part.kinds = make([]kind, len(a.kinds))
+	inside := make([]bool, a.ledger.Tree.Len())
+	for _, n := range nodes {
+		inside[n] = true
+	}
+	for i, k := range a.kinds {
+		barred := make([]string, len(inside))
+		for n := range barred {
+			switch {
+			case k.barred(n):
+				barred[n] = k.shape.Barred[n]
+			case !inside[n]:
+				barred[n] = elsewhere
+			}
+		}
+		part.kinds[i] = kind{Shape{k.shape.Demand, barred}, k.ranks}
+	}
+	return &part
+}

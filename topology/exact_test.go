@@ -1,0 +1,268 @@
+package topology_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/topologytest"
+)
+
+// promise is what the answer for a gang is held to. Each includes the ones before.
+type promise int
+
+const (
+	// sound: what is placed keeps every rule, and the bound is one.
+	sound promise = iota
+	// complete: whatever can be placed is, with as many members as possible.
+	complete
+	// exact: nothing costs less, and the bound says so.
+	exact
+)
+
+// promised returns the promise for the scene's gang and the row of the table in DESIGN.md that gives it.
+func promised(s topologytest.Scene) (promise, string) {
+	of, main := s.Kinds()
+	spares := s.Gang.Spares.Nodes > 0
+	switch kinds := slices.Max(of) + 1; {
+	case slices.ContainsFunc(s.Levels, func(l topology.Level) bool { return l.Accelerator }):
+		if spares {
+			return sound, "crossing hierarchies with spares"
+		}
+		return complete, "crossing hierarchies"
+	case kinds > 1 && spares:
+		return sound, "several kinds with spares"
+	case kinds > 2:
+		return complete, "three kinds"
+	case kinds == 2 && orderly(s, of, main):
+		return exact, "two kinds, a single member first or last, or all-to-all"
+	case kinds == 2:
+		return complete, "two kinds"
+	case slices.ContainsFunc(s.Gang.Members, func(m topology.Member) bool { return m.Placed }):
+		return complete, "running members"
+	case sharedSpares(s):
+		return sound, "spares of shared nodes"
+	}
+	return exact, "one kind"
+}
+
+// orderly reports whether no order of ranks could be in the way of the best places.
+func orderly(s topologytest.Scene, of []int, main int) bool {
+	if s.Gang.Segment.Size > 0 {
+		return false // a last, shorter segment may have to come before its neighbors
+	}
+	if s.Gang.Communication == topology.AllToAll {
+		return true
+	}
+	var small []int
+	for rank, kind := range of {
+		if kind != main {
+			small = append(small, rank)
+		}
+	}
+	return len(small) == 1 && (small[0] == 0 || small[0] == len(of)-1) && s.Gang.Min == 0
+}
+
+// sharedSpares reports whether spares have to be found among nodes that hold several members, in domains with domains
+// inside them.
+func sharedSpares(s topologytest.Scene) bool {
+	level := s.Level(s.Gang.Spares.Level)
+	if s.Gang.Spares.Nodes == 0 || level >= len(s.Levels)-1 || s.Gang.PerNode == 1 {
+		return false
+	}
+	for n := range s.Nodes {
+		if s.Usable(n) && s.Room(s.Gang.Members[0].Shape, n, 2) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesOf names the rules that the gang has, and those levels' traits that are rules of the scene.
+func rulesOf(s topologytest.Scene) []string {
+	g := s.Gang
+	var rules []string
+	for rule, has := range map[string]bool{
+		"required": g.Required != "", "preferred": g.Preferred != "", "segments": g.Segment.Size > 0,
+		"equal segments": g.Segment.Equal, "spread": g.Spread.Max > 0 && g.Segment.Size == 0,
+		"spread segments": g.Spread.Max > 0 && g.Segment.Size > 0, "spares": g.Spares.Nodes > 0, "per node": g.PerNode > 0,
+		"elastic": g.Min > 0, "chain": g.Communication == topology.Chain,
+		"all-to-all": g.Communication == topology.AllToAll,
+		"weights":    slices.ContainsFunc(s.Levels, func(l topology.Level) bool { return l.Weight > 0 }),
+	} {
+		if has {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// faults counts what is wrong by sort and keeps the first of each, so that a broken engine does not print thousands.
+type faults struct {
+	count map[string]int
+	first map[string]string
+}
+
+func (f *faults) add(sort string, s topologytest.Scene, format string, args ...any) {
+	if f.count == nil {
+		f.count, f.first = make(map[string]int), make(map[string]string)
+	}
+	if f.count[sort]++; f.count[sort] == 1 {
+		f.first[sort] = fmt.Sprintf("%s\n%s", s, fmt.Sprintf(format, args...))
+	}
+}
+
+func (f *faults) report(t *testing.T) {
+	t.Helper()
+	for _, sort := range slices.Sorted(maps.Keys(f.count)) {
+		t.Errorf("%s: %d times, first in\n%s", sort, f.count[sort], f.first[sort])
+	}
+}
+
+// tally prints counts in order of name.
+func tally(counts map[string]int) string {
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mixed draws the scenes of TestExact: three of five have one kind, the others share out what is bounded.
+func mixed(seed uint64) topologytest.Scene {
+	options := topologytest.Options{Shapes: 1, Rules: topologytest.Rules(topologytest.Placed)}
+	switch seed % 20 {
+	case 0, 1, 2:
+		options.Shapes = 2
+	case 3, 4:
+		options.Always = []topologytest.Rule{topologytest.Placed}
+	case 5, 6:
+		options.Accelerator = true
+	case 7, 8:
+		options.Shapes = 3
+	}
+	return topologytest.Draw(options, rand.New(rand.NewPCG(seed, 7)).IntN)
+}
+
+// The heart of it: the answer is what trying every assignment finds, wherever that is promised, and never more than
+// what it says of itself.
+func TestExact(t *testing.T) {
+	const scenes = 30_000
+	var wrong faults
+	placeable, split, total := 0, 0, make(map[string]int)
+	rules, optimal, proved := make(map[string]int), make(map[string]int), make(map[string]int)
+	for seed := range uint64(scenes) {
+		s := mixed(seed)
+		_, cell := promised(s)
+		cost, nodes, ok := s.Best()
+		if ok {
+			placeable++
+			total[cell]++
+			if cost > 0 {
+				split++
+			}
+			for _, rule := range rulesOf(s) {
+				rules[rule]++
+			}
+		}
+		p := judge(&wrong, s, cost, nodes)
+		if ok && len(p.Nodes) == len(nodes) && p.Cost == cost {
+			optimal[cell]++
+			if p.Optimal() {
+				proved[cell]++
+			}
+		}
+	}
+	wrong.report(t)
+	t.Logf("%d of %d scenes have a place, %d need several nodes: %s", placeable, scenes, split, tally(total))
+	t.Logf("of which the answer costs least: %s", tally(optimal))
+	t.Logf("and is known to: %s", tally(proved))
+	t.Logf("with each rule: %s", tally(rules))
+	if placeable*3 < scenes {
+		t.Error("too few scenes have a place to tell much")
+	}
+	if len(rules) < 12 {
+		t.Errorf("only %d rules are drawn", len(rules))
+	}
+	for rule, count := range rules {
+		if count < 200 {
+			t.Errorf("only %d scenes have %s", count, rule)
+		}
+	}
+}
+
+// judge holds the answer for a scene against the best there is, nil for none.
+func judge(wrong *faults, s topologytest.Scene, least int64, best []int) topology.Placement {
+	promise, cell := promised(s)
+	p, short, err := s.Place()
+	if err != nil {
+		// A segment that no domain can hold fits nowhere; some rules are not combined with these (see DESIGN.md).
+		if !refusable(err) || promise == exact && best != nil {
+			wrong.add(cell+": refused", s, "%v", err)
+		}
+		return p
+	}
+	if short != nil {
+		if best != nil && promise >= complete {
+			wrong.add(cell+": missed a place", s, "%v, but %v costs %d", short, s.Names(best), least)
+		}
+		return p
+	}
+	if err := s.Check(p.Nodes); err != nil {
+		wrong.add(cell+": broke a rule", s, "%v: %v", s.Names(p.Nodes), err)
+		return p
+	}
+	if cost := s.CostOf(p.Nodes); p.Cost != cost {
+		wrong.add(cell+": miscounted", s, "%v costs %d, not %d", s.Names(p.Nodes), cost, p.Cost)
+		return p
+	}
+	if len(p.Nodes) != len(best) {
+		if promise >= complete {
+			wrong.add(cell+": placed fewer members", s, "%v, not %v", s.Names(p.Nodes), s.Names(best))
+		}
+		return p
+	}
+	switch {
+	case p.Bound > least:
+		wrong.add(cell+": bound is none", s, "bound %d, but %v costs %d", p.Bound, s.Names(best), least)
+	case p.Cost > least && promise == exact:
+		wrong.add(cell+": not the least", s, "%v costs %d, %v %d", s.Names(p.Nodes), p.Cost, s.Names(best), least)
+	case p.Bound < least && promise == exact:
+		wrong.add(cell+": not proved", s, "bound %d, cost %d", p.Bound, least)
+	}
+	return p
+}
+
+// Of placements that cost the same, the one that leaves the smaller domains and the larger free ones.
+func TestTies(t *testing.T) {
+	options := topologytest.Options{Shapes: 1, Rules: []topologytest.Rule{
+		topologytest.Required, topologytest.Spread, topologytest.PerNode, topologytest.Preferred, topologytest.Weights,
+	}}
+	var wrong faults
+	compared := 0
+	for seed := range uint64(10_000) {
+		s := topologytest.Draw(options, rand.New(rand.NewPCG(seed, 11)).IntN)
+		want, ok := s.Tidiest()
+		p, short, err := s.Place()
+		if !ok || short != nil || err != nil {
+			if ok {
+				wrong.add("missed a place", s, "%v %v, but %v members per node have one", short, err, want)
+			}
+			continue
+		}
+		compared++
+		got := make([]int, len(s.Nodes))
+		for _, n := range p.Nodes {
+			got[n]++
+		}
+		if !slices.Equal(got, want) {
+			wrong.add("untidy", s, "%v members per node, should be %v", got, want)
+		}
+	}
+	wrong.report(t)
+	t.Logf("compared %d placements", compared)
+}

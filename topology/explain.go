@@ -1,0 +1,163 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// nearest is how many domains of the required level a shortfall lists.
+const nearest = 3
+
+// explain says why the members do not fit.
+func (a *ask) explain() *Shortfall {
+	if n := a.gang.counts()[0]; n < len(a.gang.Members) {
+		fewer := a.gang
+		fewer.Members = a.gang.Members[:n]
+		a = newAsk(a.ledger, fewer, a.rules)
+	}
+	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}
+	levels := a.ledger.Tree.levels
+	if a.rules.required >= 0 {
+		s.Level = Level{Name: LevelNode, Key: labelHostname}
+		if a.rules.required < len(levels) {
+			s.Level = levels[a.rules.required]
+		}
+	}
+	h := newHolder(a)
+	best := h.rank(s)
+	lacking := 0
+	if best >= 0 {
+		_, lacking = h.holds(best)
+		h.limits(s, best)
+	}
+	if len(a.kinds) > 1 && len(s.Nearest) > 0 && len(a.kinds[lacking].ranks) > 0 {
+		s.Lacking = a.gang.Members[a.kinds[lacking].ranks[0]].Name
+	}
+	a.tally(s, a.kinds[lacking])
+	s.Never = a.never()
+	return s
+}
+
+// never reports whether an empty fleet would be too small as well.
+func (a *ask) never() bool {
+	if a.ledger.Total == nil || len(a.placedOn) > 0 {
+		return false
+	}
+	empty := *a
+	empty.ledger.Free = a.ledger.Total
+	if lay := a.ledger.Tree.layout().first(); a.exact() && len(a.kinds) == 1 && len(a.segments.short) == 0 {
+		s := newSolver(&empty, a.ledger.Tree.layout().holding(a.rules.required), a.weights(), a.rules)
+		for v := range s.scope() {
+			if s.roomy(v) {
+				return false
+			}
+		}
+		return lay != nil
+	}
+	_, ok, err := empty.plan()
+	return !ok && err == nil
+}
+
+// strays returns a shortfall if a running member is where the rules do not allow it.
+func (a *ask) strays() *Shortfall {
+	groups := a.ledger.Tree.layout().groups
+	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}
+	home := int32(-1)
+	for _, m := range a.gang.Members {
+		if !m.Placed {
+			continue
+		}
+		if a.rules.required >= 0 {
+			if at := groups[a.rules.required][m.Node]; home < 0 {
+				home = at
+			} else if at != home {
+				s.Stray = m.Name
+				return s
+			}
+		}
+		if a.unlabelled(m.Node) {
+			s.Stray = m.Name
+			return s
+		}
+	}
+	if stray := a.torn(groups); stray >= 0 {
+		s.Stray = a.gang.Members[stray].Name
+		return s
+	}
+	return nil
+}
+
+// torn returns a running member that is not with the others of its segment, -1 if there is none.
+func (a *ask) torn(groups [][]int32) int {
+	if a.rules.segment < 0 {
+		return -1
+	}
+	for segment := range slices.Chunk(mostNumerous(kinds(a.gang)).ranks, a.segments.size) {
+		home := int32(-1)
+		for _, rank := range segment {
+			if m := a.gang.Members[rank]; m.Placed {
+				if at := groups[a.rules.segment][m.Node]; home < 0 {
+					home = at
+				} else if at != home {
+					return rank
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// tally counts the nodes by what stands between them and a member of the kind.
+func (a *ask) tally(s *Shortfall, k kind) {
+	rules := make(map[string]int)
+	for _, node := range a.ledger.Tree.layout().first().nodes {
+		switch {
+		case a.unlabelled(node):
+			s.Outside++
+		case k.barred(node):
+			rules[k.shape.Barred[node]]++
+		case k.room(a.ledger.Free[node]) == 0:
+			s.Full++
+		default:
+			s.Open++
+		}
+	}
+	for rule, nodes := range rules {
+		s.Barred = append(s.Barred, Rule{rule, nodes})
+	}
+	slices.SortFunc(s.Barred, func(x, y Rule) int {
+		return cmp.Or(cmp.Compare(y.Nodes, x.Nodes), strings.Compare(x.Rule, y.Rule))
+	})
+}
+
+// limits asks what the domain would hold without each of the gang's own rules.
+func (h *holder) limits(s *Shortfall, v int) {
+	g := h.gang
+	holds, _ := h.holds(v)
+	for _, without := range []struct {
+		rule string
+		ask  func(g *Gang, r *rules)
+	}{
+		{fmt.Sprintf("segments of %d in one %s", g.Segment.Size, g.Segment.Level), func(g *Gang, r *rules) {
+			g.Segment, r.segment = Segment{}, -1
+		}},
+		{fmt.Sprintf("at most %d per %s", g.Spread.Max, g.Spread.Level), func(g *Gang, r *rules) {
+			g.Spread, r.spread = Spread{}, -1
+		}},
+		{fmt.Sprintf("%d spares per %s", g.Spares.Nodes, g.Spares.Level), func(g *Gang, r *rules) {
+			g.Spares, r.spares = Spares{}, -1
+		}},
+		{fmt.Sprintf("at most %d per node", g.PerNode), func(g *Gang, _ *rules) { g.PerNode = 0 }},
+	} {
+		loose, r := h.gang, h.rules
+		without.ask(&loose, &r)
+		if r == h.rules && loose.PerNode == h.gang.PerNode {
+			continue
+		}
+		if more, _ := newHolder(newAsk(h.ledger, loose, r)).holds(v); more > holds {
+			s.Limits = append(s.Limits, Limit{without.rule, more - holds})
+		}
+	}
+}

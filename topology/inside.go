@@ -1,0 +1,183 @@
+package topology
+
+// inside returns what can be placed in the vertex, the use of the vertex itself not counted.
+func (s *solver) inside(v int) front {
+	id := s.classes.find(v)
+	if f := s.classes.all[id].front; f != nil {
+		return f
+	}
+	kids := s.classes.all[id].kids
+	f, rest := s.combined(v, kids)
+	f = s.allowed(v, f)
+	s.classes.all[id].front, s.classes.all[id].rest = f, rest
+	return f
+}
+
+// combined returns what can be placed in all children together, before the vertex's own rules.
+func (s *solver) combined(v int, kids []int) (front, []front) {
+	u := s.lay.vertices[v]
+	if u.level == len(s.lay.ladder) {
+		return s.leaf(s.lay.nodes[u.first]), nil
+	}
+	if f, ok := s.flat(kids); ok {
+		return f, nil
+	}
+	m, limit := s.mixerOf(v)
+	rest := make([]front, len(kids)+1)
+	rest[len(kids)] = nothing(m.layers)
+	for i := len(kids) - 1; i >= 0; i-- {
+		rest[i] = m.mix(s.priced(kids[i]), rest[i+1], limit)
+	}
+	return rest[0], rest
+}
+
+// mixerOf returns how children of the vertex are combined, and how many units are asked for at most.
+func (s *solver) mixerOf(v int) (*mixer, int) {
+	if s.segment >= 0 && s.lay.vertices[v].level < s.segment {
+		return s.mixMany, len(s.segments.full)
+	}
+	return s.mixFew, len(s.kinds[0].ranks)
+}
+
+// nothing is the front of no vertex at all: no member.
+func nothing(layers layering) front {
+	f := make(front, layers.count())
+	f[0] = line{{}}
+	return f
+}
+
+// leaf is the front of a node.
+func (s *solver) leaf(node int) front {
+	f := make(front, len(s.room))
+	for e, room := range s.room {
+		n := min(room[node], int32(len(s.kinds[0].ranks)))
+		switch {
+		case n < 0:
+		case s.exact():
+			for i := range n + 1 {
+				f[e] = append(f[e], point{n: i})
+			}
+		default:
+			f[e] = line{{n: n}}
+		}
+	}
+	return f
+}
+
+// priced returns what can be placed in the vertex with the use of the vertex counted.
+func (s *solver) priced(v int) front {
+	in, w := s.inside(v), s.weight(v)
+	c := &s.classes.all[s.classes.find(v)]
+	if c.priced != nil && c.weight == w {
+		return c.priced
+	}
+	out := make(front, len(in))
+	c.priced, c.weight = out, w
+	for e, points := range in {
+		if len(points) == 0 {
+			continue
+		}
+		if s.exact() {
+			out[e] = s.pairwise(v, e, points, w)
+			continue
+		}
+		free := w
+		if s.single && s.lay.vertices[v].level == len(s.lay.ladder) {
+			free -= s.weights[len(s.weights)-1] // counted once for all nodes, see candidate.cost
+		}
+		out[e] = s.charged(v, e, points, w, free)
+	}
+	return out
+}
+
+// charged adds the weight of using the vertex to every point but that of no member at all; withMain is the weight if
+// members of the main kind are there.
+func (s *solver) charged(v, layer int, points line, w, withMain int64) line {
+	out := make(line, 0, len(points)+1)
+	empty := w
+	if s.members(v, 0, layer) == 0 {
+		empty = 0
+	}
+	if points[0].n > 0 && empty != withMain {
+		out = append(out, point{0, points[0].cost + empty})
+	}
+	for _, p := range points {
+		if p.n == 0 {
+			p.cost += empty
+		} else {
+			p.cost += withMain
+		}
+		out = append(out, p)
+	}
+	if len(out) > 1 && out[0].cost >= out[1].cost { // a node of small members alone costs more than beside others
+		out = out[1:]
+	}
+	return out
+}
+
+// pairwise adds what the vertex costs an all-to-all: the pairs that it separates.
+func (s *solver) pairwise(v, layer int, points line, w int64) line {
+	all := int64(len(s.gang.Members))
+	out := make(line, len(points))
+	for i, p := range points {
+		inside := int64(s.members(v, int(p.n), layer))
+		out[i] = point{p.n, p.cost + w*inside*(all-inside)}
+	}
+	return out
+}
+
+// allowed applies the rules of the vertex: caps, and at the segments' level units become segments.
+func (s *solver) allowed(v int, f front) front {
+	level := s.lay.vertices[v].level
+	f = s.capped(v, f, s.limit)
+	if level == s.segment {
+		f = s.capped(v, s.segmented(v, f), s.limitSegments)
+	}
+	return f
+}
+
+func (s *solver) capped(v int, f front, limit func(v, layer int) int) front {
+	level := s.lay.vertices[v].level
+	if level != s.spread && (level != s.spares || s.fit == nil) {
+		return f
+	}
+	out := make(front, len(f))
+	for e, points := range f {
+		n := limit(v, e)
+		if e == 0 {
+			n = max(n, 0) // nothing is always allowed
+		}
+		switch {
+		case n < 0:
+		case s.exact():
+			out[e] = points[:points.from(n+1)]
+		default:
+			out[e] = points.cap(n)
+		}
+	}
+	return out
+}
+
+// segmented turns members into segments, with and without the short one; what segments that run have lost comes first.
+func (s *solver) segmented(v int, f front) front {
+	out := make(front, s.many.count())
+	for layer := range out {
+		owed := s.count(s.owed, v)
+		if layer >= s.few.count() {
+			owed += len(s.segments.short)
+		}
+		var points line
+		for _, p := range f[layer%s.few.count()] {
+			n := int(p.n) - owed
+			if n < 0 || s.exact() && n%s.segments.size != 0 {
+				continue
+			}
+			n = min(n/s.segments.size, len(s.segments.full))
+			if last := len(points) - 1; last < 0 || int(points[last].n) < n {
+				points = append(points, point{int32(n), p.cost})
+			}
+		}
+		out[layer] = points
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package topology
+
+import "slices"
+
+// kind is the members that can stand for each other: those of one shape, or of several shapes that do not differ.
+type kind struct {
+	shape Shape
+	// ranks of the members, ascending.
+	ranks []int
+}
+
+// kinds sorts the members by shape, in order of their first rank.
+func kinds(g Gang) []kind {
+	found := make([]kind, 0, min(len(g.Shapes), len(g.Members)))
+	of := make([]int, len(g.Shapes))
+	for i := range of {
+		of[i] = -1
+	}
+	for rank, m := range g.Members {
+		if of[m.Shape] < 0 {
+			s := g.Shapes[m.Shape]
+			of[m.Shape] = slices.IndexFunc(found, func(k kind) bool { return sameShape(k.shape, s) })
+			if of[m.Shape] < 0 {
+				of[m.Shape] = len(found)
+				found = append(found, kind{shape: s})
+			}
+		}
+		k := &found[of[m.Shape]]
+		k.ranks = append(k.ranks, rank)
+	}
+	return found
+}
+
+// mostNumerous returns the kind with most members, the first of equal ones.
+func mostNumerous(kinds []kind) kind {
+	main := kinds[0]
+	for _, k := range kinds[1:] {
+		if len(k.ranks) > len(main.ranks) {
+			main = k
+		}
+	}
+	return main
+}
+
+// sameShape reports whether two shapes take the same and are barred from the same nodes, though perhaps by other rules.
+func sameShape(a, b Shape) bool {
+	if len(a.Barred) == 0 {
+		a, b = b, a
+	}
+	if !slices.Equal(a.Demand, b.Demand) {
+		return false
+	}
+	for node, rule := range a.Barred {
+		if (rule != "") != (node < len(b.Barred) && b.Barred[node] != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// barred reports whether a rule keeps the kind from the node.
+func (k kind) barred(node int) bool { return k.shape.Barred != nil && k.shape.Barred[node] != "" }
+
+// free reports whether members of the kind take nothing.
+func (k kind) free() bool {
+	return !slices.ContainsFunc(k.shape.Demand, func(d int64) bool { return d > 0 })
+}
+
+// room returns how many members of the kind the capacity holds. Members that take nothing are bounded by their number:
+// any node holds them all, and none is roomier than another.
+func (k kind) room(c Capacity) int {
+	if k.free() {
+		return len(k.ranks)
+	}
+	return c.times(k.shape.Demand, most)
+}

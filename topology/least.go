@@ -1,0 +1,38 @@
+package topology
+
+import "slices"
+
+// least returns, for each level of the tree and for nodes, the fewest domains that the main kind needs there if nothing
+// but their room counts. Domains in use already come first.
+func (s *solver) least() []int {
+	groups := s.ledger.Tree.layout().groups
+	fewest := make([]int, len(groups))
+	for l, group := range groups {
+		fewest[l] = s.fewest(group)
+	}
+	return fewest
+}
+
+func (s *solver) fewest(group []int32) int {
+	rooms := make([]int, s.lay.tree.layout().numbers)
+	for _, node := range s.lay.nodes {
+		rooms[group[node]] += int(max(s.room[0][node], 0))
+	}
+	needed, fewest := len(s.kinds[0].ranks), 0
+	for node := range s.placedOn {
+		if g := group[node]; rooms[g] >= 0 {
+			needed -= rooms[g]
+			fewest++
+			rooms[g] = -1 // in use
+		}
+	}
+	slices.Sort(rooms)
+	for _, room := range slices.Backward(rooms) {
+		if needed <= 0 || room <= 0 {
+			break
+		}
+		needed -= room
+		fewest++
+	}
+	return max(fewest, 1)
+}

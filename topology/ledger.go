@@ -1,0 +1,18 @@
+package topology
+
+// Ledger is the state of a fleet: what each node has left and, where it is known, what it has in all. Both are indexed
+// like the tree's nodes. Asking changes nothing; a placement takes effect when the caller subtracts it from Free.
+type Ledger struct {
+	Tree *Tree
+	Free []Capacity
+	// Total tells "not now" from "never": nil if it is not known.
+	Total []Capacity
+}
+
+// Len returns the number of nodes.
+func (l Ledger) Len() int {
+	if l.Tree == nil {
+		return 0
+	}
+	return l.Tree.Len()
+}

@@ -1,0 +1,37 @@
+package topology
+
+// Placement is the answer yes.
+type Placement struct {
+	Gang string
+	// Nodes[i] is the tree index of the node for Members[i], placed members included. An elastic gang may have fewer
+	// nodes than members.
+	Nodes []int
+	// Within is the smallest domain that holds all of them; the zero Domain if only the whole fleet does.
+	Within Domain
+	// Levels says what the placement uses at each level of the tree and, last, of single nodes.
+	Levels []Use
+	// Cost is the sum of the levels' costs, Bound a proven lower bound of the cost of any placement of these members.
+	Cost, Bound int64
+}
+
+// Use is what a placement uses at one level. A node that lacks the level's label counts with its domain of the next
+// level further in, or by itself if there is none: what is not known to be shared is not shared.
+type Use struct {
+	// Domains is the number of domains used, Least the fewest that the free capacity of the level's domains allows when
+	// nothing but that level is looked at.
+	Domains, Least int
+	// Cost is the level's weight times the number of edges of the gang's communication that cross its boundaries, in
+	// hundredths of an edge between two nodes.
+	Cost int64
+}
+
+// Optimal reports that no placement of these members costs less.
+func (p Placement) Optimal() bool { return p.Cost == p.Bound }
+
+// Gap is how much more the placement costs than the bound, as a fraction of the bound; 0 for an optimal one.
+func (p Placement) Gap() float64 {
+	if p.Optimal() {
+		return 0
+	}
+	return float64(p.Cost-p.Bound) / float64(max(p.Bound, 1))
+}

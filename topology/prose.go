@@ -1,0 +1,113 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// String says it in one line that a person can act on.
+func (s *Shortfall) String() string {
+	if s.Stray != "" {
+		return oneLine("cannot be completed: running member " + s.Stray + " is where the gang's rules do not allow it")
+	}
+	parts := []string{s.need()}
+	for _, part := range []string{s.near(), s.wider(), s.limits(), s.obstacles(), s.never()} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return oneLine(strings.Join(parts, "; "))
+}
+
+// oneLine keeps the caller's names and rules from breaking a line.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// label is how prose speaks of a level: its name and key, or what there is of them.
+func (l Level) label() string {
+	if l.Name == "" || l.Name == l.Key {
+		return l.Key
+	}
+	return l.Name + " (" + l.Key + ")"
+}
+
+func (s *Shortfall) need() string {
+	if s.Level == (Level{}) {
+		return "needs " + quantity(s.Members, "member")
+	}
+	return "needs " + quantity(s.Members, "member") + " in one " + s.Level.label()
+}
+
+func (s *Shortfall) near() string {
+	if len(s.Nearest) == 0 {
+		return "no node is in a " + cmp.Or(s.Level.Name, s.Level.Key)
+	}
+	best := s.Nearest[0]
+	text := fmt.Sprintf("nearest %s: %d of %d", best.Domain, best.Holds, s.Members)
+	if s.Level == (Level{}) {
+		text = fmt.Sprintf("the cluster holds %d of %d", best.Holds, s.Members)
+	}
+	if s.Lacking != "" {
+		text += ", without " + s.Lacking
+	}
+	if best.Full > 0 && s.Level != (Level{}) {
+		text += ", " + quantity(best.Full, "node") + " full there"
+	}
+	return text
+}
+
+// wider names the innermost domain that would hold all members if the requirement were relaxed.
+func (s *Shortfall) wider() string {
+	for _, near := range slices.Backward(s.Levels) {
+		if s.Level != (Level{}) && near.Lacks == 0 && near.Domain.Level != s.Level {
+			return fmt.Sprintf("%s %s holds all", near.Domain.Level.Name, near.Domain)
+		}
+	}
+	return ""
+}
+
+func (s *Shortfall) limits() string {
+	var parts []string
+	for _, l := range s.Limits {
+		parts = append(parts, fmt.Sprintf("%d more without %s", l.Members, l.Rule))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *Shortfall) obstacles() string {
+	var parts []string
+	for _, r := range s.Barred {
+		parts = append(parts, quantity(r.Nodes, "node")+" barred by "+r.Rule)
+	}
+	if s.Full > 0 {
+		parts = append(parts, quantity(s.Full, "node")+" without room")
+	}
+	if s.Outside > 0 {
+		level := cmp.Or(s.Level.Name, s.Level.Key, "domain")
+		parts = append(parts, quantity(s.Outside, "node")+" outside every "+level+" (no label)")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *Shortfall) never() string {
+	if s.Never {
+		return "it would not fit an empty cluster either"
+	}
+	return ""
+}
+
+func quantity(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

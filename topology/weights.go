@@ -1,0 +1,79 @@
+package topology
+
+// usual is the weight of a level that gives none, and of single nodes: one edge.
+const usual = 100
+
+// mostWeight keeps sums over any fleet exact.
+const mostWeight = 1_000_000
+
+// minor is how many times less a boundary further in than the preferred level counts.
+const minor = 16
+
+// weights returns the gang's cost table: what an edge across a boundary of each level of the tree costs, nodes last.
+func (a *ask) weights() []int64 {
+	levels := a.ledger.Tree.levels
+	table := make([]int64, len(levels)+1)
+	for i := range table {
+		table[i] = usual
+		if i < len(levels) && levels[i].Weight != 0 {
+			table[i] = levels[i].Weight
+		}
+		if a.rules.preferred >= 0 && i <= a.rules.preferred {
+			table[i] *= minor
+		}
+	}
+	return table
+}
+
+// edges counts the edges of a pattern between the ranks, which are at these places.
+func (c Communication) edges(at []int32) int64 {
+	switch c {
+	case AllToAll:
+		return pairs(at)
+	case Chain:
+		return steps(at)
+	case Ring:
+		if n := len(at); n > 1 && at[0] != at[n-1] {
+			return steps(at) + 1
+		}
+	}
+	return steps(at)
+}
+
+// steps counts the neighbors that are at different places.
+func steps(at []int32) int64 {
+	n := int64(0)
+	for i := 1; i < len(at); i++ {
+		if at[i] != at[i-1] {
+			n++
+		}
+	}
+	return n
+}
+
+// pairs counts the pairs that are at different places: all pairs less those that share one.
+func pairs(at []int32) int64 {
+	members := make(map[int32]int64)
+	for _, place := range at {
+		members[place]++
+	}
+	n := int64(len(at))
+	crossing := n * n
+	for _, s := range members {
+		crossing -= s * s
+	}
+	return crossing / 2
+}
+
+// fewest is the least number of edges that cross a level when n members use that many domains of it.
+func (c Communication) fewest(domains, n int) int64 {
+	switch {
+	case domains < 2:
+		return 0
+	case c == Chain:
+		return int64(domains - 1)
+	case c == AllToAll:
+		return int64(n - 1)
+	}
+	return int64(domains)
+}
