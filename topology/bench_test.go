@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -71,30 +72,127 @@ func workers(members int) topology.Gang {
 	return g
 }
 
-// sizes yields every fleet and gang size: how cost grows with the fleet.
-func sizes(b *testing.B, run func(b *testing.B, s shape, t *topology.Tree, nodes, gang int)) {
+// sizes yields every fleet, and how many members to place on it.
+func sizes(b *testing.B, gangs func(nodes int) []int, run func(*testing.B, shape, *topology.Tree, int)) {
 	b.Helper()
 	for _, s := range shapes() {
 		for _, nodes := range []int{1024, 4096, 16384, 65536} {
 			t := s.tree(b, nodes)
-			for _, gang := range []int{8, nodes / 16, nodes / 4} {
+			t.Nested() // what is made on first use is there
+			for _, gang := range gangs(nodes) {
 				b.Run(fmt.Sprintf("nodes=%d/gang=%d/fleet=%s", nodes, gang, s.name), func(b *testing.B) {
-					run(b, s, t, nodes, gang)
+					b.ReportAllocs()
+					run(b, s, t, gang)
 				})
 			}
 		}
 	}
 }
 
+func quarter(nodes int) []int { return []int{nodes / 4} }
+
+// keepAsking asks until the time is up.
+func keepAsking(b *testing.B, l topology.Ledger, g topology.Gang) {
+	b.Helper()
+	for b.Loop() {
+		if _, short, err := topology.Place(l, g); short != nil || err != nil {
+			b.Fatal(short, err)
+		}
+	}
+}
+
 func BenchmarkPlace(b *testing.B) {
-	sizes(b, func(b *testing.B, s shape, t *topology.Tree, _, gang int) {
+	few := func(nodes int) []int { return []int{8, nodes / 16, nodes / 4} }
+	sizes(b, few, func(b *testing.B, s shape, t *topology.Tree, gang int) {
 		b.Helper()
-		l, g := s.state(t, 1), workers(gang)
-		b.ReportAllocs()
+		keepAsking(b, s.state(t, 1), workers(gang))
+	})
+}
+
+// Two kinds: a launcher before the workers.
+func BenchmarkPlaceLaunched(b *testing.B) {
+	few := func(nodes int) []int { return []int{64, nodes / 16, nodes / 4} }
+	sizes(b, few, func(b *testing.B, s shape, t *topology.Tree, gang int) {
+		b.Helper()
+		g := workers(gang)
+		g.Shapes = append(g.Shapes, topology.Shape{Demand: topology.Capacity{0, 1000, 1 << 30, 1}})
+		g.Members[0].Shape = 1
+		keepAsking(b, s.state(t, 1), g)
+	})
+}
+
+func BenchmarkPlaceAllToAll(b *testing.B) {
+	few := func(nodes int) []int { return []int{64, nodes / 16, nodes / 4} }
+	sizes(b, few, func(b *testing.B, s shape, t *topology.Tree, gang int) {
+		b.Helper()
+		g := workers(gang)
+		g.Communication = topology.AllToAll
+		keepAsking(b, s.state(t, 1), g)
+	})
+}
+
+func BenchmarkPlaceSegments(b *testing.B) {
+	sizes(b, quarter, func(b *testing.B, s shape, t *topology.Tree, gang int) {
+		b.Helper()
+		g := workers(gang)
+		g.Segment = topology.Segment{Size: 4, Level: s.levels[0].Name}
+		keepAsking(b, s.state(t, 1), g)
+	})
+}
+
+func BenchmarkShortfall(b *testing.B) {
+	sizes(b, quarter, func(b *testing.B, s shape, t *topology.Tree, gang int) {
+		b.Helper()
+		g := workers(gang)
+		g.Required = s.levels[len(s.levels)-1].Name // no domain of the innermost level holds so many
+		l := s.state(t, 1)
 		for b.Loop() {
-			if _, short, err := topology.Place(l, g); short != nil || err != nil {
-				b.Fatal(short, err)
+			if _, short, err := topology.Place(l, g); short == nil || err != nil {
+				b.Fatal("placed", err)
 			}
 		}
 	})
+}
+
+func BenchmarkBuild(b *testing.B) {
+	for _, nodes := range []int{1024, 4096, 16384, 65536, 100_000} {
+		s := shapes()[2]
+		all := s.fleet(nodes)
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				t, err := topology.NewTree(s.levels, all)
+				if err != nil {
+					b.Fatal(err)
+				}
+				t.Nested()
+			}
+		})
+	}
+}
+
+// A node changes its clique and changes back; every other time it leaves and comes again.
+func BenchmarkUpdate(b *testing.B) {
+	for _, nodes := range []int{1024, 4096, 16384, 65536, 100_000} {
+		s := shapes()[2]
+		t := s.tree(b, nodes)
+		here := s.fleet(nodes)[nodes/2]
+		there := topology.Node{Name: here.Name, Labels: maps.Clone(here.Labels)}
+		there.Labels[s.levels[2].Key] = "another"
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				switch i % 4 {
+				case 0:
+					t = t.With(there)
+				case 1:
+					t = t.With(here)
+				case 2:
+					t = t.Without(here.Name)
+				case 3:
+					t = t.With(here)
+				}
+			}
+		})
+	}
 }

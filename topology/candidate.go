@@ -68,49 +68,43 @@ func (s *solver) allows(v int) bool {
 
 // cost is the least cost of the gang with v as the smallest vertex around it, or less if a smaller one would do.
 func (s *solver) cost(v int) int64 {
-	if raw, kids, ok := s.narrowable(v); ok {
-		if cost := s.narrow(v, raw, kids); cost != never {
+	if whole, kids, ok := s.narrowable(v); ok {
+		if cost, ok := s.narrow(v, whole, kids); ok {
 			return s.settled(v, cost)
 		}
-		return never
 	}
 	units, layer := s.target(v)
 	f := s.inside(v)
 	if layer >= len(f) {
 		return never
 	}
-	cost := s.at(f[layer], units)
-	if cost == never {
-		return never
-	}
-	return s.settled(v, cost)
+	return s.settled(v, s.at(f[layer], units))
 }
 
-// narrowable reports whether the vertex has children of one layer each that no simpler way combines. It returns these
-// and how many of their units the gang is.
-func (s *solver) narrowable(v int) (int, []int, bool) {
+// narrowable reports whether the vertex has children that no simpler way combines, and the rules of the vertex itself
+// allow the gang. It returns what the children are to hold together: members, if the vertex is where segments begin.
+func (s *solver) narrowable(v int) (share, []int, bool) {
 	id := s.classes.find(v)
 	kids := s.classes.all[id].kids
-	m, _ := s.mixerOf(v)
-	if s.exact() || m.layers.count() > 1 || len(kids) < 2 || s.classes.all[id].front != nil {
-		return 0, nil, false
+	if len(kids) < 2 || s.classes.all[id].front != nil || !s.allows(v) {
+		return share{}, nil, false
 	}
 	if _, ok := s.flat(kids); ok {
-		return 0, nil, false
-	}
-	if !s.allows(v) {
-		return 0, nil, false
+		return share{}, nil, false
 	}
 	if s.lay.vertices[v].level == s.segment {
-		return len(s.kinds[0].ranks), kids, true
+		return share{len(s.kinds[0].ranks), s.few.full()}, kids, true
 	}
-	units, _ := s.target(v)
-	return units, kids, true
+	units, layer := s.target(v)
+	return share{units, layer}, kids, true
 }
 
 // settled turns the sum of weights inside a vertex into a cost.
 func (s *solver) settled(v int, cost int64) int64 {
 	level := s.lay.vertices[v].level
+	if cost == never {
+		return never
+	}
 	if s.exact() {
 		return cost / 2 // each pair was counted from both sides
 	}

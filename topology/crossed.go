@@ -91,11 +91,22 @@ func (a *ask) parts(ls *layouts, lay *layout) []*ask {
 	var parts []*ask
 	at := whole.position(a.rules.required)
 	for _, u := range whole.vertices {
-		if u.level == at {
+		if u.level == at && a.runsIn(whole.nodes[u.first:u.last]) {
 			parts = append(parts, a.within(whole.nodes[u.first:u.last]))
 		}
 	}
 	return parts
+}
+
+// runsIn reports whether all running members are on the nodes.
+func (a *ask) runsIn(nodes []int) bool {
+	found := 0
+	for _, n := range nodes {
+		if a.placedOn[n] > 0 {
+			found++
+		}
+	}
+	return found == len(a.placedOn)
 }
 
 // within returns the ask restricted to the nodes.

@@ -266,3 +266,70 @@ func TestTies(t *testing.T) {
 	wrong.report(t)
 	t.Logf("compared %d placements", compared)
 }
+
+// Where there is too much to try everything, the plain table of the tree knapsack is what the shortcuts are held to:
+// classes of equal subtrees, flat vertices, and the bound that drops most of the table.
+func TestExactOnLargerFleets(t *testing.T) {
+	spanning := 0
+	for seed := range uint64(600) {
+		s := larger(rand.New(rand.NewPCG(seed, 13)))
+		want := s.Table()
+		p, short, err := s.Place()
+		if err != nil || (short == nil) != (want != topologytest.Unplaceable) {
+			t.Fatalf("seed %d: %v %v, but the least cost is %d", seed, short, err, want)
+		}
+		if short != nil {
+			continue
+		}
+		if err := s.Check(p.Nodes); err != nil || p.Cost != want || p.Bound != want || s.CostOf(p.Nodes) != want {
+			t.Fatalf(
+				"seed %d: cost %d of %d, bound %d, not %d (%v)",
+				seed,
+				p.Cost,
+				s.CostOf(p.Nodes),
+				p.Bound,
+				want,
+				err,
+			)
+		}
+		if len(p.Within.Path) == 0 {
+			spanning++
+		}
+	}
+	if t.Logf("%d placements span the fleet", spanning); spanning < 200 {
+		t.Error("too few need it all")
+	}
+}
+
+// larger is a fleet of up to 120 nodes in three levels, of nodes of one place or of several.
+func larger(r *rand.Rand) topologytest.Scene {
+	s := topologytest.Scene{Gang: topology.Gang{
+		Name:          "gang",
+		Shapes:        []topology.Shape{{Demand: topology.Capacity{1}}},
+		Communication: []topology.Communication{topology.Ring, topology.Ring, topology.Chain, topology.AllToAll}[r.IntN(4)],
+	}}
+	for l := range 3 {
+		s.Levels = append(s.Levels, topology.Level{
+			Name: fmt.Sprint("l", l), Key: fmt.Sprint("test/", l), Weight: []int64{0, 1, 50, 580}[r.IntN(4)],
+		})
+	}
+	fan, perNode := []int{2 + r.IntN(4), 2 + r.IntN(3), 1 + r.IntN(3)}, 1+r.IntN(2)*r.IntN(4)
+	places := 0
+	for n := range 20 + r.IntN(100) {
+		labels, at := map[string]string{}, r.IntN(fan[0]*fan[1]*fan[2])
+		for l := range 3 {
+			if r.IntN(30) > 0 {
+				labels[s.Levels[l].Key] = fmt.Sprint("v", at%fan[l])
+			}
+			at /= fan[l]
+		}
+		s.Nodes = append(s.Nodes, topology.Node{Name: fmt.Sprint("n", n), Labels: labels})
+		free := r.IntN(perNode + 1)
+		places += free
+		s.Free = append(s.Free, topology.Capacity{int64(free)})
+	}
+	for m := range 1 + r.IntN(places+1) {
+		s.Gang.Members = append(s.Gang.Members, topology.Member{Name: fmt.Sprint("m", m)})
+	}
+	return s
+}

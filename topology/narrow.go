@@ -24,41 +24,67 @@ func (p price) excess(q point) int64 { return q.cost*p.units - int64(q.n)*p.cost
 // narrowed is what is left of the ways to place the whole gang in a vertex.
 type narrowed struct {
 	v     int
-	units int
+	whole share
 	rest  []front
 }
 
-// narrow returns the least cost of exactly so many units in the children, keeping only what can be optimal; never if
-// they do not fit. It is for rings and chains of one kind.
-func (s *solver) narrow(v, units int, kids []int) int64 {
-	lines := make([]line, len(kids))
+// narrow returns the least cost of the whole in the children, keeping only what can be optimal; never if it does not
+// fit. It reports false if it knows no solution to measure against.
+func (s *solver) narrow(v int, whole share, kids []int) (int64, bool) {
+	m, _ := s.mixerOf(v)
+	fronts, lines := make([]front, len(kids)), make([]line, len(kids))
 	for i, kid := range kids {
-		lines[i] = s.priced(kid)[0]
-		if len(lines[i]) == 0 {
-			return never
+		fronts[i] = s.priced(kid)
+		if lines[i] = envelope(fronts[i]); len(fronts[i][0]) == 0 {
+			return never, true
 		}
 	}
-	r, ok := relax(lines, units)
+	r, ok := relax(lines, whole.units)
 	if !ok {
-		return never
+		return never, true
 	}
-	at, gap := r.at, r.at.units*r.solution-r.bound
-	n := narrowed{v: v, units: units, rest: make([]front, len(kids)+1)}
-	n.rest[len(kids)] = front{line{{}}}
-	keep := sieve{at: at, most: gap}
+	solution := s.solution(fronts, r, whole.layer)
+	if solution == never || float64(solution)*float64(r.at.units) > mostExact {
+		return never, false
+	}
+	gap := r.at.units*solution - r.bound
+	n := narrowed{v: v, whole: whole, rest: make([]front, len(kids)+1)}
+	n.rest[len(kids)] = nothing(m.layers)
+	keep := sieve{r.at, gap}
 	for i := len(kids) - 1; i >= 0; i-- {
-		least := at.least(lines[i])
-		var own line
-		for _, p := range lines[i] {
-			if at.excess(p)-least <= gap {
-				own = append(own, p)
-			}
-		}
+		least := r.at.least(lines[i])
+		own := sieve{r.at, gap + least}.sift(fronts[i], math.MaxInt32)
 		keep.most += least
-		n.rest[i] = s.mixFew.sifted(front{own}, n.rest[i+1], units, keep)
+		n.rest[i] = keep.sift(m.mix(own, n.rest[i+1], whole.units), whole.units)
 	}
 	s.narrowed = n
-	return n.rest[0][0].at(units)
+	return s.at(n.rest[0][whole.layer], whole.units), true
+}
+
+// mostExact bounds products of costs and units, so that they are exact.
+const mostExact = 1 << 60
+
+// envelope is the cheapest way for each number of units in any layer.
+func envelope(f front) line {
+	if len(f) == 1 {
+		return f[0]
+	}
+	var all line
+	for _, l := range f {
+		all = append(all, l...)
+	}
+	slices.SortFunc(all, func(a, b point) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.cost, b.cost)) })
+	return slices.CompactFunc(all, func(a, b point) bool { return a.n == b.n })
+}
+
+// relaxation is the gang placed as if children could be used in part.
+type relaxation struct {
+	// at is the price at which the last unit came, bound the least cost times the units of that price.
+	at    price
+	bound int64
+	// units are what each child holds before that last step, missing what is to come.
+	units   []int
+	missing int
 }
 
 // step is one edge of the lower convex hull of a line.
@@ -67,54 +93,82 @@ type step struct {
 	line int
 }
 
-// relaxation is the gang placed as if children could be used in part.
-type relaxation struct {
-	// at is the price at which the last unit came, bound the least cost times the units of that price.
-	at    price
-	bound int64
-	// solution is the cost with whole children: the steps before the last one, and the child that closes the gap for least.
-	solution int64
-}
-
 // relax fills the units at the least price per unit. It reports false if there is no room for them.
 func relax(lines []line, units int) (relaxation, bool) {
+	r := relaxation{at: price{0, 1}, units: make([]int, len(lines)), missing: units}
 	var steps []step
-	chosen := make([]point, len(lines))
-	missing, cost, total := int64(units), int64(0), int64(0)
+	total := 0
 	for i, l := range lines {
 		steps = hull(steps, l, i)
-		chosen[i] = l[0]
-		missing -= int64(l[0].n)
-		cost += l[0].cost
-		total += int64(l.most())
+		r.units[i] = int(l[0].n)
+		r.missing -= r.units[i]
+		total += l.most()
 	}
-	if total < int64(units) {
-		return relaxation{}, false
+	if total < units {
+		return r, false
 	}
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Or(a.compare(b.price), cmp.Compare(a.line, b.line)) })
-	at := price{0, 1}
 	for _, st := range steps {
-		if missing <= 0 {
+		if r.missing <= 0 {
 			break
 		}
-		if at = st.price; st.units >= missing {
+		if r.at = st.price; int(st.units) >= r.missing {
 			break
 		}
-		missing -= st.units
-		cost += st.cost
-		chosen[st.line] = point{chosen[st.line].n + int32(st.units), chosen[st.line].cost + st.cost}
+		r.missing -= int(st.units)
+		r.units[st.line] += int(st.units)
 	}
-	solution, bound := cost, int64(units)*at.cost
-	if missing > 0 {
-		solution = never
+	r.bound = int64(units) * r.at.cost
+	for _, l := range lines {
+		r.bound += r.at.least(l)
 	}
-	for i, l := range lines {
-		if c := l.at(int(int64(chosen[i].n) + missing)); missing > 0 && c != never {
-			solution = min(solution, cost-chosen[i].cost+c)
+	return r, true
+}
+
+// solution returns the cost of one way with whole children: one of them takes what is missing, and one all the small
+// members.
+func (s *solver) solution(fronts []front, r relaxation, layer int) int64 {
+	missing, total := max(r.missing, 0), int64(0)
+	closing, hosting := [2]int64{never, never}, [2]int64{never, never} // the least of all, and of the others
+	closer, host, both := -1, -1, int64(never)
+	for i, f := range fronts {
+		here := s.at(f[0], r.units[i])
+		if here == never {
+			return never
 		}
-		bound += at.least(l)
+		total += here
+		if more := s.at(f[0], r.units[i]+missing); more != never {
+			least(&closing, &closer, i, more-here)
+		}
+		if with := s.at(f[layer], r.units[i]); with != never {
+			least(&hosting, &host, i, with-here)
+		}
+		if all := s.at(f[layer], r.units[i]+missing); all != never {
+			both = min(both, all-here)
+		}
 	}
-	return relaxation{at, bound, solution}, true
+	if apart := sumOf(closing[0], hosting[0]); closer != host {
+		both = min(both, apart)
+	}
+	both = min(both, sumOf(closing[1], hosting[0]), sumOf(closing[0], hosting[1]))
+	return sumOf(total, both)
+}
+
+// least keeps the least value with who has it, and the least of all others.
+func least(values *[2]int64, who *int, i int, value int64) {
+	switch {
+	case value < values[0]:
+		values[0], values[1], *who = value, values[0], i
+	case value < values[1]:
+		values[1] = value
+	}
+}
+
+func sumOf(a, b int64) int64 {
+	if a == never || b == never {
+		return never
+	}
+	return a + b
 }
 
 // least returns the least excess of any point of the line.
@@ -147,15 +201,15 @@ type sieve struct {
 	most int64
 }
 
-// sifted is mix for fronts of one layer, with only the points kept that the sieve lets through, and those that have all
-// units.
-func (m *mixer) sifted(a, b front, limit int, keep sieve) front {
-	mixed := m.mix(a, b, limit)
-	kept := mixed[0][:0]
-	for _, p := range mixed[0] {
-		if int(p.n) >= limit || keep.at.excess(p) <= keep.most {
-			kept = append(kept, p)
+// sift keeps the points that pass, and those that have all units: a ring's may stand for more.
+func (v sieve) sift(f front, all int) front {
+	kept := make(front, len(f))
+	for e, l := range f {
+		for _, p := range l {
+			if int(p.n) >= all || v.at.excess(p) <= v.most {
+				kept[e] = append(kept[e], p)
+			}
 		}
 	}
-	return front{kept}
+	return kept
 }

@@ -49,7 +49,8 @@ func place(t *rapid.T, s topologytest.Scene) (topology.Placement, bool) {
 // refusable reports whether the error is one that drawn scenes may meet: rules that no fleet of this form could keep, or
 // that are not combined.
 func refusable(err error) bool {
-	return errors.Is(err, topology.ErrTooLarge) || errors.Is(err, topology.ErrCombination)
+	return errors.Is(err, topology.ErrTooLarge) || errors.Is(err, topology.ErrCombination) ||
+		errors.Is(err, topology.ErrUnequal)
 }
 
 func TestPlacementsKeepTheRules(t *testing.T) {

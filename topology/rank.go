@@ -13,7 +13,7 @@ type ranking struct {
 	lay *layout
 	// segment is the ladder position of the segments' level, -1 for none.
 	segment int
-	// turn says of a vertex whether it is visited before (-1) or after (1) its siblings.
+	// turn says of a vertex whether it is visited before (-1) or after (1, 2) its siblings.
 	turn map[int]int
 }
 
@@ -62,7 +62,7 @@ func (r *ranking) mark(spots []spot, short int) {
 		}
 	}
 	if short >= 0 {
-		r.turnUp(short, 1)
+		r.turnUp(short, 2) // whatever else is last there: its ranks are
 	}
 }
 

@@ -25,11 +25,13 @@ type trace struct {
 
 func (s *solver) trace(v int) trace {
 	t := trace{solver: s, short: -1, top: narrowed{v: -1}}
-	if raw, kids, ok := s.narrowable(v); ok {
-		if s.narrowed.v != v || s.narrowed.units != raw {
-			s.narrow(v, raw, kids)
+	if whole, kids, ok := s.narrowable(v); ok {
+		if s.narrowed.v != v || len(s.narrowed.rest) == 0 {
+			_, ok = s.narrow(v, whole, kids)
 		}
-		t.top = s.narrowed
+		if ok {
+			t.top = s.narrowed
+		}
 	}
 	units, layer := s.target(v)
 	t.fill(v, units, layer)
@@ -59,7 +61,7 @@ func (t *trace) fill(v, units, layer int) {
 	}
 	// The vertex's own children in the order in which those of the class's first vertex were combined.
 	kids := t.classes.kids(v)
-	shares := t.shares(kids, t.rest(v, units), units, layer)
+	shares := t.shares(kids, t.rest(v), units, layer)
 	t.sort(kids, shares)
 	for i, kid := range kids {
 		t.fill(kid, shares[i].units, shares[i].layer)
@@ -104,8 +106,8 @@ func (t *trace) sort(kids []int, shares []share) {
 }
 
 // rest returns what can be placed in the vertex's children from each on, nil if the children all offer the same.
-func (t *trace) rest(v, units int) []front {
-	if t.top.v == v && t.top.units == units {
+func (t *trace) rest(v int) []front {
+	if t.top.v == v {
 		return t.top.rest
 	}
 	t.inside(v)
