@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -107,6 +108,30 @@ func BenchmarkPlace(b *testing.B) {
 		b.Helper()
 		keepAsking(b, s.state(t, 1), workers(gang))
 	})
+}
+
+// The slowest of many random states: run with -benchtime 10000x. Each state is another fleet of the same form, half full.
+func BenchmarkPlaceStates(b *testing.B) {
+	const nodes, gang = 16384, 4096
+	for _, s := range shapes() {
+		t, g := s.tree(b, nodes), workers(gang)
+		t.Nested()
+		b.Run(fmt.Sprintf("nodes=%d/gang=%d/fleet=%s", nodes, gang, s.name), func(b *testing.B) {
+			var took []float64
+			for seed := uint64(0); b.Loop(); seed++ {
+				l := s.state(t, seed)
+				start := time.Now()
+				if _, short, err := topology.Place(l, g); short != nil || err != nil {
+					b.Fatal(short, err)
+				}
+				took = append(took, float64(time.Since(start).Microseconds())/1000)
+			}
+			slices.Sort(took)
+			b.ReportMetric(took[len(took)/2], "p50-ms")
+			b.ReportMetric(took[len(took)*99/100], "p99-ms")
+			b.ReportMetric(took[len(took)-1], "max-ms")
+		})
+	}
 }
 
 // Two kinds: a launcher before the workers.

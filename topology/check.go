@@ -20,7 +20,31 @@ func check(l Ledger, g Gang) (rules, error) {
 	if err != nil {
 		return rules{}, err
 	}
+	if err := c.spares(r); err != nil {
+		return rules{}, err
+	}
 	return r, c.segments(r)
+}
+
+// spares checks that some domain would have a node left for a member.
+func (c checker) spares(r rules) error {
+	if r.spares < 0 {
+		return nil
+	}
+	lay := c.l.Tree.layout().holding(r.spares)
+	at := lay.position(r.spares)
+	for _, u := range lay.vertices {
+		if u.level == at && u.last-u.first > c.g.Spares.Nodes {
+			return nil
+		}
+	}
+	return c.fail(
+		ErrTooLarge,
+		"no domain has more nodes",
+		"%s per %s",
+		quantity(c.g.Spares.Nodes, "spare"),
+		c.g.Spares.Level,
+	)
 }
 
 type checker struct {

@@ -12,15 +12,20 @@ func (a *ask) crossed(ls *layouts) (plan, bool, error) {
 	bound := int64(0)
 	for i := range ls.all {
 		lay := &ls.all[i]
-		low, ok := a.alone(ls, lay, home)
-		if !ok {
+		parts, low := a.parts(ls, lay), int64(never)
+		for _, part := range parts {
+			if least, ok := part.alone(ls, lay, home); ok {
+				low = min(low, least)
+			}
+		}
+		if low == never {
 			return plan{}, false, nil
 		}
 		bound += low
 		if home != nil && home != lay {
 			continue
 		}
-		for _, part := range a.parts(ls, lay) {
+		for _, part := range parts {
 			s := newSolver(part, lay, a.weights(), part.rules)
 			c, ok := s.best()
 			if !ok {

@@ -28,7 +28,7 @@
 //   - P4: no placement of these members, in any order of ranks, costs less. Where that is not promised, Bound is still a
 //     proven lower bound.
 //   - P5: of placements that cost the same, the one in the innermost and tightest domain is taken, that uses the roomiest
-//     domains least, and then the first by name.
+//     domains least; of domains that look alike the first by name holds most. Room is what the gang itself may use.
 //   - P6: ranks follow label-path order: a ring over a fresh gang of one kind crosses the boundaries of a level exactly as
 //     often as the number of domains used there, and never if that is one.
 //   - P7: the answer depends on nothing but the values given: not on the order of the nodes, nor on their other labels; and
@@ -36,5 +36,8 @@
 //   - P8: a shortfall's numbers add up: every node is outside, barred, full or open, and the nearest domain holds fewer
 //     members than were asked for.
 //   - P9: no input makes Place panic. Wrong input is an InputError that names it, and not fitting is never an error.
-//   - P10: more free capacity never makes the cost higher, nor a gang that fits unfit.
+//   - P10: more free capacity never makes the cost higher, nor a gang that fits unfit, where P3 and P4 are kept exactly.
+//
+// Evict, Reserve and Admit answer what follows a shortfall: who would have to leave, when there will be room, and who may
+// pass meanwhile. Fragmentation and Largest say what shape a fleet is in.
 package topology

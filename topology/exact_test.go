@@ -12,76 +12,6 @@ import (
 	"github.com/lockstep-project/lockstep/topology/topologytest"
 )
 
-// promise is what the answer for a gang is held to. Each includes the ones before.
-type promise int
-
-const (
-	// sound: what is placed keeps every rule, and the bound is one.
-	sound promise = iota
-	// complete: whatever can be placed is, with as many members as possible.
-	complete
-	// exact: nothing costs less, and the bound says so.
-	exact
-)
-
-// promised returns the promise for the scene's gang and the row of the table in DESIGN.md that gives it.
-func promised(s topologytest.Scene) (promise, string) {
-	of, main := s.Kinds()
-	spares := s.Gang.Spares.Nodes > 0
-	switch kinds := slices.Max(of) + 1; {
-	case slices.ContainsFunc(s.Levels, func(l topology.Level) bool { return l.Accelerator }):
-		if spares {
-			return sound, "crossing hierarchies with spares"
-		}
-		return complete, "crossing hierarchies"
-	case kinds > 1 && spares:
-		return sound, "several kinds with spares"
-	case kinds > 2:
-		return complete, "three kinds"
-	case kinds == 2 && orderly(s, of, main):
-		return exact, "two kinds, a single member first or last, or all-to-all"
-	case kinds == 2:
-		return complete, "two kinds"
-	case slices.ContainsFunc(s.Gang.Members, func(m topology.Member) bool { return m.Placed }):
-		return complete, "running members"
-	case sharedSpares(s):
-		return sound, "spares of shared nodes"
-	}
-	return exact, "one kind"
-}
-
-// orderly reports whether no order of ranks could be in the way of the best places.
-func orderly(s topologytest.Scene, of []int, main int) bool {
-	if s.Gang.Segment.Size > 0 {
-		return false // a last, shorter segment may have to come before its neighbors
-	}
-	if s.Gang.Communication == topology.AllToAll {
-		return true
-	}
-	var small []int
-	for rank, kind := range of {
-		if kind != main {
-			small = append(small, rank)
-		}
-	}
-	return len(small) == 1 && (small[0] == 0 || small[0] == len(of)-1) && s.Gang.Min == 0
-}
-
-// sharedSpares reports whether spares have to be found among nodes that hold several members, in domains with domains
-// inside them.
-func sharedSpares(s topologytest.Scene) bool {
-	level := s.Level(s.Gang.Spares.Level)
-	if s.Gang.Spares.Nodes == 0 || level >= len(s.Levels)-1 || s.Gang.PerNode == 1 {
-		return false
-	}
-	for n := range s.Nodes {
-		if s.Usable(n) && s.Room(s.Gang.Members[0].Shape, n, 2) > 1 {
-			return true
-		}
-	}
-	return false
-}
-
 // rulesOf names the rules that the gang has, and those levels' traits that are rules of the scene.
 func rulesOf(s topologytest.Scene) []string {
 	g := s.Gang
@@ -152,12 +82,13 @@ func mixed(seed uint64) topologytest.Scene {
 // what it says of itself.
 func TestExact(t *testing.T) {
 	const scenes = 30_000
+	table := combinations(t)
 	var wrong faults
 	placeable, split, total := 0, 0, make(map[string]int)
 	rules, optimal, proved := make(map[string]int), make(map[string]int), make(map[string]int)
 	for seed := range uint64(scenes) {
 		s := mixed(seed)
-		_, cell := promised(s)
+		cell := row(s)
 		cost, nodes, ok := s.Best()
 		if ok {
 			placeable++
@@ -169,7 +100,7 @@ func TestExact(t *testing.T) {
 				rules[rule]++
 			}
 		}
-		p := judge(&wrong, s, cost, nodes)
+		p := judge(&wrong, table[cell], s, cost, nodes)
 		if ok && len(p.Nodes) == len(nodes) && p.Cost == cost {
 			optimal[cell]++
 			if p.Optimal() {
@@ -196,8 +127,8 @@ func TestExact(t *testing.T) {
 }
 
 // judge holds the answer for a scene against the best there is, nil for none.
-func judge(wrong *faults, s topologytest.Scene, least int64, best []int) topology.Placement {
-	promise, cell := promised(s)
+func judge(wrong *faults, promise verdict, s topologytest.Scene, least int64, best []int) topology.Placement {
+	cell := row(s)
 	p, short, err := s.Place()
 	if err != nil {
 		// A segment that no domain can hold fits nowhere; some rules are not combined with these (see DESIGN.md).

@@ -20,22 +20,21 @@ func (a *ask) explain() *Shortfall {
 	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}
 	levels := a.ledger.Tree.levels
 	if a.rules.required >= 0 {
-		s.Level = Level{Name: LevelNode, Key: labelHostname}
+		s.Level = nodeLevel()
 		if a.rules.required < len(levels) {
 			s.Level = levels[a.rules.required]
 		}
 	}
 	h := newHolder(a)
-	best := h.rank(s)
-	lacking := 0
+	best, lacking := h.rank(s), missing{}
 	if best >= 0 {
 		_, lacking = h.holds(best)
 		h.limits(s, best)
 	}
-	if len(a.kinds) > 1 && len(s.Nearest) > 0 && len(a.kinds[lacking].ranks) > 0 {
-		s.Lacking = a.gang.Members[a.kinds[lacking].ranks[0]].Name
+	if ranks := a.kinds[lacking.kind].ranks; len(a.kinds) > 1 && best >= 0 && lacking.from < len(ranks) {
+		s.Lacking = a.gang.Members[ranks[lacking.from]].Name
 	}
-	a.tally(s, a.kinds[lacking])
+	a.tally(s, a.kinds[lacking.kind])
 	s.Never = a.never()
 	return s
 }
@@ -143,13 +142,13 @@ func (h *holder) limits(s *Shortfall, v int) {
 		{fmt.Sprintf("segments of %d in one %s", g.Segment.Size, g.Segment.Level), func(g *Gang, r *rules) {
 			g.Segment, r.segment = Segment{}, -1
 		}},
-		{fmt.Sprintf("at most %d per %s", g.Spread.Max, g.Spread.Level), func(g *Gang, r *rules) {
+		{fmt.Sprintf("the limit of %d per %s", g.Spread.Max, g.Spread.Level), func(g *Gang, r *rules) {
 			g.Spread, r.spread = Spread{}, -1
 		}},
-		{fmt.Sprintf("%d spares per %s", g.Spares.Nodes, g.Spares.Level), func(g *Gang, r *rules) {
+		{fmt.Sprintf("%s per %s", quantity(g.Spares.Nodes, "spare"), g.Spares.Level), func(g *Gang, r *rules) {
 			g.Spares, r.spares = Spares{}, -1
 		}},
-		{fmt.Sprintf("at most %d per node", g.PerNode), func(g *Gang, _ *rules) { g.PerNode = 0 }},
+		{fmt.Sprintf("the limit of %d per node", g.PerNode), func(g *Gang, _ *rules) { g.PerNode = 0 }},
 	} {
 		loose, r := h.gang, h.rules
 		without.ask(&loose, &r)

@@ -71,6 +71,8 @@ type mixer struct {
 	exact bool
 	// best[layer][n] is the least cost found so far for n units.
 	best [][]int64
+	// found is the line being collected, backwards.
+	found line
 }
 
 func newMixer(layers layering, exact bool) *mixer {
@@ -131,27 +133,21 @@ func (m *mixer) combine(best []int64, a, b line) {
 	}
 }
 
-// collect makes a line of the costs found.
+// collect makes a line of the costs found: of a ring only those that no larger number of units offers for as little.
 func (m *mixer) collect(best []int64) line {
-	count := 0
-	m.keep(best, func(int, int64) { count++ })
-	out := make(line, count)
-	m.keep(best, func(n int, cost int64) {
-		count--
-		out[count] = point{int32(n), cost}
-	})
-	return out
-}
-
-// keep yields, from the most units to the fewest, what no larger number of units offers for as little.
-func (m *mixer) keep(best []int64, yield func(n int, cost int64)) {
 	least := int64(never)
+	m.found = m.found[:0]
 	for n, cost := range slices.Backward(best) {
 		if cost < least {
-			yield(n, cost)
+			m.found = append(m.found, point{int32(n), cost})
 			if !m.exact {
 				least = cost
 			}
 		}
 	}
+	out := make(line, len(m.found))
+	for i, p := range m.found {
+		out[len(out)-1-i] = p
+	}
+	return out
 }

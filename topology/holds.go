@@ -24,19 +24,26 @@ func newHolder(a *ask) *holder {
 	return h
 }
 
-// holds returns how many members the vertex holds, running ones included, and which kind lacks places.
-func (h *holder) holds(v int) (members, lacking int) {
+// missing is the first of a kind's members without a place, by its place among the kind's ranks.
+type missing struct{ kind, from int }
+
+// holds returns how many members the vertex holds, running ones included, and which one lacks a place.
+func (h *holder) holds(v int) (int, missing) {
 	all := len(h.gang.Members)
 	if h.packer != nil {
 		p := h.packer.pack(v)
-		return all - p.missing, p.lacking
+		placed := 0
+		for _, s := range p.spots[p.lacking] {
+			placed += s.count
+		}
+		return all - p.missing, missing{p.lacking, placed}
 	}
 	s := h.solver
-	runs := all - h.waiting()
 	if m, _ := s.mixerOf(v); m.layers.count() == 1 && s.placed == nil {
-		return s.members(v, min(int(s.units[v]), s.mostUnits(v)), 0), 0
+		n := s.members(v, min(int(s.units[v]), s.mostUnits(v)), 0)
+		return n, missing{from: n}
 	}
-	best := -1
+	best, lacking := -1, missing{}
 	for layer, points := range s.inside(v) {
 		if n := points.most(); n >= 0 {
 			if total := s.members(v, n, layer) - s.count(s.placed, v); total > best {
@@ -44,7 +51,7 @@ func (h *holder) holds(v int) (members, lacking int) {
 			}
 		}
 	}
-	return min(max(best, 0)+runs, all), lacking
+	return min(max(best, 0)+all-h.waiting(), all), lacking
 }
 
 // mostUnits is how many units there are to place in the vertex.
@@ -53,17 +60,18 @@ func (s *solver) mostUnits(v int) int {
 	return units
 }
 
-// lack returns the first kind that is not complete.
-func (h *holder) lack(v, units, layer int) int {
-	if units < h.solver.mostUnits(v) {
-		return 0
+// lack returns who has no place if these units and the layer's small members have one.
+func (h *holder) lack(v, units, layer int) missing {
+	s := h.solver
+	if small := s.few.sums[layer%s.few.count()]; units < s.mostUnits(v) || small == s.few.sums[s.few.full()] {
+		return missing{from: s.members(v, units, layer) - s.count(s.placed, v) - small}
 	}
-	for i, n := range h.solver.few.digits(layer % h.solver.few.count()) {
+	for i, n := range s.few.digits(layer % s.few.count()) {
 		if n < len(h.kinds[i+1].ranks) {
-			return i + 1
+			return missing{i + 1, n}
 		}
 	}
-	return 0
+	return missing{}
 }
 
 // rank fills in the nearest domains and returns the vertex of the best one, -1 if there is none.
@@ -74,6 +82,9 @@ func (h *holder) rank(s *Shortfall) int {
 	outer := make([]Near, len(h.lay.ladder))
 	for v, u := range h.lay.vertices {
 		at := u.level
+		if h.solver != nil && h.solver.count(h.solver.placed, v) != h.solver.count(h.solver.placed, 0) {
+			continue // the others could not join those that run
+		}
 		if at != required && (at < 0 || at >= len(h.lay.ladder) || h.packer != nil) {
 			continue
 		}

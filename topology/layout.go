@@ -255,13 +255,16 @@ func (lay *layout) around(nodes []int) int {
 	return v
 }
 
-// domain returns the value of the root's or a domain's vertex.
+// domain returns the value of the root's, a domain's or a node's vertex.
 func (lay *layout) domain(v int) Domain {
 	at := lay.vertices[v].level
-	if at < 0 || at >= len(lay.ladder) {
+	if at < 0 {
 		return Domain{}
 	}
-	d := Domain{Level: lay.tree.levels[lay.ladder[at]], Path: make([]string, at+1)}
+	d := Domain{Level: nodeLevel(), Path: make([]string, at+1)}
+	if at < len(lay.ladder) {
+		d.Level = lay.tree.levels[lay.ladder[at]]
+	}
 	for u := v; lay.vertices[u].level >= 0; u = lay.vertices[u].parent {
 		d.Path[lay.vertices[u].level] = lay.vertices[u].value
 	}

@@ -21,7 +21,7 @@ type Use struct {
 	// nothing but that level is looked at.
 	Domains, Least int
 	// Cost is the level's weight times the number of edges of the gang's communication that cross its boundaries, in
-	// hundredths of an edge between two nodes.
+	// hundredths of an edge between two nodes; with a preferred level, in sixteenths of these.
 	Cost int64
 }
 

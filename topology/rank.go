@@ -74,6 +74,10 @@ func (r *ranking) turnUp(v, turn int) {
 
 // ordered sorts the places as the ring visits them.
 func (r *ranking) ordered(spots []spot) []spot {
+	if len(r.turn) == 0 {
+		slices.SortFunc(spots, func(a, b spot) int { return cmp.Compare(r.lay.leaves[a.node], r.lay.leaves[b.node]) })
+		return spots
+	}
 	paths := make(map[int][]int, len(spots))
 	for _, s := range spots {
 		var path []int
@@ -83,8 +87,7 @@ func (r *ranking) ordered(spots []spot) []spot {
 		slices.Reverse(path)
 		paths[s.node] = path
 	}
-	sorted := slices.Clone(spots)
-	slices.SortFunc(sorted, func(a, b spot) int {
+	slices.SortFunc(spots, func(a, b spot) int {
 		return slices.CompareFunc(paths[a.node], paths[b.node], func(x, y int) int {
 			if x == y {
 				return 0
@@ -92,7 +95,7 @@ func (r *ranking) ordered(spots []spot) []spot {
 			return cmp.Or(cmp.Compare(r.turn[x], r.turn[y]), cmp.Compare(x, y))
 		})
 	})
-	return sorted
+	return spots
 }
 
 // mended returns the ranks of the main kind in the order of the places: in each domain of the segments' level first

@@ -17,6 +17,8 @@ type spot struct {
 type trace struct {
 	*solver
 	spots []spot
+	// memory holds the counts of all spots.
+	memory []int
 	// short is the vertex of the segments' level that holds the last, shorter segment, -1 if there is none.
 	short int
 	// top is the vertex around everything, if it was narrowed.
@@ -56,7 +58,7 @@ func (t *trace) fill(v, units, layer int) {
 		if units == 0 && layer == 0 {
 			return
 		}
-		t.spots = append(t.spots, spot{t.lay.nodes[u.first], append([]int{units}, t.few.digits(layer)...)})
+		t.put(t.lay.nodes[u.first], units, layer)
 		return
 	}
 	// The vertex's own children in the order in which those of the class's first vertex were combined.
@@ -66,6 +68,13 @@ func (t *trace) fill(v, units, layer int) {
 	for i, kid := range kids {
 		t.fill(kid, shares[i].units, shares[i].layer)
 	}
+}
+
+// put places members on a node.
+func (t *trace) put(node, units, layer int) {
+	from := len(t.memory)
+	t.memory = append(append(t.memory, units), t.few.digits(layer)...)
+	t.spots = append(t.spots, spot{node, t.memory[from:len(t.memory):len(t.memory)]})
 }
 
 // share is what one child holds.

@@ -191,6 +191,9 @@ func (t *Tree) Domain(node, level int) (Domain, bool) {
 	return lay.domain(v), true
 }
 
+// nodeLevel is the level of single nodes.
+func nodeLevel() Level { return Level{Name: LevelNode, Key: labelHostname} }
+
 // Unlabelled returns the names of the nodes outside every domain of the level, in tree order.
 func (t *Tree) Unlabelled(level int) []string {
 	if level < 0 || level >= len(t.levels) {

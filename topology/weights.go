@@ -9,7 +9,8 @@ const mostWeight = 1_000_000
 // minor is how many times less a boundary further in than the preferred level counts.
 const minor = 16
 
-// weights returns the gang's cost table: what an edge across a boundary of each level of the tree costs, nodes last.
+// weights returns the gang's cost table: what an edge across a boundary of each level of the tree costs, nodes last. With
+// a preferred level all weights are in sixteenths, so that those further in, which count a sixteenth, stay whole.
 func (a *ask) weights() []int64 {
 	levels := a.ledger.Tree.levels
 	table := make([]int64, len(levels)+1)

@@ -216,7 +216,9 @@ func (s *Script) repair(args []Arg) (string, error) {
 	}
 	g := held.gang
 	g.Members = slices.Clone(g.Members)
+	t := s.tree() // labels may have changed since, and numbers with them
 	for m, name := range held.nodes {
+		g.Members[m].Node, _ = t.Index(name)
 		g.Members[m].Placed = !slices.Contains(broken, name)
 	}
 	for _, name := range broken {

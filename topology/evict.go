@@ -1,0 +1,379 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Running is a gang that runs: what it holds, what it would cost to evict it and when it is expected to end.
+type Running struct {
+	Name  string
+	Holds []Held
+	// Cost is what the caller loses with it, in any unit that is the same for all; it is not negative.
+	Cost int64
+	// End is the instant at which it is expected to end, in any unit that is the same for all; EndUnknown if nobody
+	// knows. Only Reserve and Admit look at it.
+	End int64
+}
+
+// EndUnknown is the end of a gang that is not expected to end.
+const EndUnknown = math.MaxInt64
+
+// Held is what a running gang takes on a node; Free no longer holds it. A gang may hold several things on one node.
+type Held struct {
+	Node   int
+	Demand Capacity
+}
+
+// Eviction says who has to leave, and where the gang goes then.
+type Eviction struct {
+	// Victims are indexes into the running gangs, ascending; none if there is room as it is.
+	Victims []int
+	// Cost is the sum of the victims' costs, Bound a proven lower bound of what any victims cost.
+	Cost, Bound int64
+	// Placement is where the gang goes when the victims have left.
+	Placement Placement
+}
+
+// Optimal reports that no victims cost less.
+func (e Eviction) Optimal() bool { return e.Cost == e.Bound }
+
+// Evict finds the cheapest set of whole running gangs whose departure makes room for the gang: for its minimum if it is
+// elastic. Of equal sets it prefers that with fewest victims, then that which holds least in number, then the one whose
+// placement costs least, then the first domain and the lowest indexes. The cost comes first and is proven (see
+// Eviction.Bound); of very many equal sets not all are looked at.
+//
+// The shortfall is that of the ledger with all of them gone. The gang itself must not be among the running ones.
+func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
+	a, err := newLeast(l, g)
+	if err != nil {
+		return Eviction{}, nil, err
+	}
+	if err = checkRunning(l, running); err != nil {
+		return Eviction{}, nil, err
+	}
+	fits := a.strays() != nil // then no departure helps, and Place says so
+	if !fits {
+		if fits, err = a.fits(); err != nil {
+			return Eviction{}, nil, err
+		}
+	}
+	if fits {
+		p, short, err := Place(l, g)
+		return Eviction{Placement: p}, short, err
+	}
+	h := newHunt(a, running)
+	h.run()
+	everybody := h.everybody()
+	if h.best.found {
+		p, short, err := Place(l.freed(running, h.best.victims), g)
+		if short == nil && err == nil {
+			return Eviction{h.best.victims, h.best.cost, min(h.bound, h.best.cost), p}, nil, nil
+		}
+	}
+	// With nobody's departure enough, this says why. (A packing of many kinds may fit here for all that.)
+	p, short, err := Place(l.freed(running, everybody.victims), g)
+	if short != nil || err != nil {
+		return Eviction{}, short, err
+	}
+	return Eviction{everybody.victims, everybody.cost, 0, p}, nil, nil
+}
+
+// checkRunning finds what is wrong with running gangs.
+func checkRunning(l Ledger, running []Running) error {
+	for _, r := range running {
+		fail := func(cause error, format string, args ...any) error {
+			return &InputError{Of: "running gang " + r.Name, What: fmt.Sprintf(format, args...), Cause: cause}
+		}
+		if r.Cost < 0 {
+			return fail(ErrNegative, "cost %d", r.Cost)
+		}
+		for _, h := range r.Holds {
+			if l.Tree.Node(h.Node) == "" {
+				return fail(ErrNode, "node %d", h.Node)
+			}
+			if at := negative(h.Demand); at >= 0 {
+				return fail(ErrNegative, "demand %d on node %s", h.Demand[at], l.Tree.Node(h.Node))
+			}
+		}
+	}
+	return nil
+}
+
+// freed returns the ledger after the gangs with these indexes have left. Nothing of the first ledger is changed.
+func (l Ledger) freed(running []Running, gone []int) Ledger {
+	owned := make([]bool, len(l.Free))
+	l.Free = slices.Clone(l.Free)
+	for _, i := range gone {
+		for _, h := range running[i].Holds {
+			if !owned[h.Node] {
+				owned[h.Node] = true
+				l.Free[h.Node] = slices.Clone(l.Free[h.Node])
+			}
+			l.Free[h.Node] = l.Free[h.Node].plus(h.Demand)
+		}
+	}
+	return l
+}
+
+// plus adds to a capacity that nobody else sees.
+func (c Capacity) plus(demand Capacity) Capacity {
+	sum := c
+	for len(sum) < len(demand) {
+		sum = append(sum, 0)
+	}
+	for r, d := range demand {
+		sum[r] += d
+	}
+	return sum
+}
+
+// newLeast checks a question and returns it for the fewest members that would do.
+func newLeast(l Ledger, g Gang) (*ask, error) {
+	r, err := check(l, g)
+	if err != nil {
+		return nil, err
+	}
+	g.Members = g.Members[:g.counts()[0]]
+	return newAsk(l, g, r), nil
+}
+
+// fits reports whether there is a plan, without making one where that can be told from less.
+func (a *ask) fits() (bool, error) {
+	ls := a.ledger.Tree.layout()
+	if !a.exact() || ls.crossed() || a.rules.spares >= 0 {
+		_, ok, err := a.plan()
+		return ok, err
+	}
+	s := newSolver(a, ls.first(), a.weights(), a.rules)
+	for v := range s.scope() {
+		if s.roomy(v) && (a.countable() || s.cost(v) != never) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// countable reports whether the members fit wherever there are places enough.
+func (a *ask) countable() bool {
+	return a.exact() && len(a.kinds) == 1 && len(a.placedOn) == 0 && len(a.segments.short) == 0 && a.rules.spares < 0 &&
+		!a.ledger.Tree.layout().crossed()
+}
+
+// hunt looks for the victims that cost least, domain by domain. A ground is a domain of the required level with what the
+// running gangs hold there; sets of victims are explored ground by ground (see ground.search), the most promising
+// ground first, and a ground whose bound is no better than what was found is left out.
+type hunt struct {
+	*ask
+	lay     *layout
+	running []Running
+	// holds are what each node is held by, a gang's together.
+	holds [][]holding
+	// limits[kind][node] is the most members of a kind that the rules allow on the node.
+	limits [][]int32
+	// tallies say how members of each kind are counted.
+	tallies []tally
+	// resources is how many of them anybody speaks of.
+	resources int
+	best      choice
+	bound     int64
+	effort    effort
+}
+
+// holding is what a gang holds on a node.
+type holding struct {
+	gang   int
+	demand Capacity
+}
+
+// choice is a set of victims.
+type choice struct {
+	found   bool
+	victims []int
+	cost    int64
+	// held is how many things they hold.
+	held int
+	// placement is what the gang's placement costs, once that was asked (see ground.placementCost).
+	placed    bool
+	placement int64
+}
+
+func (c choice) compare(d choice) int {
+	switch {
+	case !c.found && !d.found:
+		return 0
+	case !c.found:
+		return 1
+	case !d.found:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(c.cost, d.cost), cmp.Compare(len(c.victims), len(d.victims)), cmp.Compare(c.held, d.held))
+}
+
+// effort is what is left of what a call may spend: sets to explore, of these such that can only be equal to the best;
+// nodes to pass over in full tests; and placements to compare, those among many nodes counting as several.
+type effort struct{ sets, ties, nodes, placements int }
+
+// The whole effort of a call.
+const (
+	mostSets       = 20_000
+	mostTies       = 500
+	mostNodes      = 1 << 19
+	mostPlacements = 64
+
+	nodesPerPlacement = 256
+)
+
+func newHunt(a *ask, running []Running) *hunt {
+	h := &hunt{
+		ask: a, lay: a.ledger.Tree.layout().holding(a.rules.required), running: running,
+		holds: make([][]holding, a.ledger.Tree.Len()), bound: never,
+		effort: effort{mostSets, mostTies, mostNodes, mostPlacements},
+	}
+	for i, r := range running {
+		for _, held := range r.Holds {
+			h.resources = max(h.resources, len(held.Demand))
+			at := h.holds[held.Node]
+			if last := len(at) - 1; last >= 0 && at[last].gang == i {
+				at[last].demand = slices.Clone(at[last].demand).plus(held.Demand)
+			} else {
+				h.holds[held.Node] = append(at, holding{i, held.Demand})
+			}
+		}
+	}
+	for _, free := range a.ledger.Free {
+		h.resources = max(h.resources, len(free))
+	}
+	h.countLimits()
+	return h
+}
+
+// countLimits fills limits and tallies.
+func (h *hunt) countLimits() {
+	for _, k := range h.kinds {
+		limits := make([]int32, h.ledger.Tree.Len())
+		for _, node := range h.lay.nodes {
+			limit := len(k.ranks)
+			if h.gang.PerNode > 0 {
+				limit = min(limit, h.gang.PerNode-h.placedOn[node])
+			}
+			if limit > 0 && !k.barred(node) && !h.unlabelled(node) {
+				limits[node] = int32(limit)
+			}
+		}
+		h.limits = append(h.limits, limits)
+		h.tallies = append(h.tallies, tally{
+			demand: k.shape.Demand, segment: noLevel, spread: noLevel, size: 1, target: int64(len(k.ranks)),
+		})
+	}
+	if h.ledger.Tree.layout().crossed() || len(h.placedOn) > 0 {
+		return // then only members are counted
+	}
+	main := &h.tallies[0]
+	inside := h.lay.ruled(h.rules.segment) >= h.lay.position(h.level())
+	if len(h.kinds) == 1 && h.rules.spread >= 0 && (h.rules.segment < 0 || inside) {
+		main.spread, main.most = h.lay.ruled(h.rules.spread), int64(h.gang.Spread.Max)
+	}
+	if full := len(h.segments.full); full > 0 && inside {
+		main.segment, main.size, main.target = h.lay.ruled(h.rules.segment), int64(h.segments.size), int64(full)
+	} else if h.rules.segment >= 0 {
+		main.spread = noLevel // it is about segments
+	}
+}
+
+// level is the level of the tree whose domains are looked at one by one: the required one or, if spares are kept in
+// larger domains, theirs.
+func (h *hunt) level() int {
+	switch r := h.rules; {
+	case r.required < 0 || r.spares < 0 || r.spares >= r.required:
+		return r.required
+	case h.ledger.Tree.layout().crossed():
+		return -1
+	default:
+		return r.spares
+	}
+}
+
+// run finds the best set of victims.
+func (h *hunt) run() {
+	var grounds []*ground
+	seen := make([]int, len(h.running))
+	at := h.lay.position(h.level())
+	for v, u := range h.lay.vertices {
+		if u.level != at || !h.allowed(v) {
+			continue
+		}
+		if g := newGround(h, v, seen); g != nil {
+			grounds = append(grounds, g)
+		}
+	}
+	slices.SortStableFunc(grounds, func(a, b *ground) int { return cmp.Compare(a.least, b.least) })
+	for i, g := range grounds {
+		if h.best.found && (g.least > h.best.cost || g.least == h.best.cost && h.effort.ties <= 0) ||
+			h.spent() && h.best.found {
+			h.bound = min(h.bound, g.least)
+			continue
+		}
+		if !g.certain() {
+			h.bound = min(h.bound, g.least)
+		}
+		if g.fits(&g.high) {
+			g.greedy()
+			g.search(0)
+			h.settle(g, grounds[:i])
+		}
+	}
+}
+
+// allowed reports whether the vertex holds the running members, and those around it allow all others.
+func (h *hunt) allowed(v int) bool {
+	u := h.lay.vertices[v]
+	for node := range h.placedOn {
+		if leaf := h.lay.leaves[node]; leaf < v || leaf >= u.end {
+			return false
+		}
+	}
+	units := len(h.kinds[0].ranks)
+	if h.rules.segment >= 0 {
+		units = len(h.segments.full) + len(h.segments.running) + min(len(h.segments.short), 1)
+	}
+	return !h.countable() || h.lay.ruled(h.rules.spread) == noLevel ||
+		h.lay.ruled(h.rules.spread) >= u.level || units <= h.gang.Spread.Max
+}
+
+func (h *hunt) spent() bool { return h.effort.sets <= 0 || h.effort.nodes <= 0 }
+
+// settle keeps the better of the best set so far and that of a ground.
+func (h *hunt) settle(g *ground, before []*ground) {
+	order := g.best.compare(h.best)
+	if order == 0 && g.best.found && h.effort.placements > 0 {
+		last := before[slices.IndexFunc(before, func(b *ground) bool { return b.winner })]
+		order = cmp.Or(cmp.Compare(g.placementCost(&g.best), last.placementCost(&last.best)), cmp.Compare(g.v, last.v))
+	}
+	if order < 0 {
+		for _, b := range before {
+			b.winner = false
+		}
+		h.best, g.winner = g.best, true
+	}
+}
+
+// everybody is the choice of all.
+func (h *hunt) everybody() choice {
+	c := choice{found: true}
+	for i, r := range h.running {
+		c.victims = append(c.victims, i)
+		c.cost = addCosts(c.cost, r.Cost)
+	}
+	return c
+}
+
+// addCosts adds without running over.
+func addCosts(a, b int64) int64 {
+	if a > never-1-b {
+		return never - 1
+	}
+	return a + b
+}

@@ -1,0 +1,183 @@
+package topology
+
+import (
+	"math"
+	"slices"
+)
+
+// Reservation is when and where a waiting gang can start.
+type Reservation struct {
+	// At is the end of the running gangs that make the last room, Now if there is room already.
+	At int64
+	// Placement is where the gang goes then if nothing else has changed.
+	Placement Placement
+}
+
+// Now is the instant of a reservation for which nobody has to end. It is before all ends.
+const Now = math.MinInt64
+
+// Reserve finds the earliest instant at which the gang fits if the running gangs end when they are expected to, and
+// where it goes then. Gangs that end at the same instant leave together; those of which no end is known stay. An elastic
+// gang starts as soon as its minimum fits. An end that should have come already is taken for one to come.
+//
+// The shortfall is that of the ledger when all gangs with a known end have left.
+func Reserve(l Ledger, g Gang, running []Running) (Reservation, *Shortfall, error) {
+	a, err := newLeast(l, g)
+	if err != nil {
+		return Reservation{}, nil, err
+	}
+	if err = checkRunning(l, running); err != nil {
+		return Reservation{}, nil, err
+	}
+	if a.strays() != nil {
+		_, short, err := Place(l, g)
+		return Reservation{}, short, err
+	}
+	instants := ends(running)
+	// Departures only help, so the search halves what is left. The last instant is not asked about: Place says no.
+	low, high := 0, len(instants)-1
+	for low < high {
+		middle := low + (high-low)/2
+		fits, err := a.in(l.at(running, instants[middle])).fits()
+		if err != nil {
+			return Reservation{}, nil, err
+		}
+		if fits {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	p, short, err := Place(l.at(running, instants[low]), g)
+	if short != nil || err != nil {
+		return Reservation{}, short, err
+	}
+	return Reservation{instants[low], p}, nil, nil
+}
+
+// ends returns Now and the known ends, each once, ascending.
+func ends(running []Running) []int64 {
+	instants := []int64{Now}
+	for _, r := range running {
+		if r.End != EndUnknown {
+			instants = append(instants, r.End)
+		}
+	}
+	slices.Sort(instants)
+	return slices.Compact(instants)
+}
+
+// at returns the ledger at an instant.
+func (l Ledger) at(running []Running, instant int64) Ledger {
+	var gone []int
+	for i, r := range running {
+		if instant > Now && r.End <= instant && r.End != EndUnknown {
+			gone = append(gone, i)
+		}
+	}
+	return l.freed(running, gone)
+}
+
+// in returns the question put to another ledger of the same tree.
+func (a *ask) in(l Ledger) *ask {
+	other := *a
+	other.ledger = l
+	return &other
+}
+
+// Admit places a gang that wants to start before the one that waits, the head, if that does not delay the head's
+// reservation: if it is expected to end by then (end; EndUnknown if nobody knows), or if the head fits at that instant
+// beside it. Its own best placement is tried first, then one without the nodes that are reserved; if that would delay
+// the head too, all nodes are said to be reserved.
+//
+// The ledger and the running gangs are those of the moment of asking. When the head does not fit at the instant of its
+// reservation any more, only gangs that end by then pass. An elastic head is not promised more than its minimum.
+func (r Reservation) Admit(l Ledger, running []Running, head, c Gang, end int64) (Placement, *Shortfall, error) {
+	a, err := newLeast(l, head)
+	if err != nil {
+		return Placement{}, nil, err
+	}
+	if err = checkRunning(l, running); err != nil {
+		return Placement{}, nil, err
+	}
+	p, short, err := Place(l, c)
+	if short != nil || err != nil || end != EndUnknown && end <= r.At {
+		return p, short, err
+	}
+	then := l.at(running, r.At)
+	for _, reserved := range [][]bool{r.reserved(l, head), everyNode(l)} {
+		if ok, err := a.in(then.beside(c, p)).keeps(); ok || err != nil {
+			return p, nil, err
+		}
+		if p, short, err = Place(l, c.barredFrom(reserved, "reserved for "+head.Name)); short != nil {
+			short.Never = false // without the reservation it did fit
+		}
+		if short != nil || err != nil {
+			return Placement{}, short, err
+		}
+	}
+	return p, nil, nil // nothing of it waits for a place
+}
+
+// keeps reports whether the head of the queue fits.
+func (a *ask) keeps() (bool, error) {
+	if a.strays() != nil {
+		return false, nil
+	}
+	return a.fits()
+}
+
+// reserved says which nodes the head is to have: those of its placement and, if it spares nodes, all in the domains that
+// it spares them in.
+func (r Reservation) reserved(l Ledger, head Gang) []bool {
+	nodes := make([]bool, l.Len())
+	for _, node := range r.Placement.Nodes {
+		if node >= 0 && node < len(nodes) {
+			nodes[node] = true
+		}
+	}
+	level, ok := l.Tree.Level(head.Spares.Level)
+	if head.Spares.Nodes == 0 || !ok {
+		return nodes
+	}
+	group := l.Tree.layout().groups[level]
+	domains := make(map[int32]bool)
+	for node, used := range nodes {
+		if used {
+			domains[group[node]] = true
+		}
+	}
+	for node := range nodes {
+		nodes[node] = domains[group[node]]
+	}
+	return nodes
+}
+
+func everyNode(l Ledger) []bool { return slices.Repeat([]bool{true}, l.Len()) }
+
+// beside returns the ledger after the gang has taken its places.
+func (l Ledger) beside(c Gang, p Placement) Ledger {
+	l.Free = slices.Clone(l.Free)
+	for i, node := range p.Nodes {
+		if m := c.Members[i]; !m.Placed {
+			l.Free[node] = l.Free[node].less(c.Shapes[m.Shape].Demand, 1)
+		}
+	}
+	return l
+}
+
+// barredFrom returns the gang with one more rule for its members still to be placed. The caller's own rules stand.
+func (g Gang) barredFrom(nodes []bool, rule string) Gang {
+	g.Shapes = slices.Clone(g.Shapes)
+	for i, s := range g.Shapes {
+		barred := make([]string, len(nodes))
+		copy(barred, s.Barred)
+		for node, more := range nodes {
+			if more && barred[node] == "" {
+				barred[node] = rule
+			}
+		}
+		g.Shapes[i].Barred = barred
+	}
+	return g
+}
