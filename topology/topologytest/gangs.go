@@ -130,12 +130,22 @@ func (s *Script) place(args []Arg) (string, error) {
 func (s *Script) answer(g topology.Gang) string {
 	l := s.ledger()
 	p, short, err := topology.Place(l, g)
-	switch {
-	case err != nil:
-		return err.Error()
-	case short != nil:
-		return g.Name + " " + refusal(short)
+	if err != nil || short != nil {
+		return refused(g, short, err)
 	}
+	return s.took(l, g, p)
+}
+
+// refused says why there is no answer.
+func refused(g topology.Gang, short *topology.Shortfall, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return g.Name + " " + refusal(short)
+}
+
+// took puts a gang where its placement says.
+func (s *Script) took(l topology.Ledger, g topology.Gang, p topology.Placement) string {
 	held := placedGang{gang: g}
 	held.gang.Members = slices.Clone(g.Members[:len(p.Nodes)])
 	for m, n := range p.Nodes {

@@ -24,6 +24,10 @@ import (
 //	                                    require prefer segment+in+equal spread+over spares+per cap talk min
 //	repair t b1-r1-h1 …                 lose nodes, and replace the members of the gang that were there
 //	drop t                              give back what a gang holds
+//	worth t=5 …    ends t=30 …          what the eviction of gangs costs, else as much as they have members; when they end
+//	evict u worker=3 …                  who would have to leave for a gang
+//	reserve u worker=3 …                when there is room for a gang; later
+//	admit v worker=2 … until=20         places another one if that does not delay it
 //	picture                             show all nodes
 //
 // Nodes are given by name or by the path of a domain. An underscore in a rule stands for a space. A picture shows each
@@ -38,6 +42,9 @@ type Script struct {
 	// drawn is the first resource of each node as the picture shows it.
 	drawn map[string]string
 	gangs map[string]placedGang
+	terms map[string]term
+	// waiting is who reserved last.
+	waiting *waiting
 }
 
 // Arg is one argument of a command: a word, or a key with a value.
@@ -57,7 +64,8 @@ func (s *Script) Do(command string, args []Arg) (string, error) {
 		"place":       s.place,
 		"repair":      s.repair,
 		"drop":        s.drop,
-		"picture":     func([]Arg) (string, error) { return s.picture(nil), nil },
+		"worth":       s.worth, "ends": s.ends, "evict": s.evict, "reserve": s.reserve, "admit": s.admit,
+		"picture": func([]Arg) (string, error) { return s.picture(nil), nil },
 	}
 	run, ok := commands[command]
 	if !ok {
@@ -69,7 +77,7 @@ func (s *Script) Do(command string, args []Arg) (string, error) {
 func (s *Script) fleet(args []Arg) (string, error) {
 	*s = Script{
 		free: map[string]topology.Capacity{}, total: map[string]topology.Capacity{}, rules: map[string]string{},
-		drawn: map[string]string{}, gangs: map[string]placedGang{},
+		drawn: map[string]string{}, gangs: map[string]placedGang{}, terms: map[string]term{},
 	}
 	hosts := slices.IndexFunc(args, func(a Arg) bool { return a.Key == "host" })
 	if hosts < 0 {
