@@ -119,6 +119,12 @@ func (a *ask) small() []int {
 	return limits
 }
 
+// Bounds of what is planned exactly: members of all kinds but the most numerous, and layers for them.
+const (
+	mostSmall  = 16
+	mostLayers = 2 * 3 * 17
+)
+
 // exact reports whether the kinds are few enough to be planned exactly.
 func (a *ask) exact() bool {
 	total, layers := 0, 1

@@ -134,15 +134,19 @@ func BenchmarkPlaceStates(b *testing.B) {
 	}
 }
 
-// Two kinds: a launcher before the workers.
+// launched is workers with a launcher before them, of another kind.
+func launched(members int) topology.Gang {
+	g := workers(members)
+	g.Shapes = append(g.Shapes, topology.Shape{Demand: topology.Capacity{0, 1000, 1 << 30, 1}})
+	g.Members[0].Shape = 1
+	return g
+}
+
 func BenchmarkPlaceLaunched(b *testing.B) {
 	few := func(nodes int) []int { return []int{64, nodes / 16, nodes / 4} }
 	sizes(b, few, func(b *testing.B, s shape, t *topology.Tree, gang int) {
 		b.Helper()
-		g := workers(gang)
-		g.Shapes = append(g.Shapes, topology.Shape{Demand: topology.Capacity{0, 1000, 1 << 30, 1}})
-		g.Members[0].Shape = 1
-		keepAsking(b, s.state(t, 1), g)
+		keepAsking(b, s.state(t, 1), launched(gang))
 	})
 }
 
@@ -168,15 +172,27 @@ func BenchmarkPlaceSegments(b *testing.B) {
 func BenchmarkShortfall(b *testing.B) {
 	sizes(b, quarter, func(b *testing.B, s shape, t *topology.Tree, gang int) {
 		b.Helper()
-		g := workers(gang)
-		g.Required = s.levels[len(s.levels)-1].Name // no domain of the innermost level holds so many
-		l := s.state(t, 1)
-		for b.Loop() {
-			if _, short, err := topology.Place(l, g); short == nil || err != nil {
-				b.Fatal("placed", err)
-			}
-		}
+		keepRefusing(b, s, t, workers(gang))
 	})
+}
+
+func BenchmarkShortfallLaunched(b *testing.B) {
+	sizes(b, quarter, func(b *testing.B, s shape, t *topology.Tree, gang int) {
+		b.Helper()
+		keepRefusing(b, s, t, launched(gang))
+	})
+}
+
+// keepRefusing asks for a domain of the innermost level, none of which holds so many.
+func keepRefusing(b *testing.B, s shape, t *topology.Tree, g topology.Gang) {
+	b.Helper()
+	l := s.state(t, 1)
+	g.Required = s.levels[len(s.levels)-1].Name
+	for b.Loop() {
+		if _, short, err := topology.Place(l, g); short == nil || err != nil {
+			b.Fatal("placed", err)
+		}
+	}
 }
 
 func BenchmarkBuild(b *testing.B) {

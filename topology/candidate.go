@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
 // candidate is a vertex that holds the gang, and what that costs.
@@ -21,7 +23,7 @@ func (s *solver) best() (candidate, bool) {
 			continue
 		}
 		c := candidate{v, s.cost(v)}
-		if c.cost != never && (!found || s.compare(c, best) < 0) {
+		if c.cost != knapsack.Never && (!found || s.compare(c, best) < 0) {
 			best, found = c, true
 		}
 	}
@@ -41,9 +43,9 @@ func (s *solver) scope() iter.Seq[int] {
 	}
 }
 
-// roomy reports whether the vertex has room for the main kind, and those around it allow that many.
+// roomy reports whether the vertex has room for the gang, and those around it allow it.
 func (s *solver) roomy(v int) bool {
-	if units, _ := s.target(v); int(s.units[v]) < units {
+	if units, layer := s.target(v); s.holds(v, layer) < units {
 		return false
 	}
 	if s.spread < 0 && s.fit == nil {
@@ -61,7 +63,7 @@ func (s *solver) roomy(v int) bool {
 func (s *solver) allows(v int) bool {
 	units, layer := s.target(v)
 	if s.lay.vertices[v].level == s.segment {
-		return s.limitMembers(v, s.few.full()) >= len(s.kinds[0].ranks) && s.limitSegments(v, layer) >= units
+		return s.limitMembers(v, s.few.Full()) >= len(s.kinds[0].ranks) && s.limitSegments(v, layer) >= units
 	}
 	return s.limit(v, layer) >= units
 }
@@ -69,41 +71,55 @@ func (s *solver) allows(v int) bool {
 // cost is the least cost of the gang with v as the smallest vertex around it, or less if a smaller one would do.
 func (s *solver) cost(v int) int64 {
 	if whole, kids, ok := s.narrowable(v); ok {
-		if cost, ok := s.narrow(v, whole, kids); ok {
+		if n, cost, ok := s.narrow(v, whole, kids); ok {
+			s.narrowed = n
 			return s.settled(v, cost)
 		}
 	}
 	units, layer := s.target(v)
 	f := s.inside(v)
 	if layer >= len(f) {
-		return never
+		return knapsack.Never
 	}
-	return s.settled(v, s.at(f[layer], units))
+	return s.settled(v, s.mixFew.At(f[layer], units))
 }
 
 // narrowable reports whether the vertex has children that no simpler way combines, and the rules of the vertex itself
 // allow the gang. It returns what the children are to hold together: members, if the vertex is where segments begin.
-func (s *solver) narrowable(v int) (share, []int, bool) {
+func (s *solver) narrowable(v int) (knapsack.Share, []int, bool) {
 	id := s.classes.find(v)
 	kids := s.classes.all[id].kids
 	if len(kids) < 2 || s.classes.all[id].front != nil || !s.allows(v) {
-		return share{}, nil, false
+		return knapsack.Share{}, nil, false
 	}
 	if _, ok := s.flat(kids); ok {
-		return share{}, nil, false
+		return knapsack.Share{}, nil, false
 	}
 	if s.lay.vertices[v].level == s.segment {
-		return share{len(s.kinds[0].ranks), s.few.full()}, kids, true
+		return knapsack.Share{Units: len(s.kinds[0].ranks), Layer: s.few.Full()}, kids, true
 	}
 	units, layer := s.target(v)
-	return share{units, layer}, kids, true
+	return knapsack.Share{Units: units, Layer: layer}, kids, true
+}
+
+// narrowed is what is left of the ways to place the whole gang in a vertex, once what cannot be optimal is dropped.
+type narrowed struct {
+	v     int
+	rests []knapsack.Front
+}
+
+// narrow returns the least cost of the whole in the vertex's children; false if it has to be found in the full table.
+func (s *solver) narrow(v int, whole knapsack.Share, kids []int) (narrowed, int64, bool) {
+	m, _ := s.mixerOf(v)
+	rests, cost, ok := m.Narrow(s.pricedAll(kids), whole)
+	return narrowed{v, rests}, cost, ok
 }
 
 // settled turns the sum of weights inside a vertex into a cost.
 func (s *solver) settled(v int, cost int64) int64 {
 	level := s.lay.vertices[v].level
-	if cost == never {
-		return never
+	if cost == knapsack.Never {
+		return knapsack.Never
 	}
 	if s.exact() {
 		return cost / 2 // each pair was counted from both sides

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
 // classes puts vertices of a layout together that cannot be told apart by what can be placed below them: their fronts
@@ -27,10 +29,10 @@ type class struct {
 	kids []int
 	// front is what can be placed in a vertex of the class, nil until somebody asks; rest[i] is what can be placed in
 	// kids[i:] together, nil if there was a shorter way (see flat).
-	front front
-	rest  []front
+	front knapsack.Front
+	rest  []knapsack.Front
 	// priced is front with the use of the vertex counted, at this weight.
-	priced front
+	priced knapsack.Front
 	weight int64
 }
 
@@ -110,7 +112,7 @@ func (c *classes) kids(v int) []int {
 	s := c.solver
 	u := s.lay.vertices[v]
 	m, _ := s.mixerOf(v)
-	layers := m.layers.count()
+	layers := m.Layers().Count()
 	from := len(c.memory)
 	for kid := v + 1; kid < u.end; kid = s.lay.vertices[kid].end {
 		if u.level < s.segment && s.lay.vertices[kid].level > s.segment {

@@ -1,5 +1,7 @@
 package topology
 
+import "github.com/lockstep-project/lockstep/topology/knapsack"
+
 // crossed decides when accelerator domains cross those of the network. No single tree has both whole, so each layout
 // makes a plan with all weights, though it cuts the other's domains; the cheaper one in truth is taken. The bound is the
 // sum of what each hierarchy would cost alone, which no placement goes below.
@@ -8,17 +10,17 @@ func (a *ask) crossed(ls *layouts) (plan, bool, error) {
 	if err != nil {
 		return plan{}, false, err
 	}
-	best, cost, found := plan{}, int64(never), false
+	best, cost, found := plan{}, int64(knapsack.Never), false
 	bound := int64(0)
 	for i := range ls.all {
 		lay := &ls.all[i]
-		parts, low := a.parts(ls, lay), int64(never)
+		parts, low := a.parts(ls, lay), int64(knapsack.Never)
 		for _, part := range parts {
 			if least, ok := part.alone(ls, lay, home); ok {
 				low = min(low, least)
 			}
 		}
-		if low == never {
+		if low == knapsack.Never {
 			return plan{}, false, nil
 		}
 		bound += low

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
 // Running is a gang that runs: what it holds, what it would cost to evict it and when it is expected to end.
@@ -140,22 +142,6 @@ func newLeast(l Ledger, g Gang) (*ask, error) {
 	return newAsk(l, g, r), nil
 }
 
-// fits reports whether there is a plan, without making one where that can be told from less.
-func (a *ask) fits() (bool, error) {
-	ls := a.ledger.Tree.layout()
-	if !a.exact() || ls.crossed() || a.rules.spares >= 0 {
-		_, ok, err := a.plan()
-		return ok, err
-	}
-	s := newSolver(a, ls.first(), a.weights(), a.rules)
-	for v := range s.scope() {
-		if s.roomy(v) && (a.countable() || s.cost(v) != never) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // countable reports whether the members fit wherever there are places enough.
 func (a *ask) countable() bool {
 	return a.exact() && len(a.kinds) == 1 && len(a.placedOn) == 0 && len(a.segments.short) == 0 && a.rules.spares < 0 &&
@@ -229,7 +215,7 @@ const (
 func newHunt(a *ask, running []Running) *hunt {
 	h := &hunt{
 		ask: a, lay: a.ledger.Tree.layout().holding(a.rules.required), running: running,
-		holds: make([][]holding, a.ledger.Tree.Len()), bound: never,
+		holds: make([][]holding, a.ledger.Tree.Len()), bound: knapsack.Never,
 		effort: effort{mostSets, mostTies, mostNodes, mostPlacements},
 	}
 	for i, r := range running {
@@ -372,8 +358,8 @@ func (h *hunt) everybody() choice {
 
 // addCosts adds without running over.
 func addCosts(a, b int64) int64 {
-	if a > never-1-b {
-		return never - 1
+	if a > knapsack.Never-1-b {
+		return knapsack.Never - 1
 	}
 	return a + b
 }

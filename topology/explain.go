@@ -46,16 +46,7 @@ func (a *ask) never() bool {
 	}
 	empty := *a
 	empty.ledger.Free = a.ledger.Total
-	if lay := a.ledger.Tree.layout().first(); a.exact() && len(a.kinds) == 1 && len(a.segments.short) == 0 {
-		s := newSolver(&empty, a.ledger.Tree.layout().holding(a.rules.required), a.weights(), a.rules)
-		for v := range s.scope() {
-			if s.roomy(v) {
-				return false
-			}
-		}
-		return lay != nil
-	}
-	_, ok, err := empty.plan()
+	ok, err := empty.fits()
 	return !ok && err == nil
 }
 

@@ -1,33 +1,35 @@
 package topology
 
+import "github.com/lockstep-project/lockstep/topology/knapsack"
+
 // flat combines children that all offer the same: nothing for nothing, or up to some number of units for one price. The
 // fewest of them are the largest, so no table is needed. It reports whether the children are such.
-func (s *solver) flat(kids []int) (front, bool) {
+func (s *solver) flat(kids []int) (knapsack.Front, bool) {
 	if s.exact() || len(kids) == 0 {
 		return nil, false
 	}
 	m, limit := s.mixerOf(s.lay.vertices[kids[0]].parent)
-	fee, ok := int64(0), m.layers.count() == 1
+	fee, ok := int64(0), m.Layers().Count() == 1
 	if ok {
 		fee, ok = s.fee(kids)
 	}
 	if !ok {
 		return nil, false
 	}
-	points := line{{}}
+	points := knapsack.Line{{}}
 	total := 0
 	for i, kid := range kids {
 		if total >= limit {
 			break
 		}
 		total = min(total+int(s.units[kid]), limit)
-		p := point{int32(total), fee * int64(i+1)}
+		p := knapsack.Point{N: int32(total), Cost: fee * int64(i+1)}
 		if fee == 0 {
 			points = points[:0]
 		}
 		points = append(points, p)
 	}
-	return front{points}, true
+	return knapsack.Front{points}, true
 }
 
 // fee is what the use of any of the children costs, whatever is in it.
@@ -40,9 +42,9 @@ func (s *solver) fee(kids []int) (int64, bool) {
 		points := s.priced(kid)[0]
 		f := int64(0)
 		switch {
-		case len(points) == 2 && points[0] == point{}:
-			f = points[1].cost
-		case len(points) != 1 || points[0].cost != 0:
+		case len(points) == 2 && points[0] == knapsack.Point{}:
+			f = points[1].Cost
+		case len(points) != 1 || points[0].Cost != 0:
 			return 0, false
 		}
 		if fee >= 0 && f != fee {

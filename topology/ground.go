@@ -1,6 +1,10 @@
 package topology
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
+)
 
 // tally is how members of one kind are counted below a vertex: in units, which are whole segments from the segments'
 // level outward, at most so many in a domain of the spread's level. For some rules that is exact (see ask.countable);
@@ -114,7 +118,10 @@ func newGround(h *hunt, v int, seen []int) *ground {
 			}
 			if seen[held.gang] == 0 {
 				r := h.running[held.gang]
-				g.victims = append(g.victims, victim{gang: held.gang, cost: min(r.Cost, never-1), held: len(r.Holds)})
+				g.victims = append(
+					g.victims,
+					victim{gang: held.gang, cost: min(r.Cost, knapsack.Never-1), held: len(r.Holds)},
+				)
 				seen[held.gang] = len(g.victims)
 			}
 			w := &g.victims[seen[held.gang]-1]
@@ -134,7 +141,7 @@ func newGround(h *hunt, v int, seen []int) *ground {
 	g.low = g.count(0)
 	g.appraise()
 	g.least = g.lowerBound(0)
-	if g.least == never {
+	if g.least == knapsack.Never {
 		return nil
 	}
 	return g

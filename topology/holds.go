@@ -9,7 +9,7 @@ import (
 type holder struct {
 	*ask
 	lay *layout
-	// Either a solver, whose fronts tell, or a packer for many kinds.
+	// Either a solver or, for many kinds, a packer.
 	solver *solver
 	packer *packer
 }
@@ -39,13 +39,13 @@ func (h *holder) holds(v int) (int, missing) {
 		return all - p.missing, missing{p.lacking, placed}
 	}
 	s := h.solver
-	if m, _ := s.mixerOf(v); m.layers.count() == 1 && s.placed == nil {
+	if m, _ := s.mixerOf(v); m.Layers().Count() == 1 && s.placed == nil {
 		n := s.members(v, min(int(s.units[v]), s.mostUnits(v)), 0)
 		return n, missing{from: n}
 	}
 	best, lacking := -1, missing{}
-	for layer, points := range s.inside(v) {
-		if n := points.most(); n >= 0 {
+	for layer := range s.many.Count() {
+		if n := min(s.holds(v, layer), s.mostUnits(v)); n >= 0 {
 			if total := s.members(v, n, layer) - s.count(s.placed, v); total > best {
 				best, lacking = total, h.lack(v, n, layer)
 			}
@@ -63,10 +63,10 @@ func (s *solver) mostUnits(v int) int {
 // lack returns who has no place if these units and the layer's small members have one.
 func (h *holder) lack(v, units, layer int) missing {
 	s := h.solver
-	if small := s.few.sums[layer%s.few.count()]; units < s.mostUnits(v) || small == s.few.sums[s.few.full()] {
+	if small := s.few.Sum(layer % s.few.Count()); units < s.mostUnits(v) || small == s.few.Sum(s.few.Full()) {
 		return missing{from: s.members(v, units, layer) - s.count(s.placed, v) - small}
 	}
-	for i, n := range s.few.digits(layer % s.few.count()) {
+	for i, n := range s.few.Digits(layer % s.few.Count()) {
 		if n < len(h.kinds[i+1].ranks) {
 			return missing{i + 1, n}
 		}

@@ -1,7 +1,9 @@
 package topology
 
+import "github.com/lockstep-project/lockstep/topology/knapsack"
+
 // inside returns what can be placed in the vertex, the use of the vertex itself not counted.
-func (s *solver) inside(v int) front {
+func (s *solver) inside(v int) knapsack.Front {
 	id := s.classes.find(v)
 	if f := s.classes.all[id].front; f != nil {
 		return f
@@ -14,7 +16,7 @@ func (s *solver) inside(v int) front {
 }
 
 // combined returns what can be placed in all children together, before the vertex's own rules.
-func (s *solver) combined(v int, kids []int) (front, []front) {
+func (s *solver) combined(v int, kids []int) (knapsack.Front, []knapsack.Front) {
 	u := s.lay.vertices[v]
 	if u.level == len(s.lay.ladder) {
 		return s.leaf(s.lay.nodes[u.first]), nil
@@ -23,55 +25,44 @@ func (s *solver) combined(v int, kids []int) (front, []front) {
 		return f, nil
 	}
 	m, limit := s.mixerOf(v)
-	rest := make([]front, len(kids)+1)
-	rest[len(kids)] = nothing(m.layers)
-	for i := len(kids) - 1; i >= 0; i-- {
-		rest[i] = m.mix(s.priced(kids[i]), rest[i+1], limit)
-	}
-	return rest[0], rest
+	rests := m.Rests(s.pricedAll(kids), limit)
+	return rests[0], rests
 }
 
 // mixerOf returns how children of the vertex are combined, and how many units are asked for at most.
-func (s *solver) mixerOf(v int) (*mixer, int) {
+func (s *solver) mixerOf(v int) (*knapsack.Mixer, int) {
 	if s.segment >= 0 && s.lay.vertices[v].level < s.segment {
 		return s.mixMany, len(s.segments.full)
 	}
 	return s.mixFew, len(s.kinds[0].ranks)
 }
 
-// nothing is the front of no vertex at all: no member.
-func nothing(layers layering) front {
-	f := make(front, layers.count())
-	f[0] = line{{}}
-	return f
-}
-
 // leaf is the front of a node.
-func (s *solver) leaf(node int) front {
-	f := make(front, len(s.room))
+func (s *solver) leaf(node int) knapsack.Front {
+	f := make(knapsack.Front, len(s.room))
 	for e, room := range s.room {
 		n := min(room[node], int32(len(s.kinds[0].ranks)))
 		switch {
 		case n < 0:
 		case s.exact():
 			for i := range n + 1 {
-				f[e] = append(f[e], point{n: i})
+				f[e] = append(f[e], knapsack.Point{N: i})
 			}
 		default:
-			f[e] = line{{n: n}}
+			f[e] = knapsack.Line{{N: n}}
 		}
 	}
 	return f
 }
 
 // priced returns what can be placed in the vertex with the use of the vertex counted.
-func (s *solver) priced(v int) front {
+func (s *solver) priced(v int) knapsack.Front {
 	in, w := s.inside(v), s.weight(v)
 	c := &s.classes.all[s.classes.find(v)]
 	if c.priced != nil && c.weight == w {
 		return c.priced
 	}
-	out := make(front, len(in))
+	out := make(knapsack.Front, len(in))
 	c.priced, c.weight = out, w
 	for e, points := range in {
 		if len(points) == 0 {
@@ -90,44 +81,52 @@ func (s *solver) priced(v int) front {
 	return out
 }
 
+func (s *solver) pricedAll(kids []int) []knapsack.Front {
+	fronts := make([]knapsack.Front, len(kids))
+	for i, kid := range kids {
+		fronts[i] = s.priced(kid)
+	}
+	return fronts
+}
+
 // charged adds the weight of using the vertex to every point but that of no member at all; withMain is the weight if
 // members of the main kind are there.
-func (s *solver) charged(v, layer int, points line, w, withMain int64) line {
-	out := make(line, 0, len(points)+1)
+func (s *solver) charged(v, layer int, points knapsack.Line, w, withMain int64) knapsack.Line {
+	out := make(knapsack.Line, 0, len(points)+1)
 	empty := w
 	if s.members(v, 0, layer) == 0 {
 		empty = 0
 	}
-	if points[0].n > 0 && empty != withMain {
-		out = append(out, point{0, points[0].cost + empty})
+	if points[0].N > 0 && empty != withMain {
+		out = append(out, knapsack.Point{Cost: points[0].Cost + empty})
 	}
 	for _, p := range points {
-		if p.n == 0 {
-			p.cost += empty
+		if p.N == 0 {
+			p.Cost += empty
 		} else {
-			p.cost += withMain
+			p.Cost += withMain
 		}
 		out = append(out, p)
 	}
-	if len(out) > 1 && out[0].cost >= out[1].cost { // a node of small members alone costs more than beside others
+	if len(out) > 1 && out[0].Cost >= out[1].Cost { // a node of small members alone costs more than beside others
 		out = out[1:]
 	}
 	return out
 }
 
 // pairwise adds what the vertex costs an all-to-all: the pairs that it separates.
-func (s *solver) pairwise(v, layer int, points line, w int64) line {
+func (s *solver) pairwise(v, layer int, points knapsack.Line, w int64) knapsack.Line {
 	all := int64(len(s.gang.Members))
-	out := make(line, len(points))
+	out := make(knapsack.Line, len(points))
 	for i, p := range points {
-		inside := int64(s.members(v, int(p.n), layer))
-		out[i] = point{p.n, p.cost + w*inside*(all-inside)}
+		inside := int64(s.members(v, int(p.N), layer))
+		out[i] = knapsack.Point{N: p.N, Cost: p.Cost + w*inside*(all-inside)}
 	}
 	return out
 }
 
 // allowed applies the rules of the vertex: caps, and at the segments' level units become segments.
-func (s *solver) allowed(v int, f front) front {
+func (s *solver) allowed(v int, f knapsack.Front) knapsack.Front {
 	level := s.lay.vertices[v].level
 	f = s.capped(v, f, s.limit)
 	if level == s.segment {
@@ -136,12 +135,12 @@ func (s *solver) allowed(v int, f front) front {
 	return f
 }
 
-func (s *solver) capped(v int, f front, limit func(v, layer int) int) front {
+func (s *solver) capped(v int, f knapsack.Front, limit func(v, layer int) int) knapsack.Front {
 	level := s.lay.vertices[v].level
 	if level != s.spread && (level != s.spares || s.fit == nil) {
 		return f
 	}
-	out := make(front, len(f))
+	out := make(knapsack.Front, len(f))
 	for e, points := range f {
 		n := limit(v, e)
 		if e == 0 {
@@ -150,31 +149,31 @@ func (s *solver) capped(v int, f front, limit func(v, layer int) int) front {
 		switch {
 		case n < 0:
 		case s.exact():
-			out[e] = points[:points.from(n+1)]
+			out[e] = points[:points.From(n+1)]
 		default:
-			out[e] = points.cap(n)
+			out[e] = points.Cap(n)
 		}
 	}
 	return out
 }
 
 // segmented turns members into segments, with and without the short one; what segments that run have lost comes first.
-func (s *solver) segmented(v int, f front) front {
-	out := make(front, s.many.count())
+func (s *solver) segmented(v int, f knapsack.Front) knapsack.Front {
+	out := make(knapsack.Front, s.many.Count())
 	for layer := range out {
 		owed := s.count(s.owed, v)
-		if layer >= s.few.count() {
+		if layer >= s.few.Count() {
 			owed += len(s.segments.short)
 		}
-		var points line
-		for _, p := range f[layer%s.few.count()] {
-			n := int(p.n) - owed
+		var points knapsack.Line
+		for _, p := range f[layer%s.few.Count()] {
+			n := int(p.N) - owed
 			if n < 0 || s.exact() && n%s.segments.size != 0 {
 				continue
 			}
 			n = min(n/s.segments.size, len(s.segments.full))
-			if last := len(points) - 1; last < 0 || int(points[last].n) < n {
-				points = append(points, point{int32(n), p.cost})
+			if last := len(points) - 1; last < 0 || int(points[last].N) < n {
+				points = append(points, knapsack.Point{N: int32(n), Cost: p.Cost})
 			}
 		}
 		out[layer] = points

@@ -51,6 +51,22 @@ func (a *ask) roughly(s *solver) (plan, bool, error) {
 	return p, ok, nil
 }
 
+// fits reports whether there is a plan, without making one where that can be told from less.
+func (a *ask) fits() (bool, error) {
+	ls := a.ledger.Tree.layout()
+	if !a.exact() || ls.crossed() || a.rules.spares >= 0 {
+		_, ok, err := a.plan()
+		return ok, err
+	}
+	s := newSolver(a, ls.first(), a.weights(), a.rules)
+	for v := range s.scope() {
+		if s.roomy(v) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // cost returns what a placement uses at each level and what it costs in all.
 func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 	groups := a.ledger.Tree.layout().groups

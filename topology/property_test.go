@@ -274,6 +274,21 @@ func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
 	})
 }
 
+// Late members have a place like all others.
+func TestLateMembersArePlaced(t *testing.T) {
+	each(t, anything(), func(t *rapid.T, s topologytest.Scene, r *rand.Rand) {
+		later := s.Clone()
+		for m := range later.Gang.Members {
+			later.Gang.Members[m].Late = r.IntN(2) == 0
+		}
+		p, short, err := s.Place()
+		q, otherShort, otherErr := later.Place()
+		if diff := cmp.Diff(p, q) + cmp.Diff(short, otherShort); diff != "" || (err == nil) != (otherErr == nil) {
+			t.Fatalf("%s\n%v %v; answer differs if some are late:\n%s", s, err, otherErr, diff)
+		}
+	})
+}
+
 // A shortfall counts every node once, and the nearest domain first.
 func TestShortfallsAddUp(t *testing.T) {
 	options := topologytest.Options{Shapes: 3, Rules: []topologytest.Rule{topologytest.Required}}

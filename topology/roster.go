@@ -23,7 +23,7 @@ func (e entry) next(level int) int {
 // The sizes of the roster's pieces: a change copies one page and one shelf.
 const (
 	pageSize = 256
-	shelves  = 1024
+	shelves  = 256
 )
 
 // roster numbers the nodes and finds them by name. It never changes: changes return another roster that shares most of

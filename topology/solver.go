@@ -1,6 +1,10 @@
 package topology
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
+)
 
 // solver finds the cheapest way to put the members of an ask below a vertex of one layout: the tree knapsack of
 // reference/placement-algorithms.md §5a. It works bottom-up: the front of a vertex says what any number of members
@@ -17,9 +21,9 @@ type solver struct {
 	// noLevel.
 	required, segment, spread, spares int
 	// few and many are the layers below the segments' level (or everywhere, if there are no segments) and further out.
-	few, many layering
-	mixFew    *mixer
-	mixMany   *mixer
+	few, many knapsack.Layers
+	mixFew    *knapsack.Mixer
+	mixMany   *knapsack.Mixer
 	// room[layer][node] is how many members of the main kind the node holds beside the small ones; -1 if these do not fit.
 	room [][]int32
 	// single is set if the members are of one kind and no node holds two. Then they use as many nodes wherever they are,
@@ -27,6 +31,8 @@ type solver struct {
 	single bool
 	// units are what each vertex holds of the main kind under the caps: members, or segments further out than their level.
 	units []int32
+	// caps are units for every layer; nil if there is only one.
+	caps [][]int32
 	// fit counts the nodes below a vertex that could take a main member; nil unless there are spares.
 	fit []int32
 	// roughly is set if the spares are kept in a way that may miss a better one.
@@ -45,7 +51,7 @@ func newSolver(a *ask, lay *layout, weights []int64, r rules) *solver {
 	s := &solver{
 		ask: a, lay: lay, required: lay.position(r.required),
 		segment: lay.ruled(r.segment), spread: lay.ruled(r.spread), spares: lay.ruled(r.spares),
-		few: newLayering(a.small()),
+		few: knapsack.NewLayers(a.small()),
 	}
 	for _, level := range lay.ladder {
 		s.weights = append(s.weights, weights[level])
@@ -53,36 +59,29 @@ func newSolver(a *ask, lay *layout, weights []int64, r rules) *solver {
 	s.weights = append(s.weights, weights[len(lay.ladder)])
 	s.many = s.few
 	if s.segment >= 0 && len(a.segments.short) > 0 {
-		s.many = s.few.with(1)
+		s.many = s.few.With(1)
 	}
 	exact := a.gang.Communication == AllToAll
-	s.mixFew, s.mixMany = newMixer(s.few, exact), newMixer(s.many, exact)
+	s.mixFew, s.mixMany = knapsack.NewMixer(s.few, exact), knapsack.NewMixer(s.many, exact)
 	if len(a.placedOn) > 0 {
 		s.countPlaced()
 		s.spares = noLevel // spares are there to be used now
 	}
 	s.countRoom()
 	s.countUnits()
+	s.countCaps()
 	s.classes = newClasses(s)
 	return s
 }
 
-func (s *solver) exact() bool { return s.mixFew.exact }
-
-// at returns the cost of n units.
-func (s *solver) at(l line, n int) int64 {
-	if s.exact() {
-		return l.exactly(n)
-	}
-	return l.at(n)
-}
+func (s *solver) exact() bool { return s.mixFew.Exact() }
 
 // countRoom fills room.
 func (s *solver) countRoom() {
-	s.room = make([][]int32, s.few.count())
-	s.single = s.few.count() == 1
+	s.room = make([][]int32, s.few.Count())
+	s.single = s.few.Count() == 1
 	for e := range s.room {
-		digits := s.few.digits(e)
+		digits := s.few.Digits(e)
 		s.room[e] = make([]int32, len(s.lay.leaves))
 		for node := range s.room[e] {
 			s.room[e][node] = int32(s.roomOn(node, digits))
@@ -265,7 +264,7 @@ func (s *solver) limit(v, layer int) int {
 // members become segments.
 func (s *solver) limitMembers(v, layer int) int {
 	level, limit := s.lay.vertices[v].level, most
-	small := s.few.sums[layer%s.few.count()]
+	small := s.few.Sum(layer % s.few.Count())
 	if level == s.spread && s.segment < 0 {
 		limit = s.gang.Spread.Max - s.count(s.placed, v) - small
 	}
@@ -279,14 +278,14 @@ func (s *solver) limitMembers(v, layer int) int {
 func (s *solver) limitSegments(v, layer int) int {
 	level, limit := s.lay.vertices[v].level, most
 	short := 0
-	if layer >= s.few.count() {
+	if layer >= s.few.Count() {
 		short = 1
 	}
 	if level == s.spread {
 		limit = s.gang.Spread.Max - s.count(s.running, v) - short
 	}
 	if level == s.spares && s.fit != nil {
-		nodes := int(s.fit[v]) - s.gang.Spares.Nodes - s.few.sums[layer%s.few.count()] - short*len(s.segments.short)
+		nodes := int(s.fit[v]) - s.gang.Spares.Nodes - s.few.Sum(layer%s.few.Count()) - short*len(s.segments.short)
 		limit = min(limit, floor(nodes, s.segments.size))
 	}
 	return limit
@@ -302,11 +301,11 @@ func floor(a, b int) int {
 
 // members is how many members of the gang, running ones included, units of the main kind in a layer make in a vertex.
 func (s *solver) members(v, units, layer int) int {
-	total := s.count(s.placed, v) + s.few.sums[layer%s.few.count()]
+	total := s.count(s.placed, v) + s.few.Sum(layer%s.few.Count())
 	if !s.inSegments(v) {
 		return total + units
 	}
-	if layer >= s.few.count() {
+	if layer >= s.few.Count() {
 		total += len(s.segments.short)
 	}
 	return total + units*s.segments.size + s.count(s.owed, v)
@@ -320,9 +319,9 @@ func (s *solver) inSegments(v int) bool {
 // target is what a vertex that holds the whole gang must hold.
 func (s *solver) target(v int) (units, layer int) {
 	if s.inSegments(v) {
-		return len(s.segments.full), s.many.full()
+		return len(s.segments.full), s.many.Full()
 	}
-	return len(s.kinds[0].ranks), s.few.full()
+	return len(s.kinds[0].ranks), s.few.Full()
 }
 
 // weight is what it costs to use the vertex at all: one edge for each level that it stands for.

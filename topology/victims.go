@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
 // gauge says how much a kind of members lacks. Worths cover what is lacking or the victims are not enough.
@@ -43,7 +45,7 @@ func (g *ground) appraise() {
 	}
 	g.order()
 	g.cheapest = make([]int64, len(g.victims)+1)
-	g.cheapest[len(g.victims)] = never
+	g.cheapest[len(g.victims)] = knapsack.Never
 	for i, w := range slices.Backward(g.victims) {
 		g.cheapest[i] = min(g.cheapest[i+1], w.cost)
 	}
@@ -168,7 +170,7 @@ func (g *ground) atLeast(q *gauge, from int) int64 {
 		cost = addCosts(cost, w.cost)
 	}
 	if missing > 0 {
-		return never
+		return knapsack.Never
 	}
 	return cost
 }
@@ -180,8 +182,8 @@ func (g *ground) lowerBound(from int) int64 {
 	for i := range g.gauges {
 		more = max(more, g.atLeast(&g.gauges[i], from))
 	}
-	if more == never {
-		return never
+	if more == knapsack.Never {
+		return knapsack.Never
 	}
 	return addCosts(g.cost, more)
 }
@@ -221,7 +223,7 @@ func (g *ground) search(from int) {
 		}
 		g.effort.ties--
 	}
-	if bound == never {
+	if bound == knapsack.Never {
 		return
 	}
 	if g.effort.sets--; g.spent() {
@@ -289,7 +291,7 @@ func (g *ground) placementCost(c *choice) int64 {
 			g.take(i)
 		}
 	}
-	a, cost := g.asked(&g.low), int64(never)
+	a, cost := g.asked(&g.low), int64(knapsack.Never)
 	if p, ok, err := a.plan(); ok && err == nil {
 		_, cost = a.cost(p, a.weights())
 	}

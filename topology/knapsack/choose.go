@@ -1,0 +1,38 @@
+package knapsack
+
+// Share is what one part holds: units, and a layer.
+type Share struct{ Units, Layer int }
+
+// Choose returns the share of one part of a whole that is to cost the least it can: nothing if that is possible, else as
+// many units as possible. all is what the part and the others offer together, rest what the others do.
+func (m *Mixer) Choose(part, all, rest Front, whole Share) Share {
+	cost := m.At(all[whole.Layer], whole.Units)
+	best := Share{Units: -1}
+	m.layers.Splits(whole.Layer, func(e, f int) {
+		if best.Units == 0 {
+			return
+		}
+		for i := len(part[e]) - 1; i >= -1; i-- {
+			n := 0 // the last to be asked, and the first to be preferred
+			if i >= 0 {
+				n = min(int(part[e][i].N), whole.Units)
+			}
+			if n <= best.Units && n > 0 {
+				continue
+			}
+			if sum(m.At(part[e], n), m.At(rest[f], whole.Units-n)) == cost {
+				best = Share{n, e}
+			}
+		}
+	})
+	best.Units = max(best.Units, 0)
+	return best
+}
+
+// sum adds costs.
+func sum(a, b int64) int64 {
+	if a == Never || b == Never {
+		return Never
+	}
+	return a + b
+}
