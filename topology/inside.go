@@ -74,7 +74,7 @@ func (s *solver) priced(v int) knapsack.Front {
 		}
 		free := w
 		if s.single && s.lay.vertices[v].level == len(s.lay.ladder) {
-			free -= s.weights[len(s.weights)-1] // counted once for all nodes, see candidate.cost
+			free -= s.weights[len(s.weights)-1] // counted once for all nodes, see settled
 		}
 		out[e] = s.charged(v, e, points, w, free)
 	}
@@ -107,9 +107,6 @@ func (s *solver) charged(v, layer int, points knapsack.Line, w, withMain int64) 
 			p.Cost += withMain
 		}
 		out = append(out, p)
-	}
-	if len(out) > 1 && out[0].Cost >= out[1].Cost { // a node of small members alone costs more than beside others
-		out = out[1:]
 	}
 	return out
 }

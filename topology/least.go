@@ -26,6 +26,9 @@ func (s *solver) fewest(group []int32) int {
 			rooms[g] = -1 // in use
 		}
 	}
+	if largest := slices.Max(rooms); largest >= needed { // as most often: nothing to sort
+		rooms = []int{largest}
+	}
 	slices.Sort(rooms)
 	for _, room := range slices.Backward(rooms) {
 		if needed <= 0 || room <= 0 {

@@ -172,7 +172,9 @@ func (s *solver) countUnits() {
 		if u.level == len(s.lay.ladder) {
 			s.units[v] = max(s.room[0][s.lay.nodes[u.first]], 0)
 		}
-		s.units[v] = min(s.units[v], int32(max(s.limit(v, 0), 0)))
+		if u.level == s.spread || u.level == s.spares {
+			s.units[v] = min(s.units[v], int32(max(s.limit(v, 0), 0)))
+		}
 		if u.level == s.segment {
 			n := int(s.units[v]) - s.count(s.owed, v)
 			s.units[v] = int32(max(min(n/s.segments.size, s.limitSegments(v, 0)), 0))

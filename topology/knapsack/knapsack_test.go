@@ -38,7 +38,11 @@ func brute(m *knapsack.Mixer, parts []knapsack.Front, whole knapsack.Share) int6
 	least := int64(knapsack.Never)
 	m.Layers().Splits(whole.Layer, func(e, f int) {
 		for _, p := range parts[0][e] {
-			if rest := brute(m, parts[1:], knapsack.Share{Units: whole.Units - int(p.N), Layer: f}); rest != knapsack.Never {
+			if rest := brute(
+				m,
+				parts[1:],
+				knapsack.Share{Units: whole.Units - int(p.N), Layer: f},
+			); rest != knapsack.Never {
 				least = min(least, p.Cost+rest)
 			}
 		}

@@ -9,12 +9,16 @@ type Layers struct {
 	// pairs[e] are the layers that add up to e; sums[e] is the sum of its digits.
 	pairs [][][2]int
 	sums  []int
+	count int
 }
 
 // NewLayers makes the layers for digits with these limits.
 func NewLayers(limits []int) Layers {
-	l := Layers{limits: limits}
-	for e := range l.Count() {
+	l := Layers{limits: limits, count: 1}
+	for _, limit := range limits {
+		l.count *= limit + 1
+	}
+	for e := range l.count {
 		digits, sum := l.Digits(e), 0
 		for _, d := range digits {
 			sum += d
@@ -43,13 +47,7 @@ func (l Layers) within(x, e int) bool {
 }
 
 // Count returns the number of layers.
-func (l Layers) Count() int {
-	n := 1
-	for _, limit := range l.limits {
-		n *= limit + 1
-	}
-	return n
-}
+func (l Layers) Count() int { return l.count }
 
 // Digits returns the counts of a layer.
 func (l Layers) Digits(e int) []int {
@@ -65,7 +63,7 @@ func (l Layers) Digits(e int) []int {
 func (l Layers) Sum(e int) int { return l.sums[e] }
 
 // Full returns the layer whose digits are all at their limits.
-func (l Layers) Full() int { return l.Count() - 1 }
+func (l Layers) Full() int { return l.count - 1 }
 
 // Splits yields every way to divide a layer in two, in a fixed order that begins with nothing and all.
 func (l Layers) Splits(e int, yield func(x, y int)) {
