@@ -44,15 +44,57 @@ func TestGangsArePlacedWholeInRankOrder(t *testing.T) {
 	}
 }
 
-// A gang that asks for what is not built waits, and is told why, instead of starting in a way it must not.
-func TestUnservedWishesAreNotIgnored(t *testing.T) {
-	c := newCluster(t, cliques(2, 10))
-	group, members := gang("segmented", 4, "clique")
-	group.Annotations[topology.AnnotationSegmentSize] = "2"
-	c.add(t, group, members)
-	if why := c.waitRejected(t, "segmented"); !strings.Contains(why, topology.AnnotationSegmentSize+" is not served") {
-		t.Errorf("the gang is told %q", why)
+// Every wish of the design's table is kept on any PodGroup, whoever made it.
+func TestWishesAreKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		wishes map[string]string
+		want   []string
+	}{
+		"segments": {
+			map[string]string{topology.AnnotationSegmentSize: "3", topology.AnnotationSegmentTopology: "clique"},
+			slices.Concat(inClique(0, 3), inClique(1, 3)),
+		},
+		"spread": {
+			map[string]string{topology.AnnotationSpreadMax: "2", topology.AnnotationSpreadTopology: "clique"},
+			slices.Concat(inClique(0, 2), inClique(1, 2), inClique(2, 2)),
+		},
+		"spares": {
+			map[string]string{topology.AnnotationSpares: "2"},
+			slices.Concat(inClique(0, 3), inClique(1, 3)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cliques(3, 5))
+			group, members := gang("wishing", 6, "")
+			group.Annotations = test.wishes
+			c.add(t, group, members)
+			if got := c.waitBound(t, members); !slices.Equal(got, test.want) {
+				t.Errorf("members by rank are on %v, want %v", got, test.want)
+			}
+		})
 	}
+}
+
+// A wish that cannot be read, or kept by any fleet like this, keeps its gang waiting with that explanation. Others go on.
+func TestWrongWishesAreExplained(t *testing.T) {
+	c := newCluster(t, cliques(2, 5))
+	for name, test := range map[string]struct {
+		key, value, want string
+	}{
+		"unreadable": {topology.AnnotationSegmentSize, "four", topology.AnnotationSegmentSize + ` is "four"`},
+		"unknown":    {topology.AnnotationPreferredTopology, "cage", "preferred level cage"},
+		"homeless":   {topology.AnnotationSegmentSize, "4", "segment: it needs a level"},
+	} {
+		group, members := gang(name, 4, "clique")
+		group.Annotations[test.key] = test.value
+		c.add(t, group, members)
+		if why := c.waitRejected(t, name); !strings.Contains(why, test.want) {
+			t.Errorf("%s: the gang is told %q", name, why)
+		}
+	}
+	group, members := gang("right", 4, "clique")
+	c.add(t, group, members)
+	c.waitBound(t, members)
 }
 
 func TestNativeConstraintOnAnyLabel(t *testing.T) {

@@ -78,17 +78,20 @@ func (p *GangPlacement) newPlan(
 	view snapshot.View, placement topology.Placement, gang topology.Gang, waiting []*corev1.Pod, parent *fwk.Placement,
 ) *plan {
 	out := &plan{pins: make(map[string]*pin, len(waiting)), exact: &fwk.Placement{Name: planned}}
+	var nodes []int
 	for rank, at := range placement.Nodes {
-		info := view.Infos[at]
-		out.pins[gang.Members[rank].Name] = &pin{node: view.Tree.Node(at), look: look(info)}
+		if gang.Members[rank].Placed {
+			continue
+		}
+		out.pins[gang.Members[rank].Name] = &pin{node: view.Tree.Node(at), look: look(view.Infos[at])}
+		nodes = append(nodes, at)
 	}
-	nodes := slices.Clone(placement.Nodes)
 	slices.Sort(nodes)
 	for _, at := range slices.Compact(nodes) {
 		out.exact.Nodes = append(out.exact.Nodes, view.Infos[at])
 	}
 	// Without a way to tell the placements apart there must be only one.
-	if _, ok := p.handle.SnapshotSharedLister().(placed); ok {
+	if _, ok := p.handle.SnapshotSharedLister().(placed); ok && loosens(gang) {
 		room := allowed(view, placement, gang)
 		if len(room) > len(out.exact.Nodes) {
 			out.loose = &fwk.Placement{Name: loose, Nodes: room}
@@ -103,6 +106,12 @@ func (p *GangPlacement) newPlan(
 		}
 	}
 	return out
+}
+
+// loosens reports whether the framework may choose the nodes itself: it knows the required domain, since it is offered no
+// other node, but not the rules about how members are divided.
+func loosens(g topology.Gang) bool {
+	return g.Segment.Size == 0 && g.Spread.Max == 0 && g.Spares.Nodes == 0 && g.PerNode == 0
 }
 
 // allowed are the nodes that at least one shape may use: of the required domain that was chosen, or of the fleet.

@@ -8,6 +8,7 @@ package gangplacement
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,16 +82,16 @@ func (p *GangPlacement) GeneratePlacements(
 		return nil, infeasible(waiting, len(parent.Nodes), fmt.Sprintf("%d of %d members have come",
 			len(waiting)+len(running), group.Spec.SchedulingPolicy.Gang.MinCount))
 	}
-	if wish := snapshot.Unserved(group); wish != "" {
-		return nil, infeasible(waiting, len(parent.Nodes), wish+" is not served by this version of the scheduler")
-	}
 	refused := p.takeRefusals(group, parent.Nodes)
 	view, err := p.view(group, parent.Nodes, waiting)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	gang := view.Gang(group, waiting, running, refused)
-	placement, why := place(view, gang, needed)
+	gang, err := view.Gang(group, waiting, running, refused)
+	if err != nil {
+		return nil, infeasible(waiting, len(parent.Nodes), err.Error())
+	}
+	gang, placement, why := place(view.Ledger(), gang, needed)
 	if why != "" {
 		// What was refused may be possible by the next attempt, and nothing else is.
 		p.forget(gang.Name)
@@ -104,17 +105,43 @@ func (p *GangPlacement) GeneratePlacements(
 }
 
 // place plans all waiting members or, if they do not fit, as many first ranks as do and are needed. If that cannot be,
-// it says why: a wrong question (a level that no node carries) waits like one without room, since labels come and go.
-func place(view snapshot.View, gang topology.Gang, needed int) (topology.Placement, string) {
-	gang.Min = min(max(needed, 1), len(gang.Members))
-	placement, shortfall, err := topology.Place(view.Ledger(), gang)
+// it says why: a wrong question (a level that no node carries) waits like one without room, since labels come and go. The
+// gang returned is what was placed.
+func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, topology.Placement, string) {
+	running := 0
+	for _, m := range gang.Members {
+		if m.Placed {
+			running++
+		}
+	}
+	if running == 0 {
+		gang.Min = min(max(needed, 1), len(gang.Members))
+	}
+	placement, shortfall, err := topology.Place(l, gang)
+	if shortfall != nil && running > 0 && max(needed, 1) < len(gang.Members)-running {
+		fewer := gang
+		fewer.Members = onlyNeeded(gang.Members, max(needed, 1))
+		if placement, none, err := topology.Place(l, fewer); none == nil && err == nil {
+			return fewer, placement, ""
+		}
+	}
 	switch {
 	case err != nil:
-		return placement, err.Error()
+		return gang, placement, err.Error()
 	case shortfall != nil:
-		return placement, shortfall.String()
+		return gang, placement, shortfall.String()
 	}
-	return placement, ""
+	return gang, placement, ""
+}
+
+// onlyNeeded keeps the members that run and the first n of the others.
+func onlyNeeded(members []topology.Member, n int) []topology.Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m topology.Member) bool {
+		if !m.Placed {
+			n--
+		}
+		return !m.Placed && n < 0
+	})
 }
 
 // running are the members that have nodes in this cycle's snapshot.

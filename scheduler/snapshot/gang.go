@@ -20,61 +20,55 @@ const (
 	labelCompletionIndex = "batch.kubernetes.io/job-completion-index"
 )
 
-// annotationKueueRequired is Kueue's spelling of a required topology level.
-const annotationKueueRequired = "kueue.x-k8s.io/podset-required-topology"
-
-// Required is the level inside one domain of which the PodGroup must be, "" for none. The annotation decides: an API
-// server whose gate is off drops the native field.
-func Required(group *schedulingv1beta1.PodGroup) string {
-	if level := cmp.Or(group.Annotations[topology.AnnotationRequiredTopology],
-		group.Annotations[annotationKueueRequired]); level != "" {
-		return level
-	}
-	if c := group.Spec.SchedulingConstraints; c != nil && len(c.Topology) > 0 {
-		return c.Topology[0].Key
-	}
-	return ""
-}
-
-// Unserved is the first hard wish on the PodGroup that this scheduler does not serve, "" if there is none. A gang waits
-// rather than start against its owner's wish.
-func Unserved(group *schedulingv1beta1.PodGroup) string {
-	for _, key := range []string{
-		topology.AnnotationSegmentSize, topology.AnnotationSpreadMax, topology.AnnotationSpares, topology.AnnotationMaxPerNode,
-	} {
-		if group.Annotations[key] != "" {
-			return key
-		}
-	}
-	return ""
-}
-
-// Gang is the group's waiting pods as the decision core sees them: members in rank order, equal ones of one shape.
-// A node in refused is barred to all members by the rule given there.
+// Gang is the group's pods as the decision core sees them: members in rank order, equal ones of one shape; those that
+// have nodes are placed. A node in refused is barred to all members by the rule given there. The error says which
+// annotation of the group cannot be read.
 func (v View) Gang(
 	group *schedulingv1beta1.PodGroup,
 	waiting, running []*corev1.Pod,
 	refused map[string]string,
-) topology.Gang {
-	gang := topology.Gang{Name: group.Namespace + "/" + group.Name, Required: Required(group)}
+) (topology.Gang, error) {
+	gang := topology.Gang{Name: group.Namespace + "/" + group.Name}
+	if err := v.wishes(group, &gang); err != nil {
+		return gang, err
+	}
+	runs := make(map[*corev1.Pod]bool, len(running))
+	for _, pod := range running {
+		runs[pod] = true
+	}
 	var examples []*corev1.Pod
-	for _, pod := range InRankOrder(waiting) {
-		shape := slices.IndexFunc(examples, func(example *corev1.Pod) bool { return alike(example, pod) })
-		if shape < 0 {
-			shape = len(examples)
+	for _, pod := range InRankOrder(slices.Concat(waiting, running)) {
+		member := topology.Member{Name: pod.Name}
+		if runs[pod] {
+			at, ok := v.Tree.Index(pod.Spec.NodeName)
+			if !ok {
+				continue // its node is gone, and it with it
+			}
+			member.Placed, member.Node = true, at
+			pod = unbound(pod)
+		}
+		member.Shape = slices.IndexFunc(examples, func(example *corev1.Pod) bool { return alike(example, pod) })
+		if member.Shape < 0 {
+			member.Shape = len(examples)
 			examples = append(examples, pod)
 			gang.Shapes = append(
 				gang.Shapes,
 				topology.Shape{Demand: demand(requests(pod), v.resources), Barred: v.barred(pod)},
 			)
 		}
-		gang.Members = append(gang.Members, topology.Member{Name: pod.Name, Shape: shape})
+		gang.Members = append(gang.Members, member)
 	}
 	for i := range gang.Shapes {
-		v.keepWith(running, gang.Required, &gang.Shapes[i])
 		v.bar(refused, &gang.Shapes[i])
 	}
-	return gang
+	return gang, nil
+}
+
+// unbound is the pod as it was before it had a node: what it asks for, not what it got.
+func unbound(pod *corev1.Pod) *corev1.Pod {
+	before := *pod
+	before.Spec.NodeName = ""
+	return &before
 }
 
 // alike reports whether two pods ask for the same and may use the same nodes.
@@ -84,27 +78,6 @@ func alike(a, b *corev1.Pod) bool {
 		apiequality.Semantic.DeepEqual(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
 		apiequality.Semantic.DeepEqual(requiredAffinity(a), requiredAffinity(b)) &&
 		apiequality.Semantic.DeepEqual(a.Spec.Tolerations, b.Spec.Tolerations)
-}
-
-// keepWith bars the nodes outside the required domain of the members that already have nodes.
-func (v View) keepWith(running []*corev1.Pod, required string, shape *topology.Shape) {
-	level, ok := v.Tree.Level(required)
-	if len(running) == 0 || required == "" || !ok {
-		return
-	}
-	home := make(map[string]bool)
-	for _, pod := range running {
-		if i, ok := v.Tree.Index(pod.Spec.NodeName); ok {
-			if d, ok := v.Tree.Domain(i, level); ok {
-				home[d.String()] = true
-			}
-		}
-	}
-	for i := range v.Infos {
-		if d, ok := v.Tree.Domain(i, level); !ok || !home[d.String()] {
-			barNode(shape, i, len(v.Infos), ruleOutside)
-		}
-	}
 }
 
 func (v View) bar(refused map[string]string, shape *topology.Shape) {

@@ -2,8 +2,11 @@ package snapshot_test
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +72,7 @@ func TestShapes(t *testing.T) {
 	view := update(t, snapshot.NewIndex(""), infos([]*corev1.Node{node("a", "c1")}), []corev1.ResourceName{gpu})
 	same, other, picky := pod("w1", list("1", "4")), pod("w2", list("1", "2")), pod("w3", list("1", "4"))
 	picky.Spec.NodeSelector = map[string]string{"zone": "z"}
-	gang := view.Gang(group(nil), []*corev1.Pod{pod("w0", list("1", "4")), same, other, picky}, nil, nil)
+	gang := gangOf(t, view, group(nil), []*corev1.Pod{pod("w0", list("1", "4")), same, other, picky}, nil, nil)
 	var shapes []int
 	for _, m := range gang.Members {
 		shapes = append(shapes, m.Shape)
@@ -143,7 +146,7 @@ func TestBarredNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := update(t, snapshot.NewIndex(""), infos(nodes), nil)
-			gang := view.Gang(group(nil), []*corev1.Pod{test.pod}, nil, nil)
+			gang := gangOf(t, view, group(nil), []*corev1.Pod{test.pod}, nil, nil)
 			if got := gang.Shapes[0].Barred; !slices.Equal(got, test.want) {
 				t.Errorf("barred by %q, want %q", got, test.want)
 			}
@@ -151,27 +154,108 @@ func TestBarredNodes(t *testing.T) {
 	}
 	t.Run("nobody", func(t *testing.T) {
 		view := update(t, snapshot.NewIndex(""), infos([]*corev1.Node{plain, soft}), nil)
-		if got := view.Gang(group(nil), []*corev1.Pod{pod("p", nil)}, nil, nil).Shapes[0].Barred; got != nil {
+		if got := gangOf(t, view, group(nil), []*corev1.Pod{pod("p", nil)}, nil, nil).Shapes[0].Barred; got != nil {
 			t.Errorf("barred by %q, want nil", got)
 		}
 	})
 }
 
-func TestRunningMembersAndRefusalsBarNodes(t *testing.T) {
+func gangOf(
+	t *testing.T, view snapshot.View, group *schedulingv1beta1.PodGroup, waiting, running []*corev1.Pod,
+	refused map[string]string,
+) topology.Gang {
+	t.Helper()
+	gang, err := view.Gang(group, waiting, running, refused)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gang
+}
+
+// Members that run are placed, of the same shape as those that wait, and in rank order among them.
+func TestRunningMembersArePlaced(t *testing.T) {
 	nodes := []*corev1.Node{node("n0", "c1"), node("n1", "c1"), node("n2", "c2"), node("n3", "")}
-	running := pod("running", nil)
-	running.Spec.NodeName = "n2"
+	at := func(name, node string) *corev1.Pod {
+		p := pod(name, nil)
+		p.Spec.NodeName = node
+		return p
+	}
 	view := update(t, snapshot.NewIndex(""), infos(nodes), nil)
 	refused := map[string]string{"n1": "refused", "gone": "refused"}
+	running := []*corev1.Pod{at("w2", "n2"), at("w0", "n0"), at("w3", "lost")}
+	gang := gangOf(t, view, group(nil), []*corev1.Pod{pod("w1", nil)}, running, refused)
+	where := func(name string) int { i, _ := view.Tree.Index(name); return i }
+	want := []topology.Member{
+		{Name: "w0", Placed: true, Node: where("n0")}, {Name: "w1"}, {Name: "w2", Placed: true, Node: where("n2")},
+	}
+	if !slices.Equal(gang.Members, want) {
+		t.Errorf("members are %+v, want %+v", gang.Members, want)
+	}
+	if got := gang.Shapes[0].Barred; len(gang.Shapes) != 1 || got[where("n1")] != "refused" || got[where("n3")] != "" {
+		t.Errorf("shapes are %+v", gang.Shapes)
+	}
+}
 
-	const outside = "outside the domain of the gang's running members"
-	required := group(map[string]string{topology.AnnotationRequiredTopology: "clique"})
-	for g, want := range map[*schedulingv1beta1.PodGroup][]string{
-		required: {outside, outside, "", outside}, group(nil): {"", "refused", "", ""},
+func TestWishes(t *testing.T) {
+	view := update(t, snapshot.NewIndex(""), infos([]*corev1.Node{node("n0", "c1")}), nil)
+	read := func(annotations map[string]string) topology.Gang {
+		t.Helper()
+		g := gangOf(t, view, group(annotations), []*corev1.Pod{pod("w", nil)}, nil, nil)
+		g.Name, g.Members, g.Shapes = "", nil, nil
+		return g
+	}
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        topology.Gang
+	}{
+		"none": {nil, topology.Gang{Spares: topology.Spares{Level: "clique"}}},
+		"all": {
+			map[string]string{
+				topology.AnnotationRequiredTopology: "block", topology.AnnotationPreferredTopology: "rack",
+				topology.AnnotationSegmentSize: "4", topology.AnnotationSegmentTopology: "clique",
+				topology.AnnotationSegmentEqual: "true", topology.AnnotationSpreadMax: "2",
+				topology.AnnotationSpreadTopology: "rack", topology.AnnotationSpares: "1",
+				topology.AnnotationMaxPerNode: "3", topology.AnnotationCommunication: "all-to-all",
+			},
+			topology.Gang{
+				Required: "block", Preferred: "rack", Segment: topology.Segment{Size: 4, Level: "clique", Equal: true},
+				Spread: topology.Spread{Max: 2, Level: "rack"}, Spares: topology.Spares{Nodes: 1, Level: "clique"},
+				PerNode: 3, Communication: topology.AllToAll,
+			},
+		},
+		"Kueue's": {
+			map[string]string{
+				"kueue.x-k8s.io/podset-required-topology": "block", "kueue.x-k8s.io/podset-preferred-topology": "rack",
+				"kueue.x-k8s.io/podset-slice-required-topology": "clique", "kueue.x-k8s.io/podset-slice-size": "2",
+			},
+			topology.Gang{
+				Required: "block", Preferred: "rack", Segment: topology.Segment{Size: 2, Level: "clique", Equal: true},
+				Spares: topology.Spares{Level: "clique"},
+			},
+		},
+		"spares of the required level": {
+			map[string]string{topology.AnnotationRequiredTopology: "block", topology.AnnotationSpares: "2"},
+			topology.Gang{Required: "block", Spares: topology.Spares{Nodes: 2, Level: "block"}},
+		},
 	} {
-		got := view.Gang(g, []*corev1.Pod{pod("lost", nil)}, []*corev1.Pod{running}, refused).Shapes[0].Barred
-		if !slices.Equal(got, want) {
-			t.Errorf("barred by %q, want %q", got, want)
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, read(c.annotations)); diff != "" {
+				t.Errorf("wishes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnreadableWishesAreNamed(t *testing.T) {
+	view := update(t, snapshot.NewIndex(""), infos([]*corev1.Node{node("n0", "c1")}), nil)
+	for key, value := range map[string]string{
+		topology.AnnotationSegmentSize: "four", topology.AnnotationSegmentEqual: "perhaps",
+		topology.AnnotationSpreadMax: "0", topology.AnnotationSpares: "-1", topology.AnnotationMaxPerNode: "1.5",
+		topology.AnnotationCommunication: "tree", "kueue.x-k8s.io/podset-slice-size": "",
+	} {
+		_, err := view.Gang(group(map[string]string{key: value}), []*corev1.Pod{pod("w", nil)}, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), strconv.Quote(value)) {
+			t.Errorf("%s=%q: %v", key, value, err)
 		}
 	}
 }

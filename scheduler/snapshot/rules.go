@@ -15,7 +15,6 @@ const (
 	ruleTaint    = "untolerated taint"
 	ruleAffinity = "node selector or affinity"
 	ruleNodeName = "another node is named by the pod"
-	ruleOutside  = "outside the domain of the gang's running members"
 )
 
 func hard(t *corev1.Taint) bool {
