@@ -30,6 +30,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/start"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -178,8 +179,8 @@ func (c *cluster) waitRejected(t *testing.T, group string) string {
 			if err != nil {
 				return false, err
 			}
-			condition := apimeta.FindStatusCondition(g.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
-			if condition == nil || condition.Status != metav1.ConditionFalse {
+			condition := apimeta.FindStatusCondition(g.Status.Conditions, explanation.Condition)
+			if condition == nil || condition.Status != metav1.ConditionTrue {
 				return false, nil
 			}
 			message = condition.Message

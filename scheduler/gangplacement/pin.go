@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -61,6 +62,7 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 	if plan == nil {
 		if group, ok := snapshot.GroupOf(pod); ok && !state.IsPodGroupSchedulingCycle() {
 			p.forget(group.String())
+			p.goes(group)
 		}
 		return nil
 	}
@@ -70,6 +72,13 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 		}
 	}
 	return nil
+}
+
+// goes says that the gang does not wait any more.
+func (p *GangPlacement) goes(key types.NamespacedName) {
+	if group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name); err == nil {
+		p.explain.Goes(group)
+	}
 }
 
 // Unreserve does nothing: a plan lasts one cycle.

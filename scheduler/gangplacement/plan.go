@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -16,6 +17,7 @@ import (
 const (
 	planKey fwk.StateKey = Name + "/plan"
 	pinKey  fwk.StateKey = Name + "/pin"
+	toldKey fwk.StateKey = Name + "/told"
 )
 
 // The names of the two placements, as they appear in the scheduler's logs.
@@ -146,17 +148,22 @@ func (p *GangPlacement) current(plan *plan) *fwk.Placement {
 	return plan.everywhere
 }
 
+// seeCondition is all that the framework is told: it writes the text into every member whenever it changes.
+const seeCondition = "the gang has to wait; its PodGroup's condition " + explanation.Condition + " says why"
+
 // infeasible rejects the group. The FitError makes the framework treat it as an answer, not as a fault: it is neither
 // logged as an error for every member nor slows the loop down. Its plugin set must exist: the queue takes it over for
 // every member and writes to it when PreEnqueue rejects one later (1.37.1 panics on a nil set, for instance when a
 // member of a waiting gang is deleted). It is made anew for each cycle, so the loop and the queue never share one.
-func infeasible(waiting []*corev1.Pod, nodes int, why string) *fwk.Status {
+func infeasible(waiting []*corev1.Pod, nodes int) *fwk.Status {
 	status := fwk.NewStatus(fwk.Unschedulable)
 	return status.WithError(&framework.FitError{
 		Pod:         waiting[0],
 		NumAllNodes: nodes,
 		Diagnosis: framework.Diagnosis{
-			NodeToStatus: framework.NewDefaultNodeToStatus(), PreFilterMsg: why, UnschedulablePlugins: sets.New(Name),
+			NodeToStatus:         framework.NewDefaultNodeToStatus(),
+			PreFilterMsg:         seeCondition,
+			UnschedulablePlugins: sets.New(Name),
 		},
 	})
 }

@@ -16,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -30,6 +32,8 @@ type GangPlacement struct {
 	// index serves gangs that name a detected level or none; keyed serves the last other label key that was asked for.
 	index, keyed *snapshot.Index
 	key          string
+
+	explain *explanation.Writer
 
 	mu      sync.Mutex
 	refused map[string]*refusals
@@ -45,8 +49,11 @@ var (
 )
 
 // New makes the plugin.
-func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	p := &GangPlacement{handle: handle, index: snapshot.NewIndex(""), refused: make(map[string]*refusals)}
+func New(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	p := &GangPlacement{
+		handle: handle, index: snapshot.NewIndex(""), refused: make(map[string]*refusals),
+		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
+	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetGone}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
@@ -79,8 +86,7 @@ func (p *GangPlacement) GeneratePlacements(
 		return &fwk.GeneratePlacementsResult{}, nil
 	}
 	if len(waiting) < needed {
-		return nil, infeasible(waiting, len(parent.Nodes), fmt.Sprintf("%d of %d members have come",
-			len(waiting)+len(running), group.Spec.SchedulingPolicy.Gang.MinCount))
+		return nil, infeasible(waiting, len(parent.Nodes)) // some were lost on the way to here
 	}
 	refused := p.takeRefusals(group, parent.Nodes)
 	view, err := p.view(group, parent.Nodes, waiting)
@@ -89,13 +95,15 @@ func (p *GangPlacement) GeneratePlacements(
 	}
 	gang, err := view.Gang(group, waiting, running, refused)
 	if err != nil {
-		return nil, infeasible(waiting, len(parent.Nodes), err.Error())
+		p.tell(state, group, refusal{explanation.WrongRequest, err.Error()})
+		return nil, infeasible(waiting, len(parent.Nodes))
 	}
-	gang, placement, why := place(view.Ledger(), gang, needed)
-	if why != "" {
+	gang, placement, no := place(view.Ledger(), gang, needed)
+	if no != nil {
 		// What was refused may be possible by the next attempt, and nothing else is.
 		p.forget(gang.Name)
-		return nil, infeasible(waiting, len(parent.Nodes), why)
+		p.tell(state, group, *no)
+		return nil, infeasible(waiting, len(parent.Nodes))
 	}
 	plan := p.newPlan(view, placement, gang, waiting, parent)
 	p.clearNominations(plan, waiting)
@@ -107,7 +115,7 @@ func (p *GangPlacement) GeneratePlacements(
 // place plans all waiting members or, if they do not fit, as many first ranks as do and are needed. If that cannot be,
 // it says why: a wrong question (a level that no node carries) waits like one without room, since labels come and go. The
 // gang returned is what was placed.
-func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, topology.Placement, string) {
+func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, topology.Placement, *refusal) {
 	running := 0
 	for _, m := range gang.Members {
 		if m.Placed {
@@ -121,17 +129,29 @@ func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, to
 	if shortfall != nil && running > 0 && max(needed, 1) < len(gang.Members)-running {
 		fewer := gang
 		fewer.Members = onlyNeeded(gang.Members, max(needed, 1))
-		if placement, none, err := topology.Place(l, fewer); none == nil && err == nil {
-			return fewer, placement, ""
+		if without, none, err := topology.Place(l, fewer); none == nil && err == nil {
+			return fewer, without, nil
 		}
 	}
 	switch {
 	case err != nil:
-		return gang, placement, err.Error()
+		return gang, placement, &refusal{explanation.WrongRequest, err.Error()}
 	case shortfall != nil:
-		return gang, placement, shortfall.String()
+		return gang, placement, &refusal{explanation.NoRoom, shortfall.String()}
 	}
-	return gang, placement, ""
+	return gang, placement, nil
+}
+
+// refusal is why a gang is not placed.
+type refusal struct{ reason, message string }
+
+// tell explains the first refusal of a cycle. Later ones are about a fleet without the victims of a preemption.
+func (p *GangPlacement) tell(state fwk.PodGroupCycleState, group *schedulingv1beta1.PodGroup, no refusal) {
+	if _, err := state.Read(toldKey); err == nil {
+		return
+	}
+	state.Write(toldKey, &plan{})
+	p.explain.Waits(group, no.reason, no.message)
 }
 
 // onlyNeeded keeps the members that run and the first n of the others.

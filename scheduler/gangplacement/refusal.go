@@ -91,6 +91,7 @@ func (p *GangPlacement) forgetGone(obj any) {
 	if !ok {
 		return
 	}
+	p.explain.Forget(group.UID)
 	key := group.Namespace + "/" + group.Name
 	p.mu.Lock()
 	defer p.mu.Unlock()

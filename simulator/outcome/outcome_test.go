@@ -151,7 +151,7 @@ func podGroup(minCount int32, messages map[string]string) *schedulingv1beta1.Pod
 	}
 	if said := messages["own"]; said != "" {
 		group.Status.Conditions = append(group.Status.Conditions, metav1.Condition{
-			Type: "lockstep.dev/Placement", Status: metav1.ConditionFalse, Message: said,
+			Type: "lockstep.dev/Waiting", Status: metav1.ConditionTrue, Message: said,
 		})
 	}
 	return group

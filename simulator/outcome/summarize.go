@@ -224,7 +224,7 @@ func groupSays(group *schedulingv1beta1.PodGroup) string {
 		refused := condition.Type == schedulingv1beta1.PodGroupInitiallyScheduled &&
 			condition.Status == metav1.ConditionFalse
 		switch {
-		case strings.HasPrefix(condition.Type, ownConditions) && condition.Message != "":
+		case strings.HasPrefix(condition.Type, ownConditions) && condition.Status == metav1.ConditionTrue:
 			return condition.Message
 		case refused:
 			said = plain(condition.Message)
