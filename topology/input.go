@@ -20,6 +20,8 @@ var (
 	ErrInside      = errors.New("it is about a level inside a segment")
 	ErrMin         = errors.New("it is more than there are members")
 	ErrNode        = errors.New("there is no such node")
+	ErrDomain      = errors.New("there is no such domain")
+	ErrOrder       = errors.New("it is not further out than what is inside it")
 	ErrDuplicate   = errors.New("it is there twice")
 	ErrCycle       = errors.New("it is inside itself")
 	ErrPattern     = errors.New("there is no such pattern of communication")

@@ -2,17 +2,10 @@ package topology
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-)
-
-// What can be wrong with links and ladders, beside what can be wrong with a question.
-var (
-	ErrDomain = errors.New("there is no such domain")
-	ErrOrder  = errors.New("it is not further out than what is inside it")
 )
 
 // Link is a domain that says what it is inside of: a switch of Slurm's topology.conf, a HyperNode of Volcano. A fleet is
