@@ -150,6 +150,16 @@ func (c *cluster) add(t *testing.T, objects ...any) {
 	}
 }
 
+// end deletes pods.
+func (c *cluster) end(t *testing.T, pods []*corev1.Pod) {
+	t.Helper()
+	for _, pod := range pods {
+		if err := c.CoreV1().Pods(namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // waitBound waits until all pods are bound and returns their nodes.
 func (c *cluster) waitBound(t *testing.T, pods []*corev1.Pod) []string {
 	t.Helper()

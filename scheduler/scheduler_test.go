@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,29 @@ func TestWrongWishesAreExplained(t *testing.T) {
 	group, members := gang("right", 4, "clique")
 	c.add(t, group, members)
 	c.waitBound(t, members)
+}
+
+// Gangs that do not fit are parked, and what becomes free starts the one that waits longest, then the next.
+func TestFreedRoomStartsThoseThatWait(t *testing.T) {
+	c := newCluster(t, cliques(1, 4))
+	first, members := gang("first", 4, "clique")
+	c.add(t, first, members)
+	c.waitBound(t, members)
+	var waiting [][]*corev1.Pod
+	for i := range 6 {
+		g, pods := gang(fmt.Sprintf("waits-%d", i), 4, "clique")
+		g.Annotations[topology.AnnotationQueuedAt] = fmt.Sprintf("2026-11-21T00:00:%02dZ", 10-i)
+		c.add(t, g, pods)
+		waiting = append(waiting, pods)
+		c.waitRejected(t, g.Name)
+	}
+	for i := len(waiting) - 1; i >= 0; i-- { // the last one waits longest
+		c.end(t, members)
+		members = waiting[i]
+		if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 4)) {
+			t.Errorf("members by rank are on %v, want the clique", got)
+		}
+	}
 }
 
 func TestNativeConstraintOnAnyLabel(t *testing.T) {

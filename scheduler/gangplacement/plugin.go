@@ -14,11 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -34,6 +36,7 @@ type GangPlacement struct {
 	key          string
 
 	explain *explanation.Writer
+	lot     *parking.Lot
 
 	mu      sync.Mutex
 	refused map[string]*refusals
@@ -48,10 +51,16 @@ var (
 	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
 )
 
-// New makes the plugin.
-func New(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+// New returns what makes the plugin, with the lot in which gangs wait that do not fit.
+func New(lot *parking.Lot) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return newPlugin(ctx, handle, lot)
+	}
+}
+
+func newPlugin(ctx context.Context, handle fwk.Handle, lot *parking.Lot) (*GangPlacement, error) {
 	p := &GangPlacement{
-		handle: handle, index: snapshot.NewIndex(""), refused: make(map[string]*refusals),
+		handle: handle, lot: lot, index: snapshot.NewIndex(""), refused: make(map[string]*refusals),
 		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
 	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
@@ -80,6 +89,7 @@ func (p *GangPlacement) GeneratePlacements(
 	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
 	}
+	seen := p.lot.Changes()
 	waiting, running := info.GetUnscheduledPods(), p.running(group)
 	needed := int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(running)
 	if len(waiting) == 0 {
@@ -96,6 +106,7 @@ func (p *GangPlacement) GeneratePlacements(
 	gang, err := view.Gang(group, waiting, running, refused)
 	if err != nil {
 		p.tell(state, group, refusal{explanation.WrongRequest, err.Error()})
+		p.lot.Park(group, snapshot.QueuedAt(group), gang.Name, seen) // nobody else asks that
 		return nil, infeasible(waiting, len(parent.Nodes))
 	}
 	gang, placement, no := place(view.Ledger(), gang, needed)
@@ -103,8 +114,12 @@ func (p *GangPlacement) GeneratePlacements(
 		// What was refused may be possible by the next attempt, and nothing else is.
 		p.forget(gang.Name)
 		p.tell(state, group, *no)
+		if len(refused) == 0 {
+			p.lot.Park(group, snapshot.QueuedAt(group), parking.Question(gang), seen)
+		}
 		return nil, infeasible(waiting, len(parent.Nodes))
 	}
+	p.lot.Release(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	plan := p.newPlan(view, placement, gang, waiting, parent)
 	p.clearNominations(plan, waiting)
 	p.remember(group, plan)

@@ -1,6 +1,8 @@
 package gangqueue
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,12 +23,17 @@ func (q *GangQueue) narrow(_ klog.Logger, old, obj any) (fwk.PreQueueingHintResu
 		return fwk.PreQueueingHintResult{}, nil
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
+		q.lot.Release(key) // with one more member it asks another question
 		return one(pod), nil
 	}
-	// A PodGroup is updated all the time; only an update that can complete the gang is worth a look at its members.
-	if before, ok := old.(*schedulingv1beta1.PodGroup); !fresh && (!ok || minCount(before) == minCount(group)) {
+	// A PodGroup is updated all the time; only an update that can complete the gang, or that changes what it asks for, is
+	// worth a look at its members.
+	before, ok := old.(*schedulingv1beta1.PodGroup)
+	asksElse := ok && (minCount(before) != minCount(group) || !maps.Equal(before.Annotations, group.Annotations))
+	if !fresh && !asksElse {
 		return fwk.PreQueueingHintResult{}, nil
 	}
+	q.lot.Release(key)
 	if pod := q.anyWaiting(key); pod != nil {
 		return one(pod), nil
 	}
@@ -130,9 +137,7 @@ func (q *GangQueue) recheck(key types.NamespacedName) {
 	if _, fresh := q.openIfComplete(key); !fresh {
 		return
 	}
-	if waiting := q.anyWaiting(key); waiting != nil {
-		q.handle.Activate(klog.Background(), map[string]*corev1.Pod{waiting.Name: waiting})
-	}
+	q.activate(key)
 }
 
 // forget drops what is known about a deleted group, but not about one of the same name that came after it: our handler
@@ -148,6 +153,7 @@ func (q *GangQueue) forget(obj any) {
 	if q.open[key] == group.UID {
 		delete(q.open, key)
 	}
+	q.lot.Forget(key, group.UID)
 }
 
 // keyOf is the PodGroup that an event is about.

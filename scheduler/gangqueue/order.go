@@ -2,13 +2,12 @@ package gangqueue
 
 import (
 	"cmp"
-	"time"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // What the queue's concrete entities offer: a group its PodGroup, a single pod itself.
@@ -30,7 +29,7 @@ func (*GangQueue) Less(a, b fwk.QueuedEntityInfo) bool {
 		return ob == nil && oa != nil
 	}
 	return cmp.Or(
-		queuedAt(oa).Compare(queuedAt(ob)),
+		snapshot.QueuedAt(oa).Compare(snapshot.QueuedAt(ob)),
 		cmp.Compare(oa.GetNamespace(), ob.GetNamespace()),
 		cmp.Compare(oa.GetName(), ob.GetName()),
 	) < 0
@@ -47,13 +46,4 @@ func objectOf(e fwk.QueuedEntityInfo) metav1.Object {
 		return p.GetPodInfo().GetPod()
 	}
 	return nil
-}
-
-// queuedAt is the instant from which the object waits. The controller keeps it across restarts of a job in an
-// annotation, which it alone may write.
-func queuedAt(o metav1.Object) time.Time {
-	if at, err := time.Parse(time.RFC3339, o.GetAnnotations()[topology.AnnotationQueuedAt]); err == nil {
-		return at
-	}
-	return o.GetCreationTimestamp().Time
 }

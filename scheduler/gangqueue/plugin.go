@@ -9,6 +9,8 @@
 //   - whichever object comes last, its event finds all others in the count and in the queue;
 //   - until then PreEnqueue keeps the gang gated, so that adding a member costs no pass over the others.
 //
+// A gang that does not fit is parked: PreEnqueue keeps it out until the cluster changes (see package parking).
+//
 // Members that are bound before the scheduler sees them (after its restart) raise no such event: see Recheck.
 package gangqueue
 
@@ -25,6 +27,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -38,6 +41,7 @@ const settle = time.Second
 type GangQueue struct {
 	handle fwk.Handle
 	clock  clock.WithDelayedExecution
+	lot    *parking.Lot
 
 	mu sync.Mutex
 	// open holds the gangs that were complete once, by PodGroup.
@@ -52,15 +56,17 @@ var (
 	_ fwk.EnqueueExtensions = (*GangQueue)(nil)
 )
 
-// New makes the plugin with the machine's clock.
-func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	return NewWithClock(handle, clock.RealClock{})
+// New returns what makes the plugin, with the machine's clock and the lot in which gangs wait that do not fit.
+func New(lot *parking.Lot) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return NewWithClock(handle, clock.RealClock{}, lot)
+	}
 }
 
 // NewWithClock makes the plugin.
-func NewWithClock(handle fwk.Handle, c clock.WithDelayedExecution) (*GangQueue, error) {
+func NewWithClock(handle fwk.Handle, c clock.WithDelayedExecution, lot *parking.Lot) (*GangQueue, error) {
 	q := &GangQueue{
-		handle: handle, clock: c,
+		handle: handle, clock: c, lot: lot,
 		open:     make(map[types.NamespacedName]types.UID),
 		checking: make(map[types.NamespacedName]bool),
 	}
@@ -69,9 +75,18 @@ func NewWithClock(handle fwk.Handle, c clock.WithDelayedExecution) (*GangQueue, 
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: q.added}); err != nil {
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: q.added, UpdateFunc: q.podChanged, DeleteFunc: q.podGone,
+	}); err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
+	nodes := handle.SharedInformerFactory().Core().V1().Nodes().Informer()
+	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { lot.Change() }, UpdateFunc: q.nodeChanged,
+	}); err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	lot.Wakes(q.activate)
 	return q, nil
 }
 
@@ -88,7 +103,13 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	if err != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for PodGroup "+key.Name)
 	}
-	if group.Spec.SchedulingPolicy.Gang == nil || (q.isOpen(key, group.UID) && q.complete(group)) {
+	if group.Spec.SchedulingPolicy.Gang == nil {
+		return nil
+	}
+	if q.isOpen(key, group.UID) && q.complete(group) {
+		if q.lot.Holds(key, group.UID) {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "gang "+key.Name+" waits until something changes")
+		}
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for the other members of gang "+key.Name)

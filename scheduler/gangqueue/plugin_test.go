@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
+	"github.com/lockstep-project/lockstep/scheduler/parking"
 )
 
 // scheduler is what the plugin sees of the scheduler: its count of members and its queue.
@@ -230,7 +231,7 @@ func (q *queue) enter(name string) {
 func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	plugin, err := gangqueue.NewWithClock(s, clock)
+	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(clock))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +398,8 @@ func BenchmarkAssemble(b *testing.B) {
 	const size = 10_000
 	for b.Loop() {
 		s := newScheduler()
-		plugin, err := gangqueue.NewWithClock(s, clocktesting.NewFakeClock(time.Unix(0, 0)))
+		plugin, err := gangqueue.NewWithClock(s, clocktesting.NewFakeClock(time.Unix(0, 0)),
+			parking.NewLot(clocktesting.NewFakeClock(time.Unix(0, 0))))
 		if err != nil {
 			b.Fatal(err)
 		}

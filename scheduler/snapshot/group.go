@@ -1,10 +1,15 @@
 package snapshot
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // GroupOf is the PodGroup that the pod belongs to, if it belongs to one.
@@ -22,4 +27,13 @@ func Deleted(obj any) (*schedulingv1beta1.PodGroup, bool) {
 	}
 	group, ok := obj.(*schedulingv1beta1.PodGroup)
 	return group, ok
+}
+
+// QueuedAt is the instant from which the object waits. The controller keeps it across restarts of a job in an annotation,
+// which it alone may write.
+func QueuedAt(o metav1.Object) time.Time {
+	if at, err := time.Parse(time.RFC3339, o.GetAnnotations()[topology.AnnotationQueuedAt]); err == nil {
+		return at
+	}
+	return o.GetCreationTimestamp().Time
 }

@@ -1,0 +1,55 @@
+package gangqueue
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// activate brings a gang back into the queue.
+func (q *GangQueue) activate(key types.NamespacedName) {
+	if waiting := q.anyWaiting(key); waiting != nil {
+		q.handle.Activate(klog.Background(), map[string]*corev1.Pod{waiting.Name: waiting})
+	}
+}
+
+// podGone tells the lot of room that became free.
+func (q *GangQueue) podGone(obj any) {
+	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = missed.Obj
+	}
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+		q.lot.Change()
+	}
+}
+
+// podChanged tells the lot of a pod that ended, which frees its room before it is deleted.
+func (q *GangQueue) podChanged(old, obj any) {
+	before, ok := old.(*corev1.Pod)
+	after, same := obj.(*corev1.Pod)
+	if ok && same && after.Spec.NodeName != "" && !ended(before) && ended(after) {
+		q.lot.Change()
+	}
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// nodeChanged tells the lot of a node that may take what it did not. Heartbeats change nothing that matters.
+func (q *GangQueue) nodeChanged(old, obj any) {
+	before, ok := old.(*corev1.Node)
+	after, same := obj.(*corev1.Node)
+	if !ok || !same {
+		return
+	}
+	if before.Spec.Unschedulable != after.Spec.Unschedulable || !maps.Equal(before.Labels, after.Labels) ||
+		!apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
+		!apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable) {
+		q.lot.Change()
+	}
+}

@@ -1,0 +1,204 @@
+// Package parking keeps gangs that do not fit out of the scheduling queue until something changes that could help.
+//
+// Kubernetes 1.37 retries a rejected PodGroup by a timer, whatever happens in the cluster: a gang that would fit now
+// waits for its turn, and one that cannot fit is tried again and again. A parked gang costs nothing. When the cluster
+// changes, of all gangs that ask the same question only the first in the queue's order is asked again: if it does not
+// fit, neither does any other of them.
+package parking
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// gather is how long changes are gathered before gangs are woken: a job that ends frees many nodes one by one.
+	gather = 50 * time.Millisecond
+	// settle is when they are woken again: the scheduler's own handlers may have seen the last change after us.
+	settle = time.Second
+	// longest is how long a gang stays parked without being asked again, whatever we saw: less than the five minutes after
+	// which the queue lets everything try.
+	longest = 4 * time.Minute
+)
+
+// Lot is the parking lot of one scheduler.
+type Lot struct {
+	clock clock.WithDelayedExecution
+
+	mu   sync.Mutex
+	wake func(types.NamespacedName)
+	// changes counts what could help, changed is when the last such change was seen.
+	changes uint64
+	changed time.Time
+	// due are the wakings under way: soon, and once more later.
+	soon, later bool
+	parked      map[types.NamespacedName]spot
+	// asked is the last question of every gang that was parked and was not placed since.
+	asked map[types.NamespacedName]string
+}
+
+// spot is one parked gang.
+type spot struct {
+	group    types.UID
+	question string
+	order    order
+	since    time.Time
+}
+
+// order is that of the queue: the higher priority, then who waits longer, then the name.
+type order struct {
+	priority int32
+	since    time.Time
+	name     string
+}
+
+func (o order) before(p order) bool {
+	return cmp.Or(cmp.Compare(p.priority, o.priority), o.since.Compare(p.since), cmp.Compare(o.name, p.name)) < 0
+}
+
+// NewLot makes an empty lot.
+func NewLot(c clock.WithDelayedExecution) *Lot {
+	return &Lot{clock: c, parked: make(map[types.NamespacedName]spot), asked: make(map[types.NamespacedName]string)}
+}
+
+// Wakes sets what brings a gang back into the queue.
+func (l *Lot) Wakes(wake func(types.NamespacedName)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wake = wake
+}
+
+// Changes is the number of changes so far. Who decides about a gang reads it first and hands it to Park.
+func (l *Lot) Changes() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changes
+}
+
+// Park keeps a gang out that did not fit, unless something changed since then. Gangs with one question fit or do not fit
+// alike.
+func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, question string, seen uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	l.asked[key] = question
+	if l.changes != seen {
+		return // the queue's timer brings it back
+	}
+	now := l.clock.Now()
+	priority := int32(0)
+	if group.Spec.Priority != nil {
+		priority = *group.Spec.Priority
+	}
+	l.parked[key] = spot{group.UID, question, order{priority, waitsSince, key.String()}, now}
+	if now.Sub(l.changed) < settle { // the decision may have been made without it
+		l.remindLater()
+	}
+}
+
+// Holds reports whether the gang is parked.
+func (l *Lot) Holds(key types.NamespacedName, group types.UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, ok := l.parked[key]
+	return ok && s.group == group && l.clock.Since(s.since) < longest
+}
+
+// Release lets a gang try again when it comes to the queue.
+func (l *Lot) Release(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.parked, key)
+}
+
+// Placed says that a gang goes: the next one with its question may fit as well.
+func (l *Lot) Placed(key types.NamespacedName) {
+	l.mu.Lock()
+	delete(l.parked, key)
+	question, ok := l.asked[key]
+	delete(l.asked, key)
+	var next []types.NamespacedName
+	if ok {
+		next = l.heads(func(s spot) bool { return s.question == question })
+	}
+	wake := l.wake
+	l.mu.Unlock()
+	call(wake, next)
+}
+
+// Forget drops a gang that is gone.
+func (l *Lot) Forget(key types.NamespacedName, group types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s, ok := l.parked[key]; ok && s.group != group {
+		return // another one of its name
+	}
+	delete(l.parked, key)
+	delete(l.asked, key)
+}
+
+// Change says that the cluster changed in a way that could help a gang.
+func (l *Lot) Change() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changes++
+	l.changed = l.clock.Now()
+	if len(l.parked) == 0 {
+		return
+	}
+	if !l.soon {
+		l.soon = true
+		l.clock.AfterFunc(gather, func() { go l.wakeHeads(&l.soon) }) // a clock may call back under its own lock
+	}
+	l.remindLater()
+}
+
+func (l *Lot) remindLater() {
+	if !l.later {
+		l.later = true
+		l.clock.AfterFunc(settle, func() { go l.wakeHeads(&l.later) })
+	}
+}
+
+func (l *Lot) wakeHeads(due *bool) {
+	l.mu.Lock()
+	*due = false
+	heads := l.heads(func(spot) bool { return true })
+	wake := l.wake
+	l.mu.Unlock()
+	call(wake, heads)
+}
+
+// heads takes the first gang of every question out of the lot, of those that are meant.
+func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
+	first := make(map[string]types.NamespacedName)
+	for key, s := range l.parked {
+		if !meant(s) {
+			continue
+		}
+		if other, ok := first[s.question]; !ok || s.order.before(l.parked[other].order) {
+			first[s.question] = key
+		}
+	}
+	heads := make([]types.NamespacedName, 0, len(first))
+	for _, key := range first {
+		heads = append(heads, key)
+		delete(l.parked, key)
+	}
+	return heads
+}
+
+// call wakes gangs, outside the lot's lock. Their order does not matter: the queue has its own.
+func call(wake func(types.NamespacedName), keys []types.NamespacedName) {
+	if wake == nil {
+		return
+	}
+	for _, key := range keys {
+		wake(key)
+	}
+}

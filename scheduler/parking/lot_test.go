@@ -1,0 +1,165 @@
+package parking_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/lockstep-project/lockstep/scheduler/parking"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// yard is a lot, a clock that stands still, and who was woken.
+type yard struct {
+	*parking.Lot
+	clock *clocktesting.FakeClock
+	mu    sync.Mutex
+	woken []string
+}
+
+func newYard() *yard {
+	c := clocktesting.NewFakeClock(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	y := &yard{Lot: parking.NewLot(c), clock: c}
+	y.Wakes(func(key types.NamespacedName) {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		y.woken = append(y.woken, key.Name)
+	})
+	return y
+}
+
+// park parks a gang that waits for so many hours already.
+func (y *yard) park(name, question string, hours int) {
+	group := &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
+	}
+	y.Park(group, y.clock.Now().Add(-time.Duration(hours)*time.Hour), question, y.Changes())
+}
+
+func (y *yard) holds(name string) bool { return y.Holds(key(name), types.UID(name)) }
+
+func key(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
+
+// expect waits until these were woken since the last call, in any order.
+func (y *yard) expect(t *testing.T, names ...string) {
+	t.Helper()
+	var got []string
+	for range 200 {
+		y.mu.Lock()
+		got = slices.Sorted(slices.Values(y.woken))
+		y.mu.Unlock()
+		if slices.Equal(got, names) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if !slices.Equal(got, names) {
+		t.Fatalf("woken %q, want %q", got, names)
+	}
+	y.mu.Lock()
+	y.woken = nil
+	y.mu.Unlock()
+}
+
+func TestAChangeWakesTheFirstOfEachQuestion(t *testing.T) {
+	y := newYard()
+	y.park("large-new", "large", 1)
+	y.park("large-old", "large", 3)
+	y.park("small", "small", 2)
+	y.clock.Step(time.Minute)
+	if !y.holds("large-old") || !y.holds("small") {
+		t.Fatal("they are not held")
+	}
+	y.expect(t)
+
+	y.Change()
+	y.Change() // one of many: nodes become free one by one
+	y.clock.Step(60 * time.Millisecond)
+	y.expect(t, "large-old", "small")
+	if y.holds("large-old") || !y.holds("large-new") {
+		t.Error("the wrong one is held")
+	}
+
+	// A second later they are asked again, for what the scheduler saw after us. The one before is back by then.
+	y.park("large-old", "large", 3)
+	y.clock.Step(time.Second)
+	y.expect(t, "large-old")
+
+	// It goes, and the next with its question is asked.
+	y.Placed(key("large-old"))
+	y.expect(t, "large-new")
+}
+
+func TestAGangIsNotParkedAgainstAChange(t *testing.T) {
+	y := newYard()
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "late", UID: "late"}}
+	seen := y.Changes()
+	y.Change() // between the look at the cluster and the verdict
+	y.Park(group, time.Time{}, "question", seen)
+	if y.holds("late") {
+		t.Error("it missed the change")
+	}
+	// A change just before the look: it may not have been in what was looked at, so a second later it is asked again.
+	y.park("late", "question", 0)
+	if !y.holds("late") {
+		t.Error("it is not held")
+	}
+	y.clock.Step(time.Second)
+	y.expect(t, "late")
+}
+
+func TestNobodyIsHeldForEver(t *testing.T) {
+	y := newYard()
+	y.park("forgotten", "question", 0)
+	y.clock.Step(5 * time.Minute)
+	if y.holds("forgotten") {
+		t.Error("five minutes later it is still held")
+	}
+	y.park("gone", "question", 0)
+	y.Forget(key("gone"), "another")
+	if !y.holds("gone") {
+		t.Error("forgotten for another one's sake")
+	}
+	y.Forget(key("gone"), "gone")
+	y.park("changed", "question", 0)
+	y.Release(key("changed"))
+	if y.holds("gone") || y.holds("changed") {
+		t.Error("they are still held")
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	base := func() topology.Gang {
+		return topology.Gang{
+			Name: "a", Members: make([]topology.Member, 2), Required: "rack",
+			Shapes: []topology.Shape{{Demand: topology.Capacity{1, 2}, Barred: []string{"", "taint"}}},
+		}
+	}
+	want := parking.Question(base())
+	same := base()
+	same.Name, same.Members[0].Name, same.Shapes[0].Barred[1] = "b", "worker", "another rule"
+	if parking.Question(same) != want {
+		t.Error("names make a difference")
+	}
+	for name, change := range map[string]func(g *topology.Gang){
+		"level":   func(g *topology.Gang) { g.Required = "block" },
+		"members": func(g *topology.Gang) { g.Members = g.Members[:1] },
+		"minimum": func(g *topology.Gang) { g.Min = 1 },
+		"demand":  func(g *topology.Gang) { g.Shapes[0].Demand[1] = 3 },
+		"barred":  func(g *topology.Gang) { g.Shapes[0].Barred[0] = "taint" },
+		"segment": func(g *topology.Gang) { g.Segment = topology.Segment{Size: 2, Level: "rack"} },
+		"running": func(g *topology.Gang) { g.Members[0].Placed = true },
+	} {
+		other := base()
+		change(&other)
+		if parking.Question(other) == want {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+}
