@@ -112,11 +112,33 @@ func TestFreedRoomStartsThoseThatWait(t *testing.T) {
 		waiting = append(waiting, pods)
 		c.waitRejected(t, g.Name)
 	}
-	for i := len(waiting) - 1; i >= 0; i-- { // the last one waits longest
+	for _, next := range slices.Backward(waiting) { // the last one waits longest
 		c.end(t, members)
-		members = waiting[i]
+		members = next
 		if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 4)) {
 			t.Errorf("members by rank are on %v, want the clique", got)
+		}
+	}
+}
+
+// Pods that need no accelerator keep off the nodes that have some, as long as there are others.
+func TestPodsWithoutAcceleratorsKeepOff(t *testing.T) {
+	plain := cliques(1, 1)[0]
+	plain.Name, plain.Labels = "plain", nil
+	delete(plain.Status.Allocatable, gpu)
+	delete(plain.Status.Capacity, gpu)
+	c := newCluster(t, append(cliques(2, 5), plain))
+	var pods []*corev1.Pod
+	for i := range 6 {
+		p := pod(fmt.Sprint("service-", i), "0")
+		delete(p.Spec.Containers[0].Resources.Requests, gpu)
+		delete(p.Spec.Containers[0].Resources.Limits, gpu)
+		pods = append(pods, p)
+	}
+	c.add(t, pods)
+	for i, at := range c.waitBound(t, pods) {
+		if at != "plain" {
+			t.Errorf("%s is on %s, which has accelerators", pods[i].Name, at)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func NewTree(levels []Level, nodes []Node) (*Tree, error) {
 		if slices.ContainsFunc(levels[:i], same) {
 			return nil, &InputError{Of: "tree", What: "level " + l.label(), Cause: ErrDuplicate}
 		}
-		if l.Weight < 0 || l.Weight > mostWeight {
+		if l.Weight < 0 || l.Weight > MostWeight {
 			return nil, &InputError{
 				Of: "tree", What: fmt.Sprintf("weight %d of level %s", l.Weight, l.label()), Cause: ErrWeight,
 			}

@@ -3,8 +3,8 @@ package topology
 // usual is the weight of a level that gives none, and of single nodes: one edge.
 const usual = 100
 
-// mostWeight keeps sums over any fleet exact.
-const mostWeight = 1_000_000
+// MostWeight is the largest weight of a level: sums over any fleet stay exact.
+const MostWeight = 1_000_000
 
 // minor is how many times less a boundary further in than the preferred level counts.
 const minor = 16

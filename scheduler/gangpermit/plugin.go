@@ -17,20 +17,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
 const Name = "GangPermit"
 
-// timeout is how long a member waits for the others. All of them are decided in one cycle, so it only ends a fault.
-const timeout = time.Minute
-
 // GangPermit is the barrier in front of binding.
 type GangPermit struct {
 	handle fwk.Handle
-	mu     sync.Mutex
-	gangs  map[types.NamespacedName]*gang
+	// grace is how long a member waits for the others. All of them are decided in one cycle, so it only ends a fault.
+	grace time.Duration
+	mu    sync.Mutex
+	gangs map[types.NamespacedName]*gang
 }
 
 var (
@@ -40,8 +40,12 @@ var (
 )
 
 // New makes the plugin.
-func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	p := &GangPermit{handle: handle, gangs: make(map[types.NamespacedName]*gang)}
+func New(_ context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	args, err := config.Permit(object)
+	if err != nil {
+		return nil, fmt.Errorf("arguments: %w", err)
+	}
+	p := &GangPermit{handle: handle, grace: args.Grace.Duration, gangs: make(map[types.NamespacedName]*gang)}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forget}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
@@ -88,7 +92,7 @@ func (p *GangPermit) Permit(
 	}
 	if len(g.waiting)+1 < g.need {
 		g.waiting = append(g.waiting, pod.UID)
-		return fwk.NewStatus(fwk.Wait), timeout
+		return fwk.NewStatus(fwk.Wait), p.grace
 	}
 	if !p.letGo(g) {
 		g.failed = true

@@ -19,6 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -31,6 +32,9 @@ const Name = "GangPlacement"
 // GangPlacement plans gangs and pins their members.
 type GangPlacement struct {
 	handle fwk.Handle
+	// levels are the configured ones, nil if they are detected.
+	levels       []topology.Level
+	accelerators []corev1.ResourceName
 	// index serves gangs that name a detected level or none; keyed serves the last other label key that was asked for.
 	index, keyed *snapshot.Index
 	key          string
@@ -47,21 +51,40 @@ var (
 	_ fwk.PlacementScorePlugin    = (*GangPlacement)(nil)
 	_ fwk.PreFilterPlugin         = (*GangPlacement)(nil)
 	_ fwk.FilterPlugin            = (*GangPlacement)(nil)
+	_ fwk.PreScorePlugin          = (*GangPlacement)(nil)
+	_ fwk.ScorePlugin             = (*GangPlacement)(nil)
 	_ fwk.ReservePlugin           = (*GangPlacement)(nil)
 	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
 )
 
 // New returns what makes the plugin, with the lot in which gangs wait that do not fit.
 func New(lot *parking.Lot) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
-	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		return newPlugin(ctx, handle, lot)
+	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		args, err := config.Placement(object)
+		if err != nil {
+			return nil, fmt.Errorf("arguments: %w", err)
+		}
+		return newPlugin(ctx, args, handle, lot)
 	}
 }
 
-func newPlugin(ctx context.Context, handle fwk.Handle, lot *parking.Lot) (*GangPlacement, error) {
+func newPlugin(
+	ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, lot *parking.Lot,
+) (*GangPlacement, error) {
+	levels, err := args.Ladder()
+	if err != nil {
+		return nil, fmt.Errorf("levels: %w", err)
+	}
 	p := &GangPlacement{
-		handle: handle, lot: lot, index: snapshot.NewIndex(""), refused: make(map[string]*refusals),
+		handle:  handle,
+		lot:     lot,
+		levels:  levels,
+		index:   snapshot.NewIndex(levels, ""),
+		refused: make(map[string]*refusals),
 		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
+	}
+	for _, name := range args.Accelerators {
+		p.accelerators = append(p.accelerators, corev1.ResourceName(name))
 	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetGone}); err != nil {
@@ -204,7 +227,7 @@ func (p *GangPlacement) view(
 	if _, ok := view.Tree.Level(required); ok || required == "" || !snapshot.Carries(nodes, required) {
 		return view, nil
 	}
-	p.key, p.keyed = required, snapshot.NewIndex(required)
+	p.key, p.keyed = required, snapshot.NewIndex(p.levels, required)
 	return p.keyed.Update(nodes, resources)
 }
 

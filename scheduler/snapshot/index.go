@@ -30,7 +30,9 @@ func (v View) Ledger() topology.Ledger { return topology.Ledger{Tree: v.Tree, Fr
 // Index keeps the values of the last cycle and looks only at nodes whose generation changed. It is not safe for
 // concurrent use: the scheduling loop is its only caller.
 type Index struct {
-	// outermost is the key of a level put on top of the detected ones, "" for none.
+	// levels are configured, nil if they are to be detected.
+	levels []topology.Level
+	// outermost is the key of a level put on top of these, "" for none.
 	outermost string
 	slots     []slot
 	view      View
@@ -44,10 +46,10 @@ type slot struct {
 	restricted bool
 }
 
-// NewIndex makes an empty index of the detected levels. A non-empty key becomes the outermost level, where two nodes
-// share a domain whenever their values are equal: what a Kubernetes topology key means.
-func NewIndex(outermost string) *Index {
-	return &Index{outermost: outermost, view: View{resources: firstResources()}}
+// NewIndex makes an empty index of the levels, nil for those that nodes carry. A non-empty key becomes the outermost
+// level, where two nodes share a domain whenever their values are equal: what a Kubernetes topology key means.
+func NewIndex(levels []topology.Level, outermost string) *Index {
+	return &Index{levels: levels, outermost: outermost, view: View{resources: firstResources()}}
 }
 
 // Update brings the index to the given node list and makes sure that the resources are among those counted.
@@ -106,8 +108,11 @@ func (ix *Index) sameLevels(a, b map[string]string) bool {
 	if ix.outermost != "" && a[ix.outermost] != b[ix.outermost] {
 		return false
 	}
-	la := topology.DetectLevels([]topology.Node{{Labels: a}})
-	lb := topology.DetectLevels([]topology.Node{{Labels: b}})
+	la, lb := ix.levels, ix.levels
+	if la == nil {
+		la = topology.DetectLevels([]topology.Node{{Labels: a}})
+		lb = topology.DetectLevels([]topology.Node{{Labels: b}})
+	}
 	return slices.Equal(la, lb) && !slices.ContainsFunc(la, func(l topology.Level) bool { return a[l.Key] != b[l.Key] })
 }
 
@@ -116,7 +121,10 @@ func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
 	for i, info := range infos {
 		nodes[i] = topology.Node{Name: info.Node().Name, Labels: info.Node().Labels}
 	}
-	levels := topology.DetectLevels(nodes)
+	levels := slices.Clone(ix.levels)
+	if levels == nil {
+		levels = topology.DetectLevels(nodes)
+	}
 	if ix.outermost != "" {
 		levels = slices.DeleteFunc(levels, func(l topology.Level) bool { return l.Key == ix.outermost })
 		levels = slices.Insert(levels, 0, topology.Level{Name: ix.outermost, Key: ix.outermost})

@@ -67,7 +67,7 @@ func TestIndexCountsWhatIsFree(t *testing.T) {
 		info(node("b2", "b")), info(node("a1", "a"), pod("p", list("1500m", "1"))), info(node("none", "")),
 		info(node("full", "b"), pod("q", list("9", "4"))),
 	}
-	index := snapshot.NewIndex("")
+	index := snapshot.NewIndex(nil, "")
 	view := update(t, index, nodes, nil)
 	if got := view.Free[0]; len(got) != 4 {
 		t.Fatalf("a vector of resources nobody asked for: %v", got)
@@ -96,7 +96,7 @@ func TestIndexCountsWhatIsFree(t *testing.T) {
 
 func TestIndexFollowsGenerations(t *testing.T) {
 	a, b := info(node("a", "c1")), info(node("b", "c1"))
-	index := snapshot.NewIndex("")
+	index := snapshot.NewIndex(nil, "")
 	first := update(t, index, []fwk.NodeInfo{a, b}, nil)
 	tree := first.Tree
 
@@ -129,7 +129,7 @@ func TestIndexRebuildsItsTreeOnlyForLevels(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			nodes := []*corev1.Node{node("a", "c1"), node("b", "c1")}
-			index := snapshot.NewIndex("")
+			index := snapshot.NewIndex(nil, "")
 			before := update(t, index, infos(nodes), nil).Tree
 			after := update(t, index, infos(test.change([]*corev1.Node{nodes[0].DeepCopy(), nodes[1].DeepCopy()})), nil)
 			if got := before == after.Tree; got != test.same {
@@ -146,7 +146,7 @@ func TestIndexWithAnOutermostKey(t *testing.T) {
 	nodes := []*corev1.Node{node("a", "c1"), node("b", "c2"), node("c", "c1")}
 	nodes[0].Labels["example.com/room"] = "west"
 	nodes[1].Labels["example.com/room"] = "west"
-	view := update(t, snapshot.NewIndex("example.com/room"), infos(nodes), nil)
+	view := update(t, snapshot.NewIndex(nil, "example.com/room"), infos(nodes), nil)
 	if got := view.Tree.Levels(); len(got) != 2 || got[0].Key != "example.com/room" || got[1].Name != "clique" {
 		t.Fatalf("levels are %v", got)
 	}

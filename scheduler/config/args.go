@@ -1,0 +1,171 @@
+// Package config is what a KubeSchedulerConfiguration can say to Lockstep's plugins: versioned, defaulted, validated. A
+// mistake stops the scheduler at its start, with the path of the field.
+//
+//	pluginConfig:
+//	- name: GangPlacement
+//	  args:
+//	    apiVersion: scheduler.lockstep.dev/v1alpha1
+//	    kind: GangPlacementArgs
+//	    levels:
+//	    - key: example.com/row
+//	    - key: example.com/rack
+//	      name: rack
+//	      weight: 50
+package config
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// APIVersion is the version of the arguments.
+const APIVersion = "scheduler.lockstep.dev/v1alpha1"
+
+// GangPlacementArgs are the arguments of GangPlacement.
+type GangPlacementArgs struct {
+	metav1.TypeMeta `json:",inline"`
+	// Levels are the topology levels of the fleet, outermost first. None: those of known label families that nodes carry.
+	Levels []Level `json:"levels,omitempty"`
+	// Accelerators are the extended resources that make a node one that pods without accelerators avoid. The default is
+	// what vendors' device plugins offer.
+	Accelerators []string `json:"accelerators,omitempty"`
+}
+
+// Level is a level of the fleet.
+type Level struct {
+	// Key is the node-label key.
+	Key string `json:"key"`
+	// Name is what people call the level; the default is that of the known key, or the key's last part.
+	Name string `json:"name,omitempty"`
+	// Weight is what an edge of communication across the level's boundary costs more than one inside, in hundredths of an
+	// edge between two nodes; the default is that of the known key, or 100.
+	Weight *int64 `json:"weight,omitempty"`
+}
+
+// GangPermitArgs are the arguments of GangPermit.
+type GangPermitArgs struct {
+	metav1.TypeMeta `json:",inline"`
+	// Grace is how long members of a gang wait for the others before all are sent back. The default is one minute.
+	Grace *metav1.Duration `json:"grace,omitempty"`
+}
+
+// Placement reads the arguments of GangPlacement; nil are the defaults.
+func Placement(object runtime.Object) (GangPlacementArgs, error) {
+	args := GangPlacementArgs{}
+	if err := decode(object, &args, &args.TypeMeta); err != nil {
+		return args, err
+	}
+	if args.Accelerators == nil {
+		args.Accelerators = []string{
+			"nvidia.com/gpu",
+			"amd.com/gpu",
+			"gpu.intel.com/i915",
+			"gpu.intel.com/xe",
+			"habana.ai/gaudi",
+			"google.com/tpu",
+			"aws.amazon.com/neuron",
+			"aws.amazon.com/neuroncore",
+			"aws.amazon.com/neurondevice",
+		}
+	}
+	return args, args.validate().ToAggregate()
+}
+
+func (a GangPlacementArgs) validate() field.ErrorList {
+	var faults field.ErrorList
+	seen := make(map[string]bool)
+	for i, level := range a.Levels {
+		at := field.NewPath("levels").Index(i)
+		switch {
+		case level.Key == "":
+			faults = append(faults, field.Required(at.Child("key"), "a level is a node-label key"))
+		case seen[level.Key]:
+			faults = append(faults, field.Duplicate(at.Child("key"), level.Key))
+		}
+		seen[level.Key] = true
+		if w := level.Weight; w != nil && (*w < 1 || *w > topology.MostWeight) {
+			faults = append(faults, field.Invalid(at.Child("weight"), *w,
+				fmt.Sprintf("it must be between 1 and %d", topology.MostWeight)))
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	if _, err := a.Ladder(); err != nil {
+		faults = append(faults, field.Invalid(field.NewPath("levels"), len(a.Levels), err.Error()))
+	}
+	return faults
+}
+
+// Ladder returns the configured levels, nil if they are to be detected.
+func (a GangPlacementArgs) Ladder() ([]topology.Level, error) {
+	if len(a.Levels) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(a.Levels))
+	for i, level := range a.Levels {
+		keys[i] = level.Key
+	}
+	ladder, err := topology.Configured(keys)
+	if err != nil {
+		return nil, fmt.Errorf("reading the levels: %w", err)
+	}
+	for i := range ladder { // hostname, which may come last, is not among them
+		if level := a.Levels[i]; level.Name != "" {
+			ladder[i].Name = level.Name
+		}
+		if w := a.Levels[i].Weight; w != nil {
+			ladder[i].Weight = *w
+		}
+	}
+	if _, err := topology.NewTree(ladder, nil); err != nil {
+		return nil, fmt.Errorf("reading the levels: %w", err)
+	}
+	return ladder, nil
+}
+
+// defaultGrace is how long members wait for each other if nothing is configured.
+const defaultGrace = time.Minute
+
+// Permit reads the arguments of GangPermit; nil are the defaults.
+func Permit(object runtime.Object) (GangPermitArgs, error) {
+	args := GangPermitArgs{}
+	if err := decode(object, &args, &args.TypeMeta); err != nil {
+		return args, err
+	}
+	if args.Grace == nil {
+		args.Grace = &metav1.Duration{Duration: defaultGrace}
+	}
+	if args.Grace.Duration < time.Second {
+		return args, field.Invalid(field.NewPath("grace"), args.Grace.Duration.String(), "it must be a second or more")
+	}
+	return args, nil
+}
+
+// decode reads arguments strictly: kube-scheduler hands them over as they stand in the file.
+func decode(object runtime.Object, into any, meta *metav1.TypeMeta) error {
+	if object == nil {
+		return nil
+	}
+	unknown, ok := object.(*runtime.Unknown)
+	if !ok {
+		return fmt.Errorf("arguments are a %T", object)
+	}
+	if len(unknown.Raw) == 0 {
+		return nil
+	}
+	if err := yaml.UnmarshalStrict(unknown.Raw, into); err != nil {
+		return fmt.Errorf("reading the arguments: %w", err)
+	}
+	if meta.APIVersion != "" && meta.APIVersion != APIVersion {
+		return field.NotSupported(field.NewPath("apiVersion"), meta.APIVersion, []string{APIVersion})
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// raw is arguments as kube-scheduler hands them over.
+func raw(text string) runtime.Object {
+	return &runtime.Unknown{Raw: []byte(text), ContentType: runtime.ContentTypeJSON}
+}
+
+func TestDefaults(t *testing.T) {
+	for _, object := range []runtime.Object{nil, raw(""), raw("{}")} {
+		placement, err := config.Placement(object)
+		ladder, ladderErr := placement.Ladder()
+		if err != nil || ladderErr != nil || ladder != nil || placement.Accelerators[0] != "nvidia.com/gpu" {
+			t.Errorf("%+v, %v, %v %v", placement, err, ladder, ladderErr)
+		}
+		if permit, err := config.Permit(object); err != nil || permit.Grace.Duration != time.Minute {
+			t.Errorf("%+v, %v", permit, err)
+		}
+	}
+}
+
+func TestLevels(t *testing.T) {
+	args, err := config.Placement(raw(`{
+		"apiVersion": "scheduler.lockstep.dev/v1alpha1", "kind": "GangPlacementArgs", "accelerators": ["example.com/npu"],
+		"levels": [{"key": "example.com/row"}, {"key": "example.com/rack", "name": "cabinet", "weight": 50},
+			{"key": "kubernetes.io/hostname"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := args.Ladder()
+	want := []topology.Level{
+		{Name: "row", Key: "example.com/row"}, {Name: "cabinet", Key: "example.com/rack", Weight: 50},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestMistakesNameTheField(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"level": []}`:                                           `unknown field "level"`,
+		`{"levels": [{"name": "rack"}]}`:                          "levels[0].key: Required value",
+		`{"levels": [{"key": "a"}, {"key": "a"}]}`:                `levels[1].key: Duplicate value: "a"`,
+		`{"levels": [{"key": "a", "weight": 0}]}`:                 "levels[0].weight: Invalid value: 0",
+		`{"levels": [{"key": "a/x"}, {"key": "b", "name": "x"}]}`: "levels: Invalid value",
+		`{"apiVersion": "scheduler.lockstep.dev/v9"}`:             `apiVersion: Unsupported value: "scheduler.lockstep.dev/v9"`,
+	} {
+		if _, err := config.Placement(raw(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"grace": "soon"}`: "invalid duration",
+		`{"grace": "0s"}`:   `grace: Invalid value: "0s"`,
+	} {
+		if _, err := config.Permit(raw(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := config.Placement(&metav1.Status{}); err == nil {
+		t.Error("arguments of another kind are taken")
+	}
+}
