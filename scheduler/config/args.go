@@ -75,7 +75,10 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 			"aws.amazon.com/neurondevice",
 		}
 	}
-	return args, args.validate().ToAggregate()
+	if faults := args.validate(); len(faults) > 0 {
+		return args, fmt.Errorf("not valid: %w", faults.ToAggregate())
+	}
+	return args, nil
 }
 
 func (a GangPlacementArgs) validate() field.ErrorList {
@@ -144,7 +147,8 @@ func Permit(object runtime.Object) (GangPermitArgs, error) {
 		args.Grace = &metav1.Duration{Duration: defaultGrace}
 	}
 	if args.Grace.Duration < time.Second {
-		return args, field.Invalid(field.NewPath("grace"), args.Grace.Duration.String(), "it must be a second or more")
+		fault := field.Invalid(field.NewPath("grace"), args.Grace.Duration.String(), "it must be a second or more")
+		return args, fmt.Errorf("not valid: %w", fault)
 	}
 	return args, nil
 }
@@ -165,7 +169,8 @@ func decode(object runtime.Object, into any, meta *metav1.TypeMeta) error {
 		return fmt.Errorf("reading the arguments: %w", err)
 	}
 	if meta.APIVersion != "" && meta.APIVersion != APIVersion {
-		return field.NotSupported(field.NewPath("apiVersion"), meta.APIVersion, []string{APIVersion})
+		return fmt.Errorf("not valid: %w",
+			field.NotSupported(field.NewPath("apiVersion"), meta.APIVersion, []string{APIVersion}))
 	}
 	return nil
 }
