@@ -2,8 +2,10 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -22,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -69,6 +72,12 @@ type cluster struct {
 // newCluster starts the scheduler on the nodes.
 func newCluster(t *testing.T, nodes []*corev1.Node) *cluster {
 	t.Helper()
+	return newClusterWith(t, nodes, nil)
+}
+
+// newClusterWith adds a plugin that makes trouble before members are bound, nil for none.
+func newClusterWith(t *testing.T, nodes []*corev1.Node, trouble *trouble) *cluster {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	c := &cluster{Clientset: fake.NewClientset(), bound: make(map[string]string)}
@@ -78,7 +87,13 @@ func newCluster(t *testing.T, nodes []*corev1.Node) *cluster {
 			t.Fatal(err)
 		}
 	}
-	config := shipped(t)
+	config, registry := shipped(t), scheduler.Registry()
+	if trouble != nil {
+		trouble.cluster = c
+		registry["Trouble"] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return trouble, nil }
+		all := &config.Profiles[0].Plugins.MultiPoint // what is enabled at its point only comes after these
+		all.Enabled = slices.Insert(all.Enabled, 0, schedulerconfig.Plugin{Name: "Trouble"})
+	}
 	informers := kubescheduler.NewInformerFactory(c, 0, nil)
 	recorder := profile.RecorderFactory(func(string) events.EventRecorderLogger { return silent{} })
 	s, err := kubescheduler.New(ctx, c, informers, nil, recorder,
@@ -86,7 +101,7 @@ func newCluster(t *testing.T, nodes []*corev1.Node) *cluster {
 		kubescheduler.WithPercentageOfNodesToScore(config.PercentageOfNodesToScore),
 		kubescheduler.WithPodInitialBackoffSeconds(config.PodInitialBackoffSeconds),
 		kubescheduler.WithPodMaxBackoffSeconds(config.PodMaxBackoffSeconds),
-		kubescheduler.WithFrameworkOutOfTreeRegistry(scheduler.Registry()))
+		kubescheduler.WithFrameworkOutOfTreeRegistry(registry))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +113,38 @@ func newCluster(t *testing.T, nodes []*corev1.Node) *cluster {
 	}
 	go s.Run(ctx)
 	return c
+}
+
+// trouble is a PreBind plugin that fails some pods some times, like a device whose allocation cannot be written.
+type trouble struct {
+	cluster *cluster
+	mu      sync.Mutex
+	fails   map[string]int
+	// early are pods that were bound while one of their gang was failing.
+	early []string
+}
+
+func (*trouble) Name() string { return "Trouble" }
+
+func (*trouble) PreBindPreFlight(
+	context.Context, fwk.CycleState, *corev1.Pod, string,
+) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	return nil, nil
+}
+
+func (x *trouble) PreBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.fails[pod.Name] == 0 {
+		return nil
+	}
+	x.fails[pod.Name]--
+	x.cluster.mu.Lock()
+	defer x.cluster.mu.Unlock()
+	for name := range x.cluster.bound {
+		x.early = append(x.early, name)
+	}
+	return fwk.AsStatus(errors.New("the claim's status could not be written"))
 }
 
 // bind is the binding subresource: it writes the node into the pod, once.
@@ -163,8 +210,13 @@ func (c *cluster) end(t *testing.T, pods []*corev1.Pod) {
 // waitBound waits until all pods are bound and returns their nodes.
 func (c *cluster) waitBound(t *testing.T, pods []*corev1.Pod) []string {
 	t.Helper()
+	return c.waitBoundFor(t, pods, 15*time.Second)
+}
+
+func (c *cluster) waitBoundFor(t *testing.T, pods []*corev1.Pod, limit time.Duration) []string {
+	t.Helper()
 	nodes := make([]string, len(pods))
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 15*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, limit, true,
 		func(context.Context) (bool, error) {
 			for i, pod := range pods {
 				if nodes[i] = c.nodeOf(pod.Name); nodes[i] == "" {

@@ -30,6 +30,9 @@ func TestShippedConfiguration(t *testing.T) {
 			t.Errorf("the first plugin at %s is not GangPlacement: %v", point, got.Enabled)
 		}
 	}
+	if last := enabled.PreBind.Enabled[len(enabled.PreBind.Enabled)-1]; last.Name != "GangPermit" {
+		t.Errorf("the last plugin at preBind is %s: members would wait before all of them are ready", last.Name)
+	}
 	has := func(set schedulerconfig.PluginSet, name string) bool {
 		return slices.ContainsFunc(set.Enabled, func(p schedulerconfig.Plugin) bool { return p.Name == name })
 	}

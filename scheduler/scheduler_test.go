@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -199,6 +200,21 @@ func TestFiltersRefuseThePlan(t *testing.T) {
 				t.Errorf("the gang is on %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// A member whose devices cannot be had fails ten times; until they can, nobody of its gang is bound.
+func TestNobodyIsBoundBeforeAllCanBe(t *testing.T) {
+	x := &trouble{fails: map[string]int{}}
+	c := newClusterWith(t, cliques(2, 6), x)
+	group, members := gang("troubled", 6, "clique")
+	x.fails[members[3].Name] = 10
+	c.add(t, group, members)
+	c.waitBoundFor(t, members, time.Minute)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.fails[members[3].Name] != 0 || len(x.early) > 0 {
+		t.Errorf("it failed %d times less than it should; bound meanwhile: %v", x.fails[members[3].Name], x.early)
 	}
 }
 

@@ -138,6 +138,9 @@ func (s *solver) settled(v int, cost int64) int64 {
 // atLeast is a lower bound of the cost of a vertex that is not a node: two domains of each level further in are used.
 func (s *solver) atLeast(v int) int64 {
 	cost := int64(0)
+	if s.labeled {
+		return 0 // of some levels none may be counted
+	}
 	for l := s.lay.vertices[v].level + 1; l < len(s.weights); l++ {
 		domains := int64(2)
 		if s.single && l == len(s.lay.ladder) {

@@ -26,9 +26,9 @@ type solver struct {
 	mixMany   *knapsack.Mixer
 	// room[layer][node] is how many members of the main kind the node holds beside the small ones; -1 if these do not fit.
 	room [][]int32
-	// single is set if the members are of one kind and no node holds two. Then they use as many nodes wherever they are,
-	// and nodes need not be counted as domains.
-	single bool
+	// whole is set if the members are of one kind and no node holds two. Then they use as many nodes wherever they are;
+	// single, if nodes therefore need not be counted as domains.
+	whole, single bool
 	// units are what each vertex holds of the main kind under the caps: members, or segments further out than their level.
 	units []int32
 	// caps are units for every layer; nil if there is only one.
@@ -79,7 +79,7 @@ func (s *solver) exact() bool { return s.mixFew.Exact() }
 // countRoom fills room.
 func (s *solver) countRoom() {
 	s.room = make([][]int32, s.few.Count())
-	s.single = s.few.Count() == 1
+	s.whole = s.few.Count() == 1
 	for e := range s.room {
 		digits := s.few.Digits(e)
 		s.room[e] = make([]int32, len(s.lay.leaves))
@@ -88,8 +88,9 @@ func (s *solver) countRoom() {
 		}
 	}
 	for _, n := range s.room[0] {
-		s.single = s.single && n <= 1
+		s.whole = s.whole && n <= 1
 	}
+	s.single = s.whole && s.segment != len(s.lay.ladder) // there, units of a node are segments
 	for node := range s.placedOn {
 		s.single = s.single && s.room[0][node] == 0
 	}
@@ -163,7 +164,7 @@ func (s *solver) addUp(counts []int32, node, n int) {
 func (s *solver) countUnits() {
 	if s.spares >= 0 {
 		s.countFit()
-		if !s.single {
+		if !s.whole {
 			s.keepSmallest()
 		}
 	}

@@ -1,6 +1,8 @@
 package gangpermit
 
 import (
+	"slices"
+
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -34,15 +36,16 @@ func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
 	return minCount - g.passed.Union(state.AssignedPods()).Len()
 }
 
-// letGo allows everyone who waits, or no one if one of them does not wait any more. After it the gang has what it
-// needs: who comes later in the cycle passes at once.
-func (p *GangPermit) letGo(g *gang) bool {
+// letGo allows everyone who waits, or no one if one of them does not wait any more; the last one goes with them. After it
+// the gang has what it needs: who comes later in the cycle passes at once.
+func (p *GangPermit) letGo(g *gang, last types.UID) bool {
 	pods := make([]fwk.WaitingPod, len(g.waiting))
 	for i, uid := range g.waiting {
 		if pods[i] = p.handle.GetWaitingPod(uid); pods[i] == nil {
 			return false
 		}
 	}
+	p.begin(g, append(slices.Clone(g.waiting), last)) // before the first of them can be on its way
 	for _, pod := range pods {
 		pod.Allow(Name)
 	}

@@ -1,6 +1,7 @@
 // Package gangpermit is the scheduler plugin that lets the members of a gang go to their nodes together or not at all.
 //
-// The members of one cycle wait at Permit until as many are there as the gang needs, then all go. If one of them is
+// The members of one cycle wait at Permit until as many are there as the gang needs, then all go. They wait for each other
+// once more when each is ready to be bound (PreBind): its devices are allocated and its volumes there. If one of them is
 // lost before that, all are sent back.
 package gangpermit
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -29,12 +31,17 @@ type GangPermit struct {
 	handle fwk.Handle
 	// grace is how long a member waits for the others. All of them are decided in one cycle, so it only ends a fault.
 	grace time.Duration
+	clock clock.Clock
+
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*gang
+	// starts are the members on their way from Permit to their nodes.
+	starts map[types.UID]*start
 }
 
 var (
 	_ fwk.PermitPlugin      = (*GangPermit)(nil)
+	_ fwk.PreBindPlugin     = (*GangPermit)(nil)
 	_ fwk.ReservePlugin     = (*GangPermit)(nil)
 	_ fwk.EnqueueExtensions = (*GangPermit)(nil)
 )
@@ -45,7 +52,14 @@ func New(_ context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugi
 	if err != nil {
 		return nil, fmt.Errorf("arguments: %w", err)
 	}
-	p := &GangPermit{handle: handle, grace: args.Grace.Duration, gangs: make(map[types.NamespacedName]*gang)}
+	p := &GangPermit{
+		handle: handle, grace: args.Grace.Duration, clock: clock.RealClock{},
+		gangs: make(map[types.NamespacedName]*gang), starts: make(map[types.UID]*start),
+	}
+	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.gone}); err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forget}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
@@ -94,7 +108,7 @@ func (p *GangPermit) Permit(
 		g.waiting = append(g.waiting, pod.UID)
 		return fwk.NewStatus(fwk.Wait), p.grace
 	}
-	if !p.letGo(g) {
+	if !p.letGo(g, pod.UID) {
 		g.failed = true
 		p.sendBack(g)
 		return rejected(), 0
@@ -132,6 +146,8 @@ func (p *GangPermit) Unreserve(_ context.Context, state fwk.CycleState, pod *cor
 	defer p.mu.Unlock()
 	g := p.gang(key)
 	g.waiting = slices.DeleteFunc(g.waiting, func(uid types.UID) bool { return uid == pod.UID })
+	p.lost(pod.UID) // what it was on its way with is over
+	delete(p.starts, pod.UID)
 	switch {
 	case g.passed.Has(pod.UID):
 		g.passed.Delete(pod.UID)

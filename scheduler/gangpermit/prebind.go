@@ -1,0 +1,124 @@
+package gangpermit
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// start is the members that Permit let go together, on their way to their nodes. Whatever can fail before a pod is bound
+// (a device that cannot be allocated, a volume that does not come) fails for all of them.
+type start struct {
+	of *gang
+	// members that have not been bound to go yet, left of them not ready.
+	members []types.UID
+	left    int
+	// ready is closed when all are ready to be bound, failed when one was lost before.
+	ready, failed chan struct{}
+}
+
+// begin opens the way for the members of one start.
+func (p *GangPermit) begin(g *gang, members []types.UID) {
+	s := &start{of: g, members: members, left: len(members), ready: make(chan struct{}), failed: make(chan struct{})}
+	for _, uid := range members {
+		p.starts[uid] = s
+	}
+}
+
+// set lets the members of a start go on. Nothing holds them any more.
+func (p *GangPermit) set(s *start) {
+	for _, uid := range s.members {
+		if p.starts[uid] == s {
+			delete(p.starts, uid)
+		}
+	}
+	close(s.ready)
+}
+
+// lost fails the start of a member, if it is on its way. Each of its members is told when it comes by. From now on none of
+// them counts as one that went: who is back first must wait for the others.
+func (p *GangPermit) lost(uid types.UID) {
+	s := p.starts[uid]
+	if s == nil || over(s) {
+		return
+	}
+	close(s.failed)
+	for _, member := range s.members {
+		s.of.passed.Delete(member)
+		s.of.sentBack.Insert(member)
+	}
+}
+
+// gone fails the start of a pod that is deleted on its way.
+func (p *GangPermit) gone(obj any) {
+	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = missed.Obj
+	}
+	if pod, ok := obj.(*corev1.Pod); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.lost(pod.UID)
+	}
+}
+
+// PreBindPreFlight reports whether the pod is a member on its way. The framework asks only where it announces nodes.
+func (p *GangPermit) PreBindPreFlight(
+	_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string,
+) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.starts[pod.UID] == nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	return nil, nil
+}
+
+// PreBind holds a member until all are ready to be bound. It is the last of its point, so everything else that could fail
+// is done by then; after it only the binding itself can.
+func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	p.mu.Lock()
+	s := p.starts[pod.UID]
+	if s == nil { // in no gang, or one of more than its gang needs
+		p.mu.Unlock()
+		return nil
+	}
+	if s.left--; s.left == 0 && !over(s) {
+		p.set(s)
+	}
+	p.mu.Unlock()
+
+	select {
+	case <-s.ready:
+		return nil
+	case <-s.failed:
+	case <-ctx.Done():
+		p.giveUp(pod.UID)
+	case <-p.clock.After(p.grace):
+		p.giveUp(pod.UID)
+	}
+	select {
+	case <-s.ready: // in the meantime
+		return nil
+	default:
+		return rejected()
+	}
+}
+
+// over reports whether a member was lost.
+func over(s *start) bool {
+	select {
+	case <-s.failed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *GangPermit) giveUp(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost(uid)
+}

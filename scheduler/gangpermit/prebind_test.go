@@ -1,0 +1,89 @@
+package gangpermit_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
+)
+
+// prebind lets members come to the last barrier and returns a channel with what each is told.
+func prebind(ctx context.Context, plugin *gangpermit.GangPermit, members ...int) <-chan fwk.Code {
+	told := make(chan fwk.Code, len(members))
+	for _, i := range members {
+		go func() { told <- plugin.PreBind(ctx, cycle{}, member(i), "node").Code() }()
+	}
+	return told
+}
+
+// expect reads what n members are told.
+func expect(t *testing.T, told <-chan fwk.Code, n int, want fwk.Code) {
+	t.Helper()
+	for range n {
+		if code := <-told; code != want {
+			t.Errorf("a member is told %v, want %v", code, want)
+		}
+	}
+}
+
+// bubble runs a test in a world of three members that were let go together, with a clock of its own.
+func bubble(t *testing.T, test func(t *testing.T, w *world, plugin *gangpermit.GangPermit)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w, plugin := newWorld(t, 3)
+		w.submit(t, plugin, 0, 1, 2)
+		test(t, w, plugin)
+	})
+}
+
+func TestMembersAreBoundWhenAllAreReady(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
+		t.Helper()
+		told := prebind(t.Context(), plugin, 0, 1)
+		synctest.Wait()
+		if len(told) > 0 {
+			t.Fatal("a member goes before all are ready")
+		}
+		expect(t, prebind(t.Context(), plugin, 2), 1, fwk.Success)
+		expect(t, told, 2, fwk.Success)
+		// Who is not among them does not wait: a single pod, or one more member than the gang needs.
+		expect(t, prebind(t.Context(), plugin, 7), 1, fwk.Success)
+		// What happens to one of them now does not concern the others.
+		plugin.Unreserve(t.Context(), cycle{}, member(0), "node")
+	})
+}
+
+func TestAMemberLostOnTheWayHoldsTheOthersBack(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+		t.Helper()
+		told := prebind(t.Context(), plugin, 0)
+		synctest.Wait()
+		plugin.Unreserve(t.Context(), cycle{}, member(1), "node") // its devices could not be allocated
+		expect(t, told, 1, fwk.Unschedulable)
+		expect(t, prebind(t.Context(), plugin, 2), 1, fwk.Unschedulable) // it was late
+		for _, i := range []int{0, 2} {
+			plugin.Unreserve(t.Context(), cycle{}, member(i), "node")
+		}
+		// The next time all of them come through.
+		w.submit(t, plugin, 0, 1, 2)
+		expect(t, prebind(t.Context(), plugin, 0, 1, 2), 3, fwk.Success)
+	})
+}
+
+func TestAMemberThatNeverComesHoldsNobodyForEver(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
+		t.Helper()
+		expect(t, prebind(t.Context(), plugin, 0, 1), 2, fwk.Unschedulable) // after the grace
+	})
+	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		told := prebind(ctx, plugin, 0, 1)
+		synctest.Wait()
+		cancel() // the scheduler ends
+		expect(t, told, 2, fwk.Unschedulable)
+	})
+}
