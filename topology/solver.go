@@ -120,7 +120,10 @@ func (s *solver) roomOn(node int, small []int) int {
 	if s.kinds[0].barred(node) || limit <= 0 {
 		return 0
 	}
-	if s.gang.PerNode == 0 && !s.kinds[0].free() {
+	switch {
+	case s.kinds[0].free(): // or a node would be the roomier the more members the gang may have there
+		limit = min(limit, len(s.kinds[0].ranks))
+	case s.gang.PerNode == 0:
 		limit = most
 	}
 	return left.times(s.kinds[0].shape.Demand, limit)
