@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
@@ -38,6 +39,8 @@ type GangPlacement struct {
 	// index serves gangs that name a detected level or none; keyed serves the last other label key that was asked for.
 	index, keyed *snapshot.Index
 	key          string
+	// found are the label families that were logged last.
+	found string
 
 	explain *explanation.Writer
 	lot     *parking.Lot
@@ -106,7 +109,7 @@ func (*GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithH
 
 // GeneratePlacements plans a gang on the nodes of the parent placement. Groups that are no gangs are left alone.
 func (p *GangPlacement) GeneratePlacements(
-	_ context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement,
+	ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement,
 ) (*fwk.GeneratePlacementsResult, *fwk.Status) {
 	group := info.GetPodGroup()
 	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
@@ -122,7 +125,7 @@ func (p *GangPlacement) GeneratePlacements(
 		return nil, infeasible(waiting, len(parent.Nodes)) // some were lost on the way to here
 	}
 	refused := p.takeRefusals(group, parent.Nodes)
-	view, err := p.view(group, parent.Nodes, waiting)
+	view, err := p.view(ctx, group, parent.Nodes, waiting)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
@@ -213,7 +216,7 @@ func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod
 
 // view brings the right index up to date: a required key that is no detected level gets one of its own.
 func (p *GangPlacement) view(
-	group *schedulingv1beta1.PodGroup, nodes []fwk.NodeInfo, waiting []*corev1.Pod,
+	ctx context.Context, group *schedulingv1beta1.PodGroup, nodes []fwk.NodeInfo, waiting []*corev1.Pod,
 ) (snapshot.View, error) {
 	resources := snapshot.Resources(waiting)
 	required := snapshot.Required(group)
@@ -223,6 +226,10 @@ func (p *GangPlacement) view(
 	view, err := p.index.Update(nodes, resources)
 	if err != nil {
 		return view, err
+	}
+	if found := view.Found(); found != p.found {
+		p.found = found
+		klog.FromContext(ctx).Info("Detected topology labels", "families", found)
 	}
 	if _, ok := view.Tree.Level(required); ok || required == "" || !snapshot.Carries(nodes, required) {
 		return view, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -22,7 +23,12 @@ type View struct {
 	// restricted counts the nodes that not every pod may use.
 	restricted int
 	resources  []corev1.ResourceName
+	// found says, for people, which label families the nodes carry; empty if the levels are configured.
+	found string
 }
+
+// Found says in one line which label families the nodes carry: it changes when the levels of the fleet do.
+func (v View) Found() string { return v.found }
 
 // Ledger is the view as decisions take it.
 func (v View) Ledger() topology.Ledger { return topology.Ledger{Tree: v.Tree, Free: v.Free} }
@@ -124,6 +130,7 @@ func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
 	levels := slices.Clone(ix.levels)
 	if levels == nil {
 		levels = topology.DetectLevels(nodes)
+		ix.view.found = found(nodes)
 	}
 	if ix.outermost != "" {
 		levels = slices.DeleteFunc(levels, func(l topology.Level) bool { return l.Key == ix.outermost })
@@ -145,6 +152,19 @@ func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
 		ix.refresh(&ix.slots[i], info)
 	}
 	return nil
+}
+
+// found lists the label families in one line.
+func found(nodes []topology.Node) string {
+	families := topology.Families(nodes)
+	if len(families) == 0 {
+		return "no node carries a known topology label"
+	}
+	lines := make([]string, len(families))
+	for i, f := range families {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "; ")
 }
 
 func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
