@@ -31,7 +31,7 @@ type solver struct {
 	whole, single bool
 	// units are what each vertex holds of the main kind under the caps: members, or segments further out than their level.
 	units []int32
-	// caps are units for every layer; nil if there is only one.
+	// caps are units for every layer; nil if units say it all (see countCaps).
 	caps [][]int32
 	// fit counts the nodes below a vertex that could take a main member; nil unless there are spares.
 	fit []int32

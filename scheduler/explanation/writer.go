@@ -66,8 +66,8 @@ type note struct {
 	reason, message string
 }
 
-// backlog is how many explanations may wait to be written. If there are more, the API server is the bottleneck, and what
-// is dropped comes again with the gang's next attempt.
+// backlog is how many explanations may wait to be written. If there are more, the API server is the bottleneck, and the
+// others come a minute later: a gang that is parked may have no other attempt for long.
 const backlog = 1024
 
 // NewWriter makes a writer that works until the context ends.
@@ -130,13 +130,18 @@ func (w *Writer) tell(n note) {
 		return
 	}
 	if wait := t.at.Add(pause).Sub(w.clock.Now()); wait > 0 && n.status == metav1.ConditionTrue {
-		if t.next == nil {
-			w.clock.AfterFunc(wait, func() { go w.late(n.group.UID) }) // a clock may call back under its own lock
-		}
-		t.next = &n
+		w.keep(t, n, wait)
 		return
 	}
 	w.send(t, n, class)
+}
+
+// keep holds the gang's last explanation until it may be written.
+func (w *Writer) keep(t *told, n note, wait time.Duration) {
+	if t.next == nil {
+		w.clock.AfterFunc(wait, func() { go w.late(n.group.UID) }) // a clock may call back under its own lock
+	}
+	t.next = &n
 }
 
 // late writes what came too early.
@@ -144,7 +149,9 @@ func (w *Writer) late(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.gangs[uid]; t != nil && t.next != nil {
-		w.send(t, *t.next, string(t.next.status)+t.next.reason+classOf(t.next.message))
+		n := *t.next
+		t.next = nil
+		w.send(t, n, string(n.status)+n.reason+classOf(n.message))
 	}
 }
 
@@ -153,6 +160,7 @@ func (w *Writer) send(t *told, n note, class string) {
 	case w.queue <- n:
 		t.class, t.at, t.next = class, w.clock.Now(), nil
 	default:
+		w.keep(t, n, pause)
 	}
 }
 

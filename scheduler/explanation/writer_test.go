@@ -1,6 +1,7 @@
 package explanation_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -10,7 +11,9 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
@@ -117,4 +120,26 @@ func TestAGangIsToldOnceAMinuteAndOnlyNews(t *testing.T) {
 	if len(s.recorder.said) != 3 || s.recorder.said[0] != want {
 		t.Errorf("events %q", s.recorder.said)
 	}
+}
+
+// If the API server is slow, what cannot wait in the queue is told later, not never.
+func TestNothingIsLostWhenTheServerIsSlow(t *testing.T) {
+	s := newStage(t)
+	open := make(chan struct{})
+	s.client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-open
+		return false, nil, nil
+	})
+	for i := range 2000 {
+		other := s.group.DeepCopy()
+		other.Name, other.UID, other.OwnerReferences = fmt.Sprint("other-", i), types.UID(fmt.Sprint("other-", i)), nil
+		s.Waits(other, explanation.NoRoom, "needs 16 members")
+	}
+	s.Waits(s.group, explanation.NoRoom, "needs 16 members")
+	close(open)
+	for s.writes() < 1024 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.clock.Step(time.Minute)
+	s.expect(t, metav1.ConditionTrue, "needs 16 members")
 }

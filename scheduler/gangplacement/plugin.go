@@ -100,8 +100,8 @@ func newPlugin(
 func (*GangPlacement) Name() string { return Name }
 
 // EventsToRegister registers what wakes a gang that waits for the end of its preemption: in-tree DefaultPreemption gates it
-// and leaves the waking to the plugin that rejected it. Any other rejected gang is retried by the queue's timer, whatever
-// is registered.
+// and leaves the waking to the plugin that rejected it. Any other rejected gang is woken by the lot or retried by the
+// queue's timer, whatever is registered.
 func (*GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	gone := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
 	return []fwk.ClusterEventWithHint{{Event: gone}}, nil

@@ -30,11 +30,10 @@ func (s Scene) Level(nameOrKey string) int {
 }
 
 // Group names what the node belongs to at a level (len(Levels) for the node itself): its domain there or, where it lacks
-// the label, that of the next level further in. ok is false in the second case. The network's levels and the
-// accelerators' are two hierarchies, neither of which says anything about the other.
+// the label, that of the next level further in that it has, of whichever hierarchy; of an accelerator, though, only an
+// accelerator is a part. ok is false where the label is missing.
 func (s Scene) Group(node, level int) (name string, ok bool) {
 	for l := level; l < len(s.Levels); l++ {
-		// Of an accelerator nothing but an accelerator is a part.
 		if s.label(node, l) == "" || level < len(s.Levels) && s.Levels[level].Accelerator && !s.Levels[l].Accelerator {
 			continue
 		}
