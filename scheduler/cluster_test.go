@@ -65,8 +65,10 @@ func shipped(t *testing.T) *schedulerconfig.KubeSchedulerConfiguration {
 type cluster struct {
 	*fake.Clientset
 	plugins *schedulerconfig.Plugins
-	mu      sync.Mutex
-	bound   map[string]string
+	// stop ends the scheduler that runs.
+	stop  context.CancelFunc
+	mu    sync.Mutex
+	bound map[string]string
 }
 
 // newCluster starts the scheduler on the nodes.
@@ -78,8 +80,6 @@ func newCluster(t *testing.T, nodes []*corev1.Node) *cluster {
 // newClusterWith adds a plugin that makes trouble before members are bound, nil for none.
 func newClusterWith(t *testing.T, nodes []*corev1.Node, trouble *trouble) *cluster {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
 	c := &cluster{Clientset: fake.NewClientset(), bound: make(map[string]string)}
 	c.PrependReactor("create", "pods", c.bind)
 	for _, n := range nodes {
@@ -87,6 +87,23 @@ func newClusterWith(t *testing.T, nodes []*corev1.Node, trouble *trouble) *clust
 			t.Fatal(err)
 		}
 	}
+	c.start(t, trouble)
+	t.Cleanup(func() { c.stop() })
+	return c
+}
+
+// restart ends the scheduler and starts another one.
+func (c *cluster) restart(t *testing.T) {
+	t.Helper()
+	c.stop()
+	c.start(t, nil)
+}
+
+// start starts a scheduler.
+func (c *cluster) start(t *testing.T, trouble *trouble) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c.stop = cancel
 	config, registry := shipped(t), scheduler.Registry()
 	if trouble != nil {
 		trouble.cluster = c
@@ -112,7 +129,6 @@ func newClusterWith(t *testing.T, nodes []*corev1.Node, trouble *trouble) *clust
 		t.Fatal(err)
 	}
 	go s.Run(ctx)
-	return c
 }
 
 // trouble is a PreBind plugin that fails some pods some times, like a device whose allocation cannot be written.

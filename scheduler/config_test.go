@@ -25,6 +25,9 @@ func TestShippedConfiguration(t *testing.T) {
 			t.Errorf("plugins at %s are %v", point, got.Enabled)
 		}
 	}
+	if first := enabled.Bind.Enabled[0]; first.Name != "GangPermit" {
+		t.Errorf("the first plugin at bind is %s: it would bind members of gangs without patience", first.Name)
+	}
 	for point, got := range map[string]schedulerconfig.PluginSet{"preFilter": enabled.PreFilter, "filter": enabled.Filter} {
 		if len(got.Enabled) == 0 || got.Enabled[0].Name != "GangPlacement" {
 			t.Errorf("the first plugin at %s is not GangPlacement: %v", point, got.Enabled)

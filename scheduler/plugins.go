@@ -3,28 +3,47 @@
 package scheduler
 
 import (
+	"context"
+	"fmt"
+
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
+	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 )
 
 // ProfileName is the schedulerName of the pods that Lockstep schedules.
 const ProfileName = "lockstep-scheduler"
 
-// Registry maps the plugins' names to what makes them. What is decided about gangs that do not fit is known to two of
-// them: those that share a lot belong to one scheduler.
+// Registry maps the plugins' names to what makes them. What is decided about gangs that do not fit, and what is held for
+// members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry() runtime.Registry {
-	lot := parking.NewLot(clock.RealClock{})
+	lot, slots := parking.NewLot(clock.RealClock{}), held.NewSlots()
 	return runtime.Registry{
-		gangplacement.Name: gangplacement.New(lot),
-		gangqueue.Name:     gangqueue.New(lot),
-		gangpermit.Name:    gangpermit.New,
+		gangplacement.Name: gangplacement.New(lot, slots),
+		gangqueue.Name:     gangqueue.New(lot, slots),
+		gangpermit.Name:    gangpermit.New(binder),
 	}
+}
+
+// binder makes the framework's own binder, to which gangpermit adds patience.
+func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
+	plugin, err := defaultbinder.New(ctx, nil, handle)
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", defaultbinder.Name, err)
+	}
+	bind, ok := plugin.(fwk.BindPlugin)
+	if !ok {
+		return nil, fmt.Errorf("%s does not bind", defaultbinder.Name)
+	}
+	return bind, nil
 }
 
 // Options are the plugins as options of the scheduler command.

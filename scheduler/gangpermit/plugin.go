@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/partial"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -30,8 +31,9 @@ const Name = "GangPermit"
 type GangPermit struct {
 	handle fwk.Handle
 	// grace is how long a member waits for the others. All of them are decided in one cycle, so it only ends a fault.
-	grace time.Duration
-	clock clock.Clock
+	grace  time.Duration
+	clock  clock.Clock
+	binder fwk.BindPlugin
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*gang
@@ -42,18 +44,34 @@ type GangPermit struct {
 var (
 	_ fwk.PermitPlugin      = (*GangPermit)(nil)
 	_ fwk.PreBindPlugin     = (*GangPermit)(nil)
+	_ fwk.BindPlugin        = (*GangPermit)(nil)
 	_ fwk.ReservePlugin     = (*GangPermit)(nil)
 	_ fwk.EnqueueExtensions = (*GangPermit)(nil)
 )
 
-// New makes the plugin.
-func New(_ context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := config.Permit(object)
-	if err != nil {
-		return nil, fmt.Errorf("arguments: %w", err)
+// New returns what makes the plugin, with what makes the binder that it asks.
+func New(
+	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error),
+) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		args, err := config.Permit(object)
+		if err != nil {
+			return nil, fmt.Errorf("arguments: %w", err)
+		}
+		bind, err := binder(ctx, handle)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := partial.NewWatch(ctx, handle, args.Grace.Duration, clock.RealClock{}); err != nil {
+			return nil, fmt.Errorf("watching for gangs that are not whole: %w", err)
+		}
+		return newPlugin(handle, args.Grace.Duration, bind, clock.RealClock{})
 	}
+}
+
+func newPlugin(handle fwk.Handle, grace time.Duration, binder fwk.BindPlugin, c clock.Clock) (*GangPermit, error) {
 	p := &GangPermit{
-		handle: handle, grace: args.Grace.Duration, clock: clock.RealClock{},
+		handle: handle, grace: grace, binder: binder, clock: c,
 		gangs: make(map[types.NamespacedName]*gang), starts: make(map[types.UID]*start),
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()

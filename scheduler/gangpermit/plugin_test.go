@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -25,7 +26,12 @@ type world struct {
 	all      sets.Set[types.UID]
 	assigned sets.Set[types.UID]
 	waiting  map[types.UID]*waiting
+	binder   binder
 }
+
+// ProfileName and ClientSet are asked for gangs that are not whole: there is none here.
+func (w *world) ProfileName() string             { return "lockstep-scheduler" }
+func (w *world) ClientSet() kubernetes.Interface { return nil }
 
 type waiting struct {
 	fwk.WaitingPod
@@ -109,7 +115,7 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 	for _, i := range bound {
 		w.assigned.Insert(member(i).UID)
 	}
-	plugin, err := gangpermit.New(t.Context(), nil, w)
+	plugin, err := gangpermit.New(w.newBinder)(t.Context(), nil, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,6 +77,7 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 // goes says that the gang does not wait any more.
 func (p *GangPlacement) goes(key types.NamespacedName) {
 	p.lot.Placed(key)
+	p.hold(key)
 	if group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name); err == nil {
 		p.explain.Goes(group)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -35,6 +36,8 @@ type plan struct {
 	everywhere *fwk.Placement
 	// held counts the pins that were reserved.
 	held int
+	// slots are the places of late members.
+	slots []held.Slot
 }
 
 // pin is the node of one member.
@@ -77,16 +80,20 @@ func planOf(state fwk.PodGroupCycleState) *plan {
 type placed interface{ GetPlacement() *fwk.Placement }
 
 func (p *GangPlacement) newPlan(
-	view snapshot.View, placement topology.Placement, gang topology.Gang, waiting []*corev1.Pod, parent *fwk.Placement,
+	view snapshot.View, placement topology.Placement, gang topology.Gang, q question,
 ) *plan {
-	out := &plan{pins: make(map[string]*pin, len(waiting)), exact: &fwk.Placement{Name: planned}}
+	out := &plan{pins: make(map[string]*pin, len(q.waiting)), exact: &fwk.Placement{Name: planned}}
 	var nodes []int
 	for rank, at := range placement.Nodes {
-		if gang.Members[rank].Placed {
-			continue
+		m := gang.Members[rank]
+		switch {
+		case m.Placed:
+		case m.Late:
+			out.slots = append(out.slots, held.Slot{Node: view.Tree.Node(at), Room: view.Room(gang.Shapes[m.Shape])})
+		default:
+			out.pins[m.Name] = &pin{node: view.Tree.Node(at), look: look(view.Infos[at])}
+			nodes = append(nodes, at)
 		}
-		out.pins[gang.Members[rank].Name] = &pin{node: view.Tree.Node(at), look: look(view.Infos[at])}
-		nodes = append(nodes, at)
 	}
 	slices.Sort(nodes)
 	for _, at := range slices.Compact(nodes) {
@@ -99,11 +106,11 @@ func (p *GangPlacement) newPlan(
 			out.loose = &fwk.Placement{Name: loose, Nodes: room}
 		}
 	}
-	switch len(parent.Nodes) {
+	switch len(q.parent.Nodes) {
 	case len(out.exact.Nodes):
 		out.everywhere = out.exact
 	default:
-		if out.loose != nil && len(out.loose.Nodes) == len(parent.Nodes) {
+		if out.loose != nil && len(out.loose.Nodes) == len(q.parent.Nodes) {
 			out.everywhere = out.loose
 		}
 	}
@@ -127,7 +134,8 @@ func allowed(view snapshot.View, placement topology.Placement, gang topology.Gan
 	for i, info := range view.Infos {
 		d, inside := view.Tree.Domain(i, level)
 		inside = !ok || inside && slices.Equal(d.Path, home.Path)
-		if inside && slices.ContainsFunc(gang.Shapes, func(s topology.Shape) bool { return mayUse(s, i) }) {
+		if info != nil && inside &&
+			slices.ContainsFunc(gang.Shapes, func(s topology.Shape) bool { return mayUse(s, i) }) {
 			out = append(out, info)
 		}
 	}

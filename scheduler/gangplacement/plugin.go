@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -22,6 +23,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/held"
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
@@ -44,9 +47,16 @@ type GangPlacement struct {
 
 	explain *explanation.Writer
 	lot     *parking.Lot
+	slots   *held.Slots
+	clock   clock.PassiveClock
+	// restored is set once the slots of gangs that run already are held again, last is what the gauges say.
+	restored bool
+	last     reading
 
 	mu      sync.Mutex
 	refused map[string]*refusals
+	// coming are the slots of the last plans, to be held when the gang starts.
+	coming map[types.NamespacedName][]held.Slot
 }
 
 var (
@@ -60,20 +70,21 @@ var (
 	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
 )
 
-// New returns what makes the plugin, with the lot in which gangs wait that do not fit.
-func New(lot *parking.Lot) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+// New returns what makes the plugin, with the lot in which gangs wait that do not fit and the room that is held.
+func New(lot *parking.Lot, slots *held.Slots) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		args, err := config.Placement(object)
 		if err != nil {
 			return nil, fmt.Errorf("arguments: %w", err)
 		}
-		return newPlugin(ctx, args, handle, lot)
+		return newPlugin(ctx, args, handle, lot, slots)
 	}
 }
 
 func newPlugin(
-	ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, lot *parking.Lot,
+	ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, lot *parking.Lot, slots *held.Slots,
 ) (*GangPlacement, error) {
+	metrics.Register()
 	levels, err := args.Ladder()
 	if err != nil {
 		return nil, fmt.Errorf("levels: %w", err)
@@ -81,6 +92,9 @@ func newPlugin(
 	p := &GangPlacement{
 		handle:  handle,
 		lot:     lot,
+		slots:   slots,
+		clock:   clock.RealClock{},
+		coming:  make(map[types.NamespacedName][]held.Slot),
 		levels:  levels,
 		index:   snapshot.NewIndex(levels, ""),
 		refused: make(map[string]*refusals),
@@ -115,94 +129,76 @@ func (p *GangPlacement) GeneratePlacements(
 	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
 	}
-	seen := p.lot.Changes()
-	waiting, running := info.GetUnscheduledPods(), p.running(group)
-	needed := int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(running)
-	if len(waiting) == 0 {
+	q := question{
+		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
+		waiting: info.GetUnscheduledPods(), running: p.running(group), seen: p.lot.Changes(), began: p.clock.Now(),
+	}
+	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
+	if len(q.waiting) == 0 {
 		return &fwk.GeneratePlacementsResult{}, nil
 	}
-	if len(waiting) < needed {
-		return nil, infeasible(waiting, len(parent.Nodes)) // some were lost on the way to here
+	if len(q.waiting) < q.needed {
+		return nil, infeasible(q.waiting, len(parent.Nodes)) // some were lost on the way to here
 	}
-	refused := p.takeRefusals(group, parent.Nodes)
-	view, err := p.view(ctx, group, parent.Nodes, waiting)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
+	if len(q.running) == 0 {
+		p.slots.Release(q.key) // what was held for an earlier start
 	}
-	gang, err := view.Gang(group, waiting, running, refused)
-	if err != nil {
-		p.tell(state, group, refusal{explanation.WrongRequest, err.Error()})
-		p.lot.Park(group, snapshot.QueuedAt(group), gang.Name, seen) // nobody else asks that
-		return nil, infeasible(waiting, len(parent.Nodes))
+	plan, status := p.answer(ctx, state, q)
+	if plan == nil {
+		return nil, status
 	}
-	gang, placement, no := place(view.Ledger(), gang, needed)
-	if no != nil {
-		// What was refused may be possible by the next attempt, and nothing else is.
-		p.forget(gang.Name)
-		p.tell(state, group, *no)
-		if len(refused) == 0 {
-			p.lot.Park(group, snapshot.QueuedAt(group), parking.Question(gang), seen)
-		}
-		return nil, infeasible(waiting, len(parent.Nodes))
-	}
-	p.lot.Release(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
-	plan := p.newPlan(view, placement, gang, waiting, parent)
-	p.clearNominations(plan, waiting)
+	p.lot.Release(q.key)
+	p.clearNominations(plan, q.waiting)
 	p.remember(group, plan)
+	p.expect(q.key, plan.slots)
 	state.Write(planKey, plan)
 	return &fwk.GeneratePlacementsResult{Placements: plan.placements()}, nil
 }
 
-// place plans all waiting members or, if they do not fit, as many first ranks as do and are needed. If that cannot be,
-// it says why: a wrong question (a level that no node carries) waits like one without room, since labels come and go. The
-// gang returned is what was placed.
-func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, topology.Placement, *refusal) {
-	running := 0
-	for _, m := range gang.Members {
-		if m.Placed {
-			running++
-		}
-	}
-	if running == 0 {
-		gang.Min = min(max(needed, 1), len(gang.Members))
-	}
-	placement, shortfall, err := topology.Place(l, gang)
-	if shortfall != nil && running > 0 && max(needed, 1) < len(gang.Members)-running {
-		fewer := gang
-		fewer.Members = onlyNeeded(gang.Members, max(needed, 1))
-		if without, none, err := topology.Place(l, fewer); none == nil && err == nil {
-			return fewer, without, nil
-		}
-	}
-	switch {
-	case err != nil:
-		return gang, placement, &refusal{explanation.WrongRequest, err.Error()}
-	case shortfall != nil:
-		return gang, placement, &refusal{explanation.NoRoom, shortfall.String()}
-	}
-	return gang, placement, nil
+// question is what one cycle is asked.
+type question struct {
+	group  *schedulingv1beta1.PodGroup
+	key    types.NamespacedName
+	parent *fwk.Placement
+	// waiting are the members to place, running those that have nodes, needed how many of the waiting have to be placed.
+	waiting, running []*corev1.Pod
+	needed           int
+	// seen is the state of the parking lot when the question was asked, began the time.
+	seen  uint64
+	began time.Time
 }
 
-// refusal is why a gang is not placed.
-type refusal struct{ reason, message string }
-
-// tell explains the first refusal of a cycle. Later ones are about a fleet without the victims of a preemption.
-func (p *GangPlacement) tell(state fwk.PodGroupCycleState, group *schedulingv1beta1.PodGroup, no refusal) {
-	if _, err := state.Read(toldKey); err == nil {
-		return
+// answer plans the gang, or says why it waits and sees to it that it is not asked again for nothing.
+func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState, q question) (*plan, *fwk.Status) {
+	refused := p.takeRefusals(q.group, q.parent.Nodes)
+	view, err := p.view(ctx, q)
+	if err != nil {
+		p.observe(ctx, q, metrics.ResultError)
+		return nil, fwk.AsStatus(err)
 	}
-	state.Write(toldKey, &plan{})
-	p.explain.Waits(group, no.reason, no.message)
-}
-
-// onlyNeeded keeps the members that run and the first n of the others.
-func onlyNeeded(members []topology.Member, n int) []topology.Member {
-	return slices.DeleteFunc(slices.Clone(members), func(m topology.Member) bool {
-		if !m.Placed {
-			n--
+	p.restore(ctx, view)
+	gang, err := view.Gang(q.group, q.waiting, q.running, refused)
+	if err != nil {
+		p.tell(state, q.group, refusal{explanation.WrongRequest, err.Error(), ruleRequest})
+		p.lot.Park(q.group, snapshot.QueuedAt(q.group), gang.Name, q.seen) // nobody else asks that
+		p.observe(ctx, q, metrics.ResultWrong)
+		return nil, infeasible(q.waiting, len(q.parent.Nodes))
+	}
+	ledger := view.Ledger(p.slots.FromOthers(q.key))
+	p.gauge(ledger, gang)
+	gang, placement, no := place(ledger, gang, q.needed)
+	if no != nil {
+		// What was refused may be possible by the next attempt, and nothing else is.
+		p.forget(gang.Name)
+		p.tell(state, q.group, *no)
+		if len(refused) == 0 {
+			p.lot.Park(q.group, snapshot.QueuedAt(q.group), parking.Question(gang), q.seen)
 		}
-		return !m.Placed && n < 0
-	})
+		p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
+		return nil, infeasible(q.waiting, len(q.parent.Nodes))
+	}
+	p.observePlacement(ctx, q, view, placement)
+	return p.newPlan(view, placement, gang, q), nil
 }
 
 // running are the members that have nodes in this cycle's snapshot.
@@ -215,11 +211,10 @@ func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod
 }
 
 // view brings the right index up to date: a required key that is no detected level gets one of its own.
-func (p *GangPlacement) view(
-	ctx context.Context, group *schedulingv1beta1.PodGroup, nodes []fwk.NodeInfo, waiting []*corev1.Pod,
-) (snapshot.View, error) {
-	resources := snapshot.Resources(waiting)
-	required := snapshot.Required(group)
+func (p *GangPlacement) view(ctx context.Context, q question) (snapshot.View, error) {
+	late, _ := snapshot.Late(q.group, q.waiting, q.running) // what is wrong with it is said when the gang is read
+	resources, nodes := snapshot.Resources(slices.Concat(q.waiting, late)), q.parent.Nodes
+	required := snapshot.Required(q.group)
 	if required != "" && required == p.key {
 		return p.keyed.Update(nodes, resources)
 	}

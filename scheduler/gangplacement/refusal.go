@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -50,6 +51,7 @@ func (p *GangPlacement) takeRefusals(group *schedulingv1beta1.PodGroup, nodes []
 	for _, pin := range known.last {
 		if pin.tried.Load() && !pin.held.Load() {
 			known.nodes[pin.node] = pin.look
+			metrics.Refusals.Inc()
 		}
 	}
 	known.last = nil
@@ -92,9 +94,12 @@ func (p *GangPlacement) forgetGone(obj any) {
 		return
 	}
 	p.explain.Forget(group.UID)
-	key := group.Namespace + "/" + group.Name
+	name := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	key := name.String()
+	p.slots.Release(name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.coming, name)
 	if known := p.refused[key]; known != nil && known.gang == group.UID {
 		delete(p.refused, key)
 	}

@@ -27,6 +27,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
@@ -42,6 +43,7 @@ type GangQueue struct {
 	handle fwk.Handle
 	clock  clock.WithDelayedExecution
 	lot    *parking.Lot
+	slots  *held.Slots
 
 	mu sync.Mutex
 	// open holds the gangs that were complete once, by PodGroup.
@@ -53,20 +55,24 @@ type GangQueue struct {
 var (
 	_ fwk.QueueSortPlugin   = (*GangQueue)(nil)
 	_ fwk.PreEnqueuePlugin  = (*GangQueue)(nil)
+	_ fwk.FilterPlugin      = (*GangQueue)(nil)
 	_ fwk.EnqueueExtensions = (*GangQueue)(nil)
 )
 
-// New returns what makes the plugin, with the machine's clock and the lot in which gangs wait that do not fit.
-func New(lot *parking.Lot) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+// New returns what makes the plugin, with the machine's clock, the lot in which gangs wait that do not fit, and the room
+// that is held.
+func New(lot *parking.Lot, slots *held.Slots) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		return NewWithClock(handle, clock.RealClock{}, lot)
+		return NewWithClock(handle, clock.RealClock{}, lot, slots)
 	}
 }
 
 // NewWithClock makes the plugin.
-func NewWithClock(handle fwk.Handle, c clock.WithDelayedExecution, lot *parking.Lot) (*GangQueue, error) {
+func NewWithClock(
+	handle fwk.Handle, c clock.WithDelayedExecution, lot *parking.Lot, slots *held.Slots,
+) (*GangQueue, error) {
 	q := &GangQueue{
-		handle: handle, clock: c, lot: lot,
+		handle: handle, clock: c, lot: lot, slots: slots,
 		open:     make(map[types.NamespacedName]types.UID),
 		checking: make(map[types.NamespacedName]bool),
 	}

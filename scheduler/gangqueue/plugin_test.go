@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
+	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 )
 
@@ -231,7 +232,7 @@ func (q *queue) enter(name string) {
 func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(clock))
+	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(clock), held.NewSlots())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +400,7 @@ func BenchmarkAssemble(b *testing.B) {
 	for b.Loop() {
 		s := newScheduler()
 		plugin, err := gangqueue.NewWithClock(s, clocktesting.NewFakeClock(time.Unix(0, 0)),
-			parking.NewLot(clocktesting.NewFakeClock(time.Unix(0, 0))))
+			parking.NewLot(clocktesting.NewFakeClock(time.Unix(0, 0))), held.NewSlots())
 		if err != nil {
 			b.Fatal(err)
 		}

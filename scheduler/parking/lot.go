@@ -14,6 +14,8 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
 )
 
 const (
@@ -96,6 +98,7 @@ func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, ques
 		priority = *group.Spec.Priority
 	}
 	l.parked[key] = spot{group.UID, question, order{priority, waitsSince, key.String()}, now}
+	l.count()
 	if now.Sub(l.changed) < settle { // the decision may have been made without it
 		l.remindLater()
 	}
@@ -113,13 +116,21 @@ func (l *Lot) Holds(key types.NamespacedName, group types.UID) bool {
 func (l *Lot) Release(key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.parked, key)
+	l.drop(key)
 }
+
+// drop takes a gang out.
+func (l *Lot) drop(key types.NamespacedName) {
+	delete(l.parked, key)
+	l.count()
+}
+
+func (l *Lot) count() { metrics.Parked.Set(float64(len(l.parked))) }
 
 // Placed says that a gang goes: the next one with its question may fit as well.
 func (l *Lot) Placed(key types.NamespacedName) {
 	l.mu.Lock()
-	delete(l.parked, key)
+	l.drop(key)
 	question, ok := l.asked[key]
 	delete(l.asked, key)
 	var next []types.NamespacedName
@@ -138,7 +149,7 @@ func (l *Lot) Forget(key types.NamespacedName, group types.UID) {
 	if s, ok := l.parked[key]; ok && s.group != group {
 		return // another one of its name
 	}
-	delete(l.parked, key)
+	l.drop(key)
 	delete(l.asked, key)
 }
 
@@ -188,7 +199,7 @@ func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 	heads := make([]types.NamespacedName, 0, len(first))
 	for _, key := range first {
 		heads = append(heads, key)
-		delete(l.parked, key)
+		l.drop(key)
 	}
 	return heads
 }

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -21,8 +23,8 @@ const (
 )
 
 // Gang is the group's pods as the decision core sees them: members in rank order, equal ones of one shape; those that
-// have nodes are placed. A node in refused is barred to all members by the rule given there. The error says which
-// annotation of the group cannot be read.
+// have nodes are placed, and late ones are to come. A node in refused is barred to all members by the rule given there.
+// The error says which annotation of the group cannot be read.
 func (v View) Gang(
 	group *schedulingv1beta1.PodGroup,
 	waiting, running []*corev1.Pod,
@@ -32,13 +34,14 @@ func (v View) Gang(
 	if err := v.wishes(group, &gang); err != nil {
 		return gang, err
 	}
-	runs := make(map[*corev1.Pod]bool, len(running))
-	for _, pod := range running {
-		runs[pod] = true
+	late, err := Late(group, waiting, running)
+	if err != nil {
+		return gang, err
 	}
-	var examples []*corev1.Pod
-	for _, pod := range InRankOrder(slices.Concat(waiting, running)) {
-		member := topology.Member{Name: pod.Name}
+	runs, comes := setOf(running), setOf(late)
+	var kinds []kind
+	for _, pod := range InRankOrder(slices.Concat(waiting, running, late)) {
+		member := topology.Member{Name: pod.Name, Late: comes[pod]}
 		if runs[pod] {
 			at, ok := v.Tree.Index(pod.Spec.NodeName)
 			if !ok {
@@ -47,21 +50,31 @@ func (v View) Gang(
 			member.Placed, member.Node = true, at
 			pod = unbound(pod)
 		}
-		member.Shape = slices.IndexFunc(examples, func(example *corev1.Pod) bool { return alike(example, pod) })
+		k := kind{pod, requests(pod)}
+		member.Shape = slices.IndexFunc(kinds, k.equals)
 		if member.Shape < 0 {
-			member.Shape = len(examples)
-			examples = append(examples, pod)
-			gang.Shapes = append(
-				gang.Shapes,
-				topology.Shape{Demand: demand(requests(pod), v.resources), Barred: v.barred(pod)},
-			)
+			member.Shape = len(kinds)
+			kinds = append(kinds, k)
+			gang.Shapes = append(gang.Shapes,
+				topology.Shape{Demand: demand(k.asks, v.resources), Barred: v.barred(pod)})
 		}
 		gang.Members = append(gang.Members, member)
 	}
-	for i := range gang.Shapes {
-		v.bar(refused, &gang.Shapes[i])
+	if len(refused) > 0 {
+		for i := range gang.Shapes {
+			gang.Shapes[i].Barred = slices.Clone(gang.Shapes[i].Barred)
+			v.bar(refused, &gang.Shapes[i])
+		}
 	}
 	return gang, nil
+}
+
+func setOf(pods []*corev1.Pod) map[*corev1.Pod]bool {
+	set := make(map[*corev1.Pod]bool, len(pods))
+	for _, pod := range pods {
+		set[pod] = true
+	}
+	return set
 }
 
 // unbound is the pod as it was before it had a node: what it asks for, not what it got.
@@ -71,14 +84,22 @@ func unbound(pod *corev1.Pod) *corev1.Pod {
 	return &before
 }
 
-// alike reports whether two pods ask for the same and may use the same nodes.
-func alike(a, b *corev1.Pod) bool {
-	return a.Spec.NodeName == b.Spec.NodeName &&
-		apiequality.Semantic.DeepEqual(requests(a), requests(b)) &&
-		apiequality.Semantic.DeepEqual(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
-		apiequality.Semantic.DeepEqual(requiredAffinity(a), requiredAffinity(b)) &&
-		apiequality.Semantic.DeepEqual(a.Spec.Tolerations, b.Spec.Tolerations)
+// kind is a pod that stands for all that ask for the same and may use the same nodes.
+type kind struct {
+	pod  *corev1.Pod
+	asks corev1.ResourceList
 }
+
+// equals compares what is usually there first: a gang of a thousand members is compared a thousand times.
+func (k kind) equals(other kind) bool {
+	a, b := &k.pod.Spec, &other.pod.Spec
+	return a.NodeName == b.NodeName && maps.EqualFunc(k.asks, other.asks, same) &&
+		maps.Equal(a.NodeSelector, b.NodeSelector) &&
+		apiequality.Semantic.DeepEqual(requiredAffinity(k.pod), requiredAffinity(other.pod)) &&
+		(len(a.Tolerations) == 0 && len(b.Tolerations) == 0 || apiequality.Semantic.DeepEqual(a.Tolerations, b.Tolerations))
+}
+
+func same(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
 
 func (v View) bar(refused map[string]string, shape *topology.Shape) {
 	for name, rule := range refused {

@@ -14,15 +14,18 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// View is what one cycle sees. All slices are by tree index. It is valid until the next call to Update of its Index.
+// View is what one cycle sees. All slices are by tree number. It is valid until the next call to Update of its Index.
 type View struct {
 	Tree *topology.Tree
-	Free []topology.Capacity
-	// Infos are the snapshot's own pointers: a placement must consist of these.
+	// Free is what nodes have left, Total what they would have if they were empty. Both are nil where there is no node.
+	Free, Total []topology.Capacity
+	// Infos are the snapshot's own pointers: a placement must consist of these. Nil where there is no node.
 	Infos []fwk.NodeInfo
 	// restricted counts the nodes that not every pod may use.
 	restricted int
 	resources  []corev1.ResourceName
+	// bars are the answers of earlier cycles about who may use which node.
+	bars bars
 	// found says, for people, which label families the nodes carry; empty if the levels are configured.
 	found string
 }
@@ -30,8 +33,20 @@ type View struct {
 // Found says in one line which label families the nodes carry: it changes when the levels of the fleet do.
 func (v View) Found() string { return v.found }
 
-// Ledger is the view as decisions take it.
-func (v View) Ledger() topology.Ledger { return topology.Ledger{Tree: v.Tree, Free: v.Free} }
+// Ledger is the view as decisions take it, without the room that is held on nodes for others.
+func (v View) Ledger(held map[string]corev1.ResourceList) topology.Ledger {
+	l := topology.Ledger{Tree: v.Tree, Free: v.Free, Total: v.Total}
+	if len(held) == 0 {
+		return l
+	}
+	l.Free = slices.Clone(l.Free)
+	for name, room := range held {
+		if at, ok := v.Tree.Index(name); ok {
+			l.Free[at] = less(l.Free[at], demand(room, v.resources))
+		}
+	}
+	return l
+}
 
 // Index keeps the values of the last cycle and looks only at nodes whose generation changed. It is not safe for
 // concurrent use: the scheduling loop is its only caller.
@@ -61,13 +76,16 @@ func NewIndex(levels []topology.Level, outermost string) *Index {
 // Update brings the index to the given node list and makes sure that the resources are among those counted.
 func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (View, error) {
 	grown := ix.grow(resources)
-	if ix.view.Tree == nil || !ix.sameTree(nodes) {
+	if ix.view.Tree == nil || !ix.sameTree(nodes) && !ix.patch(nodes) {
 		err := ix.rebuild(nodes)
 		return ix.view, err
 	}
 	for i, info := range nodes {
 		s := &ix.slots[i]
 		ix.view.Infos[s.tree] = info
+		if grown {
+			s.node = nil // its totals have to be read again
+		}
 		if grown || s.generation != info.GetGeneration() {
 			ix.refresh(s, info)
 		}
@@ -140,18 +158,34 @@ func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
 	if err != nil {
 		return fmt.Errorf("reading the nodes: %w", err)
 	}
-	ix.view.Tree = tree
-	ix.view.Free = make([]topology.Capacity, len(infos))
-	ix.view.Infos = make([]fwk.NodeInfo, len(infos))
-	ix.view.restricted = 0
-	ix.slots = make([]slot, len(infos))
-	for i, info := range infos {
-		at, _ := ix.view.Tree.Index(info.Node().Name)
-		ix.slots[i].tree = at
-		ix.view.Infos[at] = info
-		ix.refresh(&ix.slots[i], info)
-	}
+	ix.adopt(tree, infos, nil)
 	return nil
+}
+
+// adopt takes over a tree of exactly these nodes. What is known about nodes that stay is given by tree number.
+func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot) {
+	v := &ix.view
+	v.Tree, v.bars = tree, newBars()
+	free, total := v.Free, v.Total
+	v.Free, v.Total = make([]topology.Capacity, tree.Len()), make([]topology.Capacity, tree.Len())
+	v.Infos = make([]fwk.NodeInfo, tree.Len())
+	v.restricted = 0
+	slots := make([]slot, len(infos))
+	for i, info := range infos {
+		s := &slots[i]
+		s.tree, _ = tree.Index(info.Node().Name)
+		v.Infos[s.tree] = info
+		if s.tree < len(known) && known[s.tree] != nil {
+			*s = *known[s.tree]
+			v.Free[s.tree], v.Total[s.tree] = free[s.tree], total[s.tree]
+			if s.restricted {
+				v.restricted++
+			}
+			continue
+		}
+		ix.refresh(s, info)
+	}
+	ix.slots = slots
 }
 
 // found lists the label families in one line.
@@ -167,6 +201,7 @@ func found(nodes []topology.Node) string {
 	return strings.Join(lines, "; ")
 }
 
+// refresh reads a node. What depends on its object alone is read only if that changed.
 func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 	node := info.Node()
 	if restricted := isRestricted(node); restricted != s.restricted {
@@ -176,6 +211,12 @@ func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 		} else {
 			ix.view.restricted--
 		}
+	}
+	if s.node != node {
+		if s.node == nil || !sameRules(s.node, node) {
+			ix.view.bars = newBars()
+		}
+		ix.view.Total[s.tree] = total(info, ix.view.resources)
 	}
 	s.node, s.generation = node, info.GetGeneration()
 	ix.view.Free[s.tree] = free(info, ix.view.resources)

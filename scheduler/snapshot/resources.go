@@ -58,22 +58,77 @@ func demand(list corev1.ResourceList, resources []corev1.ResourceName) topology.
 
 // free is what a node has left, never below zero: a node may be overcommitted.
 func free(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity {
-	has, used := info.GetAllocatable(), info.GetRequested()
+	used := info.GetRequested()
+	taken := make(topology.Capacity, len(resources))
+	for i, name := range resources {
+		if name == corev1.ResourcePods {
+			taken[i] = int64(len(info.GetPods()))
+		} else {
+			taken[i] = amount(used, name)
+		}
+	}
+	return less(total(info, resources), taken)
+}
+
+// total is what a node has for pods.
+func total(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity {
+	has := info.GetAllocatable()
 	out := make(topology.Capacity, len(resources))
 	for i, name := range resources {
-		switch name {
-		case corev1.ResourcePods:
-			out[i] = int64(has.GetAllowedPodNumber() - len(info.GetPods()))
-		case corev1.ResourceCPU:
-			out[i] = has.GetMilliCPU() - used.GetMilliCPU()
-		case corev1.ResourceMemory:
-			out[i] = has.GetMemory() - used.GetMemory()
-		case corev1.ResourceEphemeralStorage:
-			out[i] = has.GetEphemeralStorage() - used.GetEphemeralStorage()
-		default:
-			out[i] = has.GetScalarResources()[name] - used.GetScalarResources()[name]
+		if name == corev1.ResourcePods {
+			out[i] = int64(has.GetAllowedPodNumber())
+		} else {
+			out[i] = amount(has, name)
 		}
-		out[i] = max(out[i], 0)
 	}
 	return out
+}
+
+func amount(of fwk.Resource, name corev1.ResourceName) int64 {
+	switch name {
+	case corev1.ResourceCPU:
+		return of.GetMilliCPU()
+	case corev1.ResourceMemory:
+		return of.GetMemory()
+	case corev1.ResourceEphemeralStorage:
+		return of.GetEphemeralStorage()
+	default:
+		return of.GetScalarResources()[name]
+	}
+}
+
+// less is what is left, never below zero.
+func less(has, taken topology.Capacity) topology.Capacity {
+	out := make(topology.Capacity, len(has))
+	for i := range has {
+		out[i] = max(has[i]-taken[i], 0)
+	}
+	return out
+}
+
+// Fits reports whether the node has room for the pod beside what is held there for others.
+func Fits(pod *corev1.Pod, info fwk.NodeInfo, held corev1.ResourceList) bool {
+	resources := Resources([]*corev1.Pod{pod})
+	left := less(free(info, resources), demand(held, resources))
+	for i, asked := range demand(requests(pod), resources) {
+		if asked > left[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Room is what a member of the shape takes of a node.
+func (v View) Room(shape topology.Shape) corev1.ResourceList {
+	list := make(corev1.ResourceList)
+	for i, name := range v.resources {
+		switch asked := shape.Demand[i]; {
+		case asked == 0:
+		case name == corev1.ResourceCPU:
+			list[name] = *apiresource.NewMilliQuantity(asked, apiresource.DecimalSI)
+		default:
+			list[name] = *apiresource.NewQuantity(asked, apiresource.DecimalSI)
+		}
+	}
+	return list
 }

@@ -39,16 +39,23 @@ func requiredAffinity(pod *corev1.Pod) *corev1.NodeSelector {
 	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// barred applies the rules of the scheduler's own filters to every node; nil if none is barred.
+// barred applies the rules of the scheduler's own filters to every node; nil if none is barred. The answer is shared.
 func (v View) barred(pod *corev1.Pod) []string {
 	if v.restricted == 0 && !picky(pod) {
 		return nil
 	}
+	question := questionOf(pod)
+	if known, ok := v.bars[question]; ok {
+		return known
+	}
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
 	out := make([]string, len(v.Infos))
 	for i, info := range v.Infos {
-		out[i] = rule(pod, affinity, info.Node())
+		if info != nil {
+			out[i] = rule(pod, affinity, info.Node())
+		}
 	}
+	v.bars.keep(question, out)
 	return out
 }
 

@@ -1,0 +1,65 @@
+package gangplacement
+
+import (
+	"slices"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// place plans all waiting members or, if they do not fit, as many first ranks as do and are needed. If that cannot be,
+// it says why: a wrong question (a level that no node carries) waits like one without room, since labels come and go. The
+// gang returned is what was placed.
+func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, topology.Placement, *refusal) {
+	running := 0
+	for _, m := range gang.Members {
+		if m.Placed {
+			running++
+		}
+	}
+	if running == 0 {
+		gang.Min = min(max(needed, 1), len(gang.Members))
+	}
+	placement, shortfall, err := topology.Place(l, gang)
+	if shortfall != nil && running > 0 && max(needed, 1) < len(gang.Members)-running {
+		fewer := gang
+		fewer.Members = onlyNeeded(gang.Members, max(needed, 1))
+		if without, none, err := topology.Place(l, fewer); none == nil && err == nil {
+			return fewer, without, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return gang, placement, &refusal{explanation.WrongRequest, err.Error(), ruleRequest}
+	case shortfall != nil:
+		return gang, placement, &refusal{explanation.NoRoom, shortfall.String(), ruleOf(shortfall)}
+	}
+	return gang, placement, nil
+}
+
+// refusal is why a gang is not placed: for the condition, for people, and for counting.
+type refusal struct{ reason, message, rule string }
+
+// tell explains the first refusal of a cycle. Later ones are about a fleet without the victims of a preemption.
+func (p *GangPlacement) tell(state fwk.PodGroupCycleState, group *schedulingv1beta1.PodGroup, no refusal) {
+	if _, err := state.Read(toldKey); err == nil {
+		return
+	}
+	state.Write(toldKey, &plan{})
+	p.explain.Waits(group, no.reason, no.message)
+	metrics.Shortfalls.WithLabelValues(no.rule).Inc()
+}
+
+// onlyNeeded keeps the members that run and the first n of the others.
+func onlyNeeded(members []topology.Member, n int) []topology.Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m topology.Member) bool {
+		if !m.Placed {
+			n--
+		}
+		return !m.Placed && n < 0
+	})
+}

@@ -1,0 +1,105 @@
+package gangplacement
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// What stood in a gang's way, as a metric counts it: few words, whatever the fleet and its people call things.
+const (
+	ruleRequest = "request"
+	ruleStray   = "running member"
+	ruleNever   = "fleet too small"
+	ruleBarred  = "barred nodes"
+	ruleLimit   = "division of the gang"
+	ruleLevel   = "required level"
+	ruleRoom    = "room"
+)
+
+// ruleOf is the rule that stood in the way most.
+func ruleOf(s *topology.Shortfall) string {
+	barred := 0
+	for _, r := range s.Barred {
+		barred += r.Nodes
+	}
+	switch {
+	case s.Stray != "":
+		return ruleStray
+	case s.Never:
+		return ruleNever
+	case len(s.Limits) > 0:
+		return ruleLimit
+	case barred > s.Full:
+		return ruleBarred
+	case s.Level != (topology.Level{}) && s.Open >= s.Members:
+		return ruleLevel
+	}
+	return ruleRoom
+}
+
+// observe counts and logs a decision.
+func (p *GangPlacement) observe(ctx context.Context, q question, result string, more ...any) {
+	took := p.clock.Since(q.began)
+	metrics.DecisionDuration.WithLabelValues(result).Observe(took.Seconds())
+	klog.FromContext(ctx).V(2).Info("Gang decided", append([]any{
+		"podGroup", klog.KObj(q.group), "result", result, "waiting", len(q.waiting), "running", len(q.running),
+		"needed", q.needed, "nodes", len(q.parent.Nodes), "took", took,
+	}, more...)...)
+}
+
+// observePlacement counts and logs a decision that gives the gang its nodes.
+func (p *GangPlacement) observePlacement(
+	ctx context.Context, q question, view snapshot.View, placement topology.Placement,
+) {
+	metrics.Gap.Observe(placement.Gap())
+	levels := view.Tree.Levels()
+	domains := make(map[string]int, len(levels))
+	for i, use := range placement.Levels {
+		name := topology.LevelNode
+		if i < len(levels) {
+			name = levels[i].Name
+		}
+		domains[name] = use.Domains
+		metrics.Domains.WithLabelValues(name).Observe(float64(use.Domains))
+	}
+	p.observe(ctx, q, metrics.ResultPlaced, "domains", domains, "cost", placement.Cost, "bound", placement.Bound)
+}
+
+// The gauges about the fleet are read at most this often, about gangs like the last ones.
+const (
+	gaugePause = 15 * time.Second
+	lastGangs  = 32
+)
+
+// reading is what the gauges were read for.
+type reading struct {
+	at  time.Time
+	mix []topology.Share
+}
+
+// gauge measures how broken up the free room is for gangs like this one and the last ones.
+func (p *GangPlacement) gauge(l topology.Ledger, gang topology.Gang) {
+	p.last.mix = append(p.last.mix, topology.Share{Members: len(gang.Members), Weight: 1})
+	if len(p.last.mix) > lastGangs {
+		p.last.mix = p.last.mix[1:]
+	}
+	if len(gang.Shapes) == 0 || p.clock.Since(p.last.at) < gaugePause {
+		return
+	}
+	p.last.at = p.clock.Now()
+	for _, f := range topology.Fragmentation(l, gang.Shapes[0], p.last.mix) {
+		metrics.Fragmentation.WithLabelValues(f.Level.Name).Set(f.Fraction())
+		like := topology.Gang{
+			Members: []topology.Member{{}}, Shapes: gang.Shapes[:1], Required: f.Level.Name,
+		}
+		if most, err := topology.Largest(l, like); err == nil {
+			metrics.Largest.WithLabelValues(f.Level.Name).Set(float64(most))
+		}
+	}
+}

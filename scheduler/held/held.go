@@ -1,0 +1,113 @@
+// Package held keeps room on nodes for members of running gangs that are still to come: an MPI launcher is made when its
+// workers are ready, and must not find that somebody else took its place.
+package held
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
+)
+
+// Slot is the place of one member.
+type Slot struct {
+	Node string
+	Room corev1.ResourceList
+}
+
+// Slots is what one scheduler holds. It is safe for concurrent use.
+type Slots struct {
+	// any is how many slots there are: most clusters have none, and every filter asks.
+	any atomic.Int64
+
+	mu    sync.RWMutex
+	gangs map[types.NamespacedName][]Slot
+}
+
+// NewSlots holds nothing.
+func NewSlots() *Slots { return &Slots{gangs: make(map[types.NamespacedName][]Slot)} }
+
+// Hold replaces what is held for the gang.
+func (s *Slots) Hold(gang types.NamespacedName, slots []Slot) {
+	if len(slots) == 0 && s.any.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.any.Add(int64(len(slots) - len(s.gangs[gang])))
+	metrics.Held.Set(float64(n))
+	if delete(s.gangs, gang); len(slots) > 0 {
+		s.gangs[gang] = slots
+	}
+}
+
+// Release gives back what is held for the gang.
+func (s *Slots) Release(gang types.NamespacedName) { s.Hold(gang, nil) }
+
+// For reports whether anything is held for the gang.
+func (s *Slots) For(gang types.NamespacedName) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.gangs[gang]) > 0
+}
+
+// FromOthers is what is held by node, nil for nothing, for gangs other than this one.
+func (s *Slots) FromOthers(gang types.NamespacedName) map[string]corev1.ResourceList {
+	if s.any.Load() == 0 {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make(map[string]corev1.ResourceList)
+	for other, slots := range s.gangs {
+		if other == gang {
+			continue
+		}
+		for _, slot := range slots {
+			out[slot.Node] = sum(out[slot.Node], slot.Room)
+		}
+	}
+	return out
+}
+
+// On is what is held on one node for gangs other than this one, nil for nothing.
+func (s *Slots) On(node string, gang types.NamespacedName) corev1.ResourceList {
+	if s.any.Load() == 0 {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out corev1.ResourceList
+	for other, slots := range s.gangs {
+		if other == gang {
+			continue
+		}
+		for _, slot := range slots {
+			if slot.Node == node {
+				out = sum(out, slot.Room)
+			}
+		}
+	}
+	return out
+}
+
+func sum(a, b corev1.ResourceList) corev1.ResourceList {
+	out := maps.Clone(a)
+	if out == nil {
+		out = make(corev1.ResourceList)
+	}
+	for name, quantity := range b {
+		total := resource.Quantity{}
+		if has, ok := out[name]; ok {
+			total = has.DeepCopy()
+		}
+		total.Add(quantity)
+		out[name] = total
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package scheduler_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// launcher is the late member of a gang, as it is announced and as it comes.
+func launcher(t *testing.T, gang string) (announced string, comes *corev1.Pod) {
+	t.Helper()
+	comes = pod(gang+"-launcher", "1")
+	comes.Labels = map[string]string{"role": "launcher"}
+	comes.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &gang}
+	text, err := json.Marshal([]corev1.PodTemplateSpec{{
+		ObjectMeta: metav1.ObjectMeta{Name: comes.Name, Labels: comes.Labels},
+		Spec:       corev1.PodSpec{Containers: comes.Spec.Containers},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), comes
+}
+
+// Workers take 12 of the 16 GPUs of a clique, the launcher that comes later needs one. Fifteen are taken when it comes.
+func TestPlaceOfALateMemberIsHeld(t *testing.T) {
+	for name, restart := range map[string]bool{"by the scheduler that placed the others": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cliques(1, 4))
+			group, workers := gang("mpi", 3, "clique")
+			text, late := launcher(t, "mpi")
+			group.Annotations[topology.AnnotationLateMembers] = text
+			c.add(t, group, workers)
+			c.waitBound(t, workers)
+			if restart {
+				c.restart(t)
+			}
+			// A gang is asked first: it makes a scheduler that starts remember what it holds.
+			greedy, four := gang("greedy", 1, "clique")
+			c.add(t, greedy, four)
+			c.waitRejected(t, "greedy")
+			var singles []*corev1.Pod
+			for i := range 4 {
+				singles = append(singles, pod(fmt.Sprint("single-", i), "1"))
+			}
+			c.add(t, singles[:3])
+			c.waitBound(t, singles[:3])
+			c.add(t, singles[3])
+			time.Sleep(time.Second) // in which it is tried more than once
+			if at := c.nodeOf(singles[3].Name); at != "" {
+				t.Fatalf("a single pod took the launcher's place on %s", at)
+			}
+			c.add(t, late)
+			c.waitBound(t, []*corev1.Pod{late})
+		})
+	}
+}
+
+// A late member that cannot be read keeps its gang waiting.
+func TestWrongLateMembersAreExplained(t *testing.T) {
+	c := newCluster(t, cliques(1, 4))
+	group, members := gang("wrong", 2, "clique")
+	group.Annotations[topology.AnnotationLateMembers] = `{"name":"launcher"}`
+	c.add(t, group, members)
+	if why, want := c.waitRejected(
+		t,
+		"wrong",
+	), topology.AnnotationLateMembers+" must be a JSON list"; !strings.Contains(
+		why,
+		want,
+	) {
+		t.Errorf("the gang is told %q", why)
+	}
+}

@@ -1,0 +1,113 @@
+// Package metrics is what the scheduler counts about gangs, beside kube-scheduler's own metrics and at the same endpoint.
+// Every name begins with lockstep_scheduler.
+package metrics
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+const prefix = "lockstep_scheduler"
+
+// The values of the label result of DecisionDuration.
+const (
+	ResultPlaced = "placed"
+	ResultWaits  = "waits"
+	ResultWrong  = "wrong_request"
+	ResultError  = "error"
+)
+
+var (
+	// GangWait is how long gangs waited from when they were queued until all needed members were bound.
+	GangWait = histogram("gang_wait_seconds",
+		"Time from when a gang was queued until all the members that it needs were bound.",
+		metrics.ExponentialBuckets(0.1, 2, 21))
+	// DecisionDuration is how long one decision took, by result.
+	DecisionDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: prefix, Name: "decision_duration_seconds",
+		Help:           "Time to decide where a gang goes, without the framework's own verification.",
+		Buckets:        metrics.ExponentialBuckets(0.0001, 2, 18),
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"result"})
+	// Shortfalls counts the decisions that a gang waits, by what stood in the way.
+	Shortfalls = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: prefix, Name: "shortfalls_total",
+		Help:           "Decisions that a gang has to wait, by the rule that stood in the way most.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"rule"})
+	// Gap is how much more a placement costs than the bound that no placement can beat.
+	Gap = histogram("placement_gap_ratio",
+		"Cost of a placement above the bound that no placement of the gang can beat, as a fraction of the bound.",
+		[]float64{0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1})
+	// Domains is how many domains of each level placements use.
+	Domains = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: prefix, Name: "placement_domains",
+		Help:           "Domains of a level that a placement uses.",
+		Buckets:        metrics.ExponentialBuckets(1, 2, 12),
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"level"})
+	// Fragmentation is the part of the free places that gangs like the last ones cannot use inside one domain.
+	Fragmentation = gauge(
+		"fragmentation_ratio",
+		"Part of the free places of a level that gangs of the sizes seen last cannot use inside one domain of it.",
+		"level",
+	)
+	// Largest is how many members like those of the last gang the roomiest domain of a level can take.
+	Largest = gauge("largest_placeable_members",
+		"Members like those of the last gang that one domain of the level can take at most.", "level")
+	// Parked is how many gangs wait out of the queue until something changes.
+	Parked = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: prefix, Name: "parked_gangs",
+		Help:           "Gangs that wait out of the queue until something changes that could help.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	// Held is how many nodes have room held for members that are to come.
+	Held = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: prefix, Name: "held_slots",
+		Help:           "Places that are held for late members of running gangs.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	// Refusals counts the pins that the framework's filters refused.
+	Refusals = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: prefix, Name: "pin_refusals_total",
+		Help:           "Planned nodes that the framework's filters refused.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	// PartialGangs counts the gangs that were evicted because they did not become whole.
+	PartialGangs = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: prefix, Name: "partial_gangs_evicted_total",
+		Help:           "Gangs whose bound members were evicted because the others got no node within the grace.",
+		StabilityLevel: metrics.ALPHA,
+	})
+)
+
+func histogram(name, help string, buckets []float64) *metrics.Histogram {
+	return metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: prefix, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+	})
+}
+
+func gauge(name, help, label string) *metrics.GaugeVec {
+	return metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: prefix, Name: name, Help: help, StabilityLevel: metrics.ALPHA,
+	}, []string{label})
+}
+
+// Register adds them to the registry that kube-scheduler serves. It may be called more than once.
+var Register = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(
+		GangWait,
+		DecisionDuration,
+		Shortfalls,
+		Gap,
+		Domains,
+		Fragmentation,
+		Largest,
+		Parked,
+		Held,
+		Refusals,
+		PartialGangs,
+	)
+})

@@ -1,0 +1,269 @@
+// Package partial sees to it that no gang stays half bound. The barriers of gangpermit leave two ways to get there: the
+// binding of one member fails for longer than the grace, or the scheduler ends between two bindings and what is left does
+// not fit when it is back. Then the members that are bound are evicted, and the job's own policy for disruptions starts
+// the gang again, whole.
+//
+// A gang that was whole once and lost a member is another matter: what happens then is for the job to say.
+package partial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/eviction"
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+// Reason is the reason of the condition DisruptionTarget of evicted members.
+const Reason = "GangIncomplete"
+
+// Watch follows the gangs of one scheduler.
+type Watch struct {
+	client        kubernetes.Interface
+	groups        schedulinglisters.PodGroupLister
+	schedulerName string
+	grace         time.Duration
+	clock         clock.WithDelayedExecution
+
+	mu    sync.Mutex
+	gangs map[types.NamespacedName]*record
+}
+
+// record is what is known about one gang.
+type record struct {
+	bound sets.Set[types.UID]
+	// whole is set once all needed members were bound; from then on nothing else is kept.
+	whole bool
+	// inherited is set if members were bound before we saw them: it may have been whole already.
+	inherited bool
+	// due is set while a check is under way.
+	due bool
+}
+
+// NewWatch watches the handle's informers. The grace is how long a gang may be half bound, measured from when we see it.
+func NewWatch(
+	ctx context.Context,
+	handle fwk.Handle,
+	grace time.Duration,
+	c clock.WithDelayedExecution,
+) (*Watch, error) {
+	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups()
+	w := &Watch{
+		client: handle.ClientSet(), groups: groups.Lister(), schedulerName: handle.ProfileName(),
+		grace: grace, clock: c, gangs: make(map[types.NamespacedName]*record),
+	}
+	_, err := handle.SharedInformerFactory().
+		Core().
+		V1().
+		Pods().
+		Informer().
+		AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { w.changed(ctx, nil, obj) },
+			UpdateFunc: func(old, obj any) { w.changed(ctx, old, obj) },
+			DeleteFunc: w.gone,
+		})
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	if _, err := groups.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: w.forget}); err != nil {
+		return nil, fmt.Errorf("watching PodGroups: %w", err)
+	}
+	return w, nil
+}
+
+// changed follows a pod that got a node, or that ended.
+func (w *Watch) changed(ctx context.Context, old, obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" || pod.Spec.SchedulerName != w.schedulerName {
+		return
+	}
+	if !holds(pod) {
+		w.gone(pod)
+		return
+	}
+	before, _ := old.(*corev1.Pod)
+	if before != nil && before.Spec.NodeName != "" {
+		return
+	}
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.gangs[key]
+	if r == nil {
+		r = &record{bound: sets.New[types.UID]()}
+		w.gangs[key] = r
+	}
+	if r.whole {
+		return
+	}
+	r.bound.Insert(pod.UID)
+	r.inherited = r.inherited || before == nil
+	if group, err := w.groups.PodGroups(key.Namespace).Get(key.Name); err == nil && r.bound.Len() >= needed(group) {
+		if r.set(); !r.inherited {
+			metrics.GangWait.Observe(w.clock.Since(snapshot.QueuedAt(group)).Seconds())
+		}
+		return
+	}
+	w.later(ctx, key, r)
+}
+
+// set says that the gang was whole.
+func (r *record) set() { r.whole, r.bound = true, nil }
+
+// later checks the gang after the grace, unless a check is under way.
+func (w *Watch) later(ctx context.Context, key types.NamespacedName, r *record) {
+	if r.due {
+		return
+	}
+	r.due = true
+	w.clock.AfterFunc(w.grace, func() { go w.check(ctx, key, r) }) // a clock may call back under its own lock
+}
+
+// gone follows a pod that is deleted or ended.
+func (w *Watch) gone(obj any) {
+	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = missed.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	if key, ok := snapshot.GroupOf(pod); ok {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if r := w.gangs[key]; r != nil {
+			r.bound.Delete(pod.UID)
+		}
+	}
+}
+
+func (w *Watch) forget(obj any) {
+	if group, ok := snapshot.Deleted(obj); ok {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.gangs, types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
+	}
+}
+
+// check evicts what is bound of a gang that is still not whole. Our cache may be late, so the API server is asked.
+func (w *Watch) check(ctx context.Context, key types.NamespacedName, r *record) {
+	w.mu.Lock()
+	r.due = false
+	over := r.whole || w.gangs[key] != r || r.bound.Len() == 0
+	w.mu.Unlock()
+	if over || ctx.Err() != nil {
+		return
+	}
+	logger := klog.FromContext(ctx).WithValues("podGroup", key)
+	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil {
+		return // it is gone, or not there yet: then more of its members are to come
+	}
+	list, err := w.client.CoreV1().Pods(key.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		logger.Error(err, "Looking for the members of a gang that is not whole")
+		w.again(ctx, key, r)
+		return
+	}
+	bound, waiting := members(list.Items, key)
+	switch {
+	case len(bound) == 0:
+	case len(bound) >= needed(group), r.inherited && wasWhole(bound, waiting, needed(group)):
+		w.mu.Lock()
+		r.set()
+		w.mu.Unlock()
+	default:
+		w.evict(ctx, group, bound)
+		w.again(ctx, key, r) // until nothing is bound, or all
+	}
+}
+
+func (w *Watch) again(ctx context.Context, key types.NamespacedName, r *record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.later(ctx, key, r)
+}
+
+func (w *Watch) evict(ctx context.Context, group *schedulingv1beta1.PodGroup, bound []*corev1.Pod) {
+	logger := klog.FromContext(ctx).WithValues("podGroup", klog.KObj(group))
+	logger.Info("Evicting the members of a gang that did not become whole",
+		"bound", len(bound), "needed", needed(group), "grace", w.grace)
+	metrics.PartialGangs.Inc()
+	message := fmt.Sprintf("only %d of the %d members that gang %s needs got a node within %s",
+		len(bound), needed(group), group.Name, w.grace)
+	for _, pod := range bound {
+		if pod.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		if err := eviction.Evict(ctx, w.client, pod, metav1.NewTime(w.clock.Now()), Reason, message); err != nil {
+			logger.Error(err, "Evicting a member", "pod", klog.KObj(pod))
+		}
+	}
+}
+
+// needed is how many members have to be bound; a group that is no gang needs none.
+func needed(group *schedulingv1beta1.PodGroup) int {
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		return int(gang.MinCount)
+	}
+	return 0
+}
+
+// holds reports whether a pod with a node counts as there: one that succeeded has been there, and that is enough.
+func holds(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+}
+
+func members(pods []corev1.Pod, key types.NamespacedName) (bound, waiting []*corev1.Pod) {
+	for i := range pods {
+		pod := &pods[i]
+		of, ok := snapshot.GroupOf(pod)
+		switch {
+		case !ok || of != key || !holds(pod):
+		case pod.Spec.NodeName != "":
+			bound = append(bound, pod)
+		default:
+			waiting = append(waiting, pod)
+		}
+	}
+	return bound, waiting
+}
+
+// wasWhole judges a gang whose start we did not see: all needed members exist before the first is bound, so if too few of
+// those that wait are that old, the others replace members that ran.
+func wasWhole(bound, waiting []*corev1.Pod, needed int) bool {
+	first := slices.MinFunc(bound, func(a, b *corev1.Pod) int { return boundAt(a).Compare(boundAt(b)) })
+	old := slices.DeleteFunc(waiting, func(p *corev1.Pod) bool {
+		return p.CreationTimestamp.After(boundAt(first))
+	})
+	return len(bound)+len(old) < needed
+}
+
+// boundAt is when the pod got its node. Nothing before it could be known of a pod that does not say.
+func boundAt(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
+}

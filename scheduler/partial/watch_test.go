@@ -1,0 +1,185 @@
+package partial_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/partial"
+)
+
+const grace = time.Minute
+
+// handle is what the watch sees of a scheduler.
+type handle struct {
+	fwk.Handle
+	*fake.Clientset
+	informers informers.SharedInformerFactory
+}
+
+func (h *handle) ClientSet() kubernetes.Interface                        { return h.Clientset }
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.informers }
+func (*handle) ProfileName() string                                      { return "lockstep-scheduler" }
+
+// bubble runs a test with a watch and a gang of four that needs three, in time of its own.
+func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer func() { cancel(); synctest.Wait() }()
+		h := &handle{Clientset: fake.NewClientset()}
+		group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g"}}
+		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 3}
+		if err := h.Tracker().Add(group); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pods {
+			p.CreationTimestamp = metav1.NewTime(time.Now().Add(p.CreationTimestamp.Sub(time.Time{})))
+			for i := range p.Status.Conditions {
+				p.Status.Conditions[i].LastTransitionTime = metav1.Now()
+			}
+			if err := h.Tracker().Add(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
+		if _, err := partial.NewWatch(ctx, h, grace, clock.RealClock{}); err != nil {
+			t.Fatal(err)
+		}
+		h.informers.Start(ctx.Done())
+		h.informers.WaitForCacheSync(ctx.Done())
+		synctest.Wait()
+		test(t, h)
+	})
+}
+
+// member is a pod that was made so long after the first one was bound, on a node or on none.
+func member(i int, node string, after time.Duration) *corev1.Pod {
+	group := "g"
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: fmt.Sprint("m", i), UID: types.UID(fmt.Sprint("m", i)),
+			CreationTimestamp: metav1.NewTime(time.Time{}.Add(after)),
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: "lockstep-scheduler", NodeName: node,
+			SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: &group},
+		},
+	}
+	if node != "" {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	}
+	return p
+}
+
+// bind gives a waiting member its node.
+func (h *handle) bind(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		p, err := h.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Spec.NodeName = "node"
+		if _, err := h.CoreV1().Pods("ns").Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+}
+
+// left is how many members exist, and in what order the API was asked to change one that was evicted.
+func (h *handle) left(t *testing.T) int {
+	t.Helper()
+	synctest.Wait()
+	pods, err := h.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(pods.Items)
+}
+
+func fresh() []*corev1.Pod {
+	return []*corev1.Pod{member(0, "", -1), member(1, "", -1), member(2, "", -1), member(3, "", -1)}
+}
+
+func TestGangThatDoesNotBecomeWholeIsEvicted(t *testing.T) {
+	bubble(t, fresh(), func(t *testing.T, h *handle) {
+		t.Helper()
+		h.bind(t, "m0", "m1")
+		time.Sleep(grace - time.Second)
+		if n := h.left(t); n != 4 {
+			t.Fatalf("within the grace %d members are left", n)
+		}
+		h.ClearActions()
+		time.Sleep(2 * time.Second)
+		if n := h.left(t); n != 2 {
+			t.Fatalf("after the grace %d members are left, want those that are not bound", n)
+		}
+		var did []string
+		for _, a := range h.Actions() {
+			if verb := a.GetVerb(); verb == "patch" || verb == "delete" {
+				did = append(did, verb+" "+a.GetSubresource())
+			}
+		}
+		if fmt.Sprint(did) != "[patch status delete  patch status delete ]" {
+			t.Errorf("a member must be marked before it is deleted: %q", did)
+		}
+	})
+}
+
+func TestGangThatBecomesWholeIsLeftAlone(t *testing.T) {
+	bubble(t, fresh(), func(t *testing.T, h *handle) {
+		t.Helper()
+		h.bind(t, "m0", "m1")
+		time.Sleep(grace / 2)
+		h.bind(t, "m2")
+		if err := h.CoreV1().Pods("ns").Delete(t.Context(), "m1", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * grace) // it was whole: what becomes of it now is for its job to say
+		if n := h.left(t); n != 3 {
+			t.Errorf("%d members are left", n)
+		}
+	})
+}
+
+// After a restart only the pods themselves say whether a gang was whole.
+func TestGangsFromBeforeARestart(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods []*corev1.Pod
+		want int
+	}{
+		"its start was cut off": {
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", -1)}, 1,
+		},
+		"it lost a member": {
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, 3,
+		},
+		"it is whole": {
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "node", -1), member(3, "", -1)}, 4,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, test.pods, func(t *testing.T, h *handle) {
+				t.Helper()
+				time.Sleep(10 * grace)
+				if n := h.left(t); n != test.want {
+					t.Errorf("%d members are left, want %d", n, test.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+)
+
+// bars remembers who may use which node: gangs come with few kinds of selectors and tolerations, and asking every node of
+// a large fleet costs more than the decision itself.
+type bars map[string][]string
+
+// mostBars is how many answers are kept: pods that name their node ask something else each time.
+const mostBars = 64
+
+func newBars() bars { return make(bars) }
+
+func (b bars) keep(question string, answer []string) {
+	if len(b) >= mostBars {
+		clear(b)
+	}
+	b[question] = answer
+}
+
+// questionOf is everything about a pod that its rules for nodes depend on.
+func questionOf(pod *corev1.Pod) string {
+	text, err := json.Marshal([]any{
+		pod.Spec.NodeName, pod.Spec.NodeSelector, requiredAffinity(pod), pod.Spec.Tolerations,
+	})
+	if err != nil { // these types can always be written
+		return string(pod.UID)
+	}
+	return string(text)
+}
+
+// sameRules reports whether the same pods may use the node as before.
+func sameRules(a, b *corev1.Node) bool {
+	return a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
+		apiequality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints)
+}
