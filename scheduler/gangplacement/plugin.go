@@ -55,6 +55,8 @@ type GangPlacement struct {
 
 	mu      sync.Mutex
 	refused map[string]*refusals
+	// suspects are the nodes whose kubelets refused a pod.
+	suspects map[string]suspicion
 	// coming are the slots of the last plans, to be held when the gang starts.
 	coming map[types.NamespacedName][]held.Slot
 }
@@ -90,15 +92,16 @@ func newPlugin(
 		return nil, fmt.Errorf("levels: %w", err)
 	}
 	p := &GangPlacement{
-		handle:  handle,
-		lot:     lot,
-		slots:   slots,
-		clock:   clock.RealClock{},
-		coming:  make(map[types.NamespacedName][]held.Slot),
-		levels:  levels,
-		index:   snapshot.NewIndex(levels, ""),
-		refused: make(map[string]*refusals),
-		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
+		handle:   handle,
+		lot:      lot,
+		slots:    slots,
+		clock:    clock.RealClock{},
+		coming:   make(map[types.NamespacedName][]held.Slot),
+		levels:   levels,
+		index:    snapshot.NewIndex(levels, ""),
+		refused:  make(map[string]*refusals),
+		suspects: make(map[string]suspicion),
+		explain:  explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
 	}
 	for _, name := range args.Accelerators {
 		p.accelerators = append(p.accelerators, corev1.ResourceName(name))
@@ -106,6 +109,10 @@ func newPlugin(
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetGone}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
+	}
+	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: p.podChanged}); err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	return p, nil
 }

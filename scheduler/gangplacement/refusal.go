@@ -39,14 +39,14 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// takeRefusals learns from the gang's last plan and returns the nodes to bar: those that refused their pin and are as
-// they were then.
+// takeRefusals learns from the gang's last plan and returns the nodes to bar: those that refused their pin, or whose
+// kubelets refused a pod, and are as they were then.
 func (p *GangPlacement) takeRefusals(group *schedulingv1beta1.PodGroup, nodes []fwk.NodeInfo) map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.refused[group.Namespace+"/"+group.Name]
 	if known == nil || known.gang != group.UID {
-		return nil
+		return p.barSuspects(nil, nodes)
 	}
 	for _, pin := range known.last {
 		if pin.tried.Load() && !pin.held.Load() {
@@ -56,7 +56,7 @@ func (p *GangPlacement) takeRefusals(group *schedulingv1beta1.PodGroup, nodes []
 	}
 	known.last = nil
 	if len(known.nodes) == 0 {
-		return nil
+		return p.barSuspects(nil, nodes)
 	}
 	out := make(map[string]string, len(known.nodes))
 	for _, info := range nodes {
@@ -71,7 +71,7 @@ func (p *GangPlacement) takeRefusals(group *schedulingv1beta1.PodGroup, nodes []
 			delete(known.nodes, name)
 		}
 	}
-	return out
+	return p.barSuspects(out, nodes)
 }
 
 // remember keeps the plan's pins until the gang's next attempt.

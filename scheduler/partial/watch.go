@@ -1,7 +1,8 @@
 // Package partial sees to it that no gang stays half bound. The barriers of gangpermit leave two ways to get there: the
 // binding of one member fails for longer than the grace, or the scheduler ends between two bindings and what is left does
-// not fit when it is back. Then the members that are bound are evicted, and the job's own policy for disruptions starts
-// the gang again, whole.
+// not fit when it is back. A third way is the node's: a kubelet refuses a member at its start, because somebody else's pod
+// was faster (OutOfcpu and the like). Then the members that are bound are evicted, and the job's own policy for disruptions
+// starts the gang again, whole.
 //
 // A gang that was whole once and lost a member is another matter: what happens then is for the job to say.
 package partial
@@ -30,8 +31,13 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// Reason is the reason of the condition DisruptionTarget of evicted members.
-const Reason = "GangIncomplete"
+// The reasons of the condition DisruptionTarget of evicted members.
+const (
+	// Incomplete says that the others got no node.
+	Incomplete = "GangIncomplete"
+	// Refused says that a kubelet refused a member.
+	Refused = "GangMemberRefused"
+)
 
 // Watch follows the gangs of one scheduler.
 type Watch struct {
@@ -54,6 +60,8 @@ type record struct {
 	inherited bool
 	// due is set while a check is under way.
 	due bool
+	// began is when we saw the first member get its node.
+	began time.Time
 }
 
 // NewWatch watches the handle's informers. The grace is how long a gang may be half bound, measured from when we see it.
@@ -93,11 +101,14 @@ func (w *Watch) changed(ctx context.Context, old, obj any) {
 	if !ok || pod.Spec.NodeName == "" || pod.Spec.SchedulerName != w.schedulerName {
 		return
 	}
+	before, _ := old.(*corev1.Pod)
 	if !holds(pod) {
 		w.gone(pod)
+		if before != nil && !WasRefused(before) && WasRefused(pod) {
+			w.refused(ctx, pod)
+		}
 		return
 	}
-	before, _ := old.(*corev1.Pod)
 	if before != nil && before.Spec.NodeName != "" {
 		return
 	}
@@ -109,7 +120,7 @@ func (w *Watch) changed(ctx context.Context, old, obj any) {
 	defer w.mu.Unlock()
 	r := w.gangs[key]
 	if r == nil {
-		r = &record{bound: sets.New[types.UID]()}
+		r = &record{bound: sets.New[types.UID](), began: w.clock.Now()}
 		w.gangs[key] = r
 	}
 	if r.whole {
@@ -118,7 +129,7 @@ func (w *Watch) changed(ctx context.Context, old, obj any) {
 	r.bound.Insert(pod.UID)
 	r.inherited = r.inherited || before == nil
 	if group, err := w.groups.PodGroups(key.Namespace).Get(key.Name); err == nil && r.bound.Len() >= needed(group) {
-		if r.set(); !r.inherited {
+		if r.set(); !r.inherited && needed(group) > 0 {
 			metrics.GangWait.Observe(w.clock.Since(snapshot.QueuedAt(group)).Seconds())
 		}
 		return
@@ -192,7 +203,14 @@ func (w *Watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 		r.set()
 		w.mu.Unlock()
 	default:
-		w.evict(ctx, group, bound)
+		w.evict(
+			ctx,
+			group,
+			bound,
+			Incomplete,
+			fmt.Sprintf("only %d of the %d members that gang %s needs got a node within %s",
+				len(bound), needed(group), group.Name, w.grace),
+		)
 		w.again(ctx, key, r) // until nothing is bound, or all
 	}
 }
@@ -203,18 +221,17 @@ func (w *Watch) again(ctx context.Context, key types.NamespacedName, r *record) 
 	w.later(ctx, key, r)
 }
 
-func (w *Watch) evict(ctx context.Context, group *schedulingv1beta1.PodGroup, bound []*corev1.Pod) {
+func (w *Watch) evict(
+	ctx context.Context, group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, reason, message string,
+) {
 	logger := klog.FromContext(ctx).WithValues("podGroup", klog.KObj(group))
-	logger.Info("Evicting the members of a gang that did not become whole",
-		"bound", len(bound), "needed", needed(group), "grace", w.grace)
+	logger.Info("Evicting the members of a gang that did not become whole", "reason", reason, "why", message)
 	metrics.PartialGangs.Inc()
-	message := fmt.Sprintf("only %d of the %d members that gang %s needs got a node within %s",
-		len(bound), needed(group), group.Name, w.grace)
-	for _, pod := range bound {
+	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		if err := eviction.Evict(ctx, w.client, pod, metav1.NewTime(w.clock.Now()), Reason, message); err != nil {
+		if err := eviction.Evict(ctx, w.client, pod, metav1.NewTime(w.clock.Now()), reason, message); err != nil {
 			logger.Error(err, "Evicting a member", "pod", klog.KObj(pod))
 		}
 	}

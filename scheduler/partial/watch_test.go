@@ -183,3 +183,30 @@ func TestGangsFromBeforeARestart(t *testing.T) {
 		})
 	}
 }
+
+// A kubelet refuses the last member of a gang that is starting: the others are sent back with it.
+func TestGangOfARefusedMemberIsEvicted(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration
+		want  int
+	}{"while it starts": {time.Second, 1}, "long after its start": {2 * grace, 4}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, fresh(), func(t *testing.T, h *handle) {
+				t.Helper()
+				h.bind(t, "m0", "m1", "m2")
+				time.Sleep(test.after)
+				p, err := h.CoreV1().Pods("ns").Get(t.Context(), "m2", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfnvidia.com/gpu"
+				if _, err := h.CoreV1().Pods("ns").UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				if n := h.left(t); n != test.want {
+					t.Errorf("%d members are left, want %d", n, test.want)
+				}
+			})
+		})
+	}
+}

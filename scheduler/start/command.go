@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version/verflag"
@@ -40,14 +41,16 @@ func Command(ctx context.Context) (*cobra.Command, func()) {
 	return command, run.clean
 }
 
-// ExitCode is the process's exit code for the command's error: 2 for a cluster that cannot be used, 1 for any other.
-// The error is printed as one line.
+// ExitCode is the process's exit code for the command's error: 2 for a cluster or a configuration that cannot be used, 1
+// for any other. The error is printed as one line.
 func ExitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintln(stderr, "Error:", err) // nobody is left to tell
-	if none := (*NoGangsError)(nil); errors.As(err, &none) {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	_, _ = fmt.Fprintln(stderr, "Error:", text) // nobody is left to tell
+	none, wrong := (*NoGangsError)(nil), (*ConfigError)(nil)
+	if errors.As(err, &none) || errors.As(err, &wrong) {
 		return 2
 	}
 	return 1

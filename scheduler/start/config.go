@@ -28,7 +28,10 @@ func readConfig(flags *pflag.FlagSet) (file, error) {
 	content := manifests.Config()
 	if name != "" {
 		if content, err = os.ReadFile(name); err != nil {
-			return file{}, fmt.Errorf("reading --config: %w", err)
+			return file{}, &ConfigError{name, err}
+		}
+		if err := check(content); err != nil {
+			return file{}, &ConfigError{name, err}
 		}
 	}
 	out := file{shipped: name == ""}

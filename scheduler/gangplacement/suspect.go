@@ -1,0 +1,59 @@
+package gangplacement
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/partial"
+)
+
+// ruleSuspect is why a node is barred whose kubelet had less room than it says.
+const ruleSuspect = "refused by the kubelet"
+
+// longestSuspicion is how long a node is barred that does not change: kubelets write their node's status more often.
+const longestSuspicion = 5 * time.Minute
+
+// suspicion is about one node: what it was like when we first looked after the refusal, 0 before that.
+type suspicion struct {
+	look  uint64
+	until time.Time
+}
+
+// podChanged follows pods that a kubelet refused. What we know of that node is wrong, or somebody else's pod is on its way
+// there, so no gang is sent there before the node or its pods change.
+func (p *GangPlacement) podChanged(old, obj any) {
+	before, ok := old.(*corev1.Pod)
+	after, same := obj.(*corev1.Pod)
+	if ok && same && !partial.WasRefused(before) && partial.WasRefused(after) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.suspects[after.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}
+	}
+}
+
+// barSuspects adds the nodes that are still as they were when they were first looked at after the refusal.
+func (p *GangPlacement) barSuspects(barred map[string]string, nodes []fwk.NodeInfo) map[string]string {
+	if len(p.suspects) == 0 {
+		return barred
+	}
+	if barred == nil {
+		barred = make(map[string]string, len(p.suspects))
+	}
+	for _, info := range nodes {
+		name := info.Node().Name
+		was, ok := p.suspects[name]
+		if !ok {
+			continue
+		}
+		is := look(info)
+		if was.look != 0 && was.look != is || p.clock.Now().After(was.until) {
+			delete(p.suspects, name)
+			continue
+		}
+		p.suspects[name] = suspicion{is, was.until}
+		barred[name] = ruleSuspect
+	}
+	return barred
+}

@@ -1,0 +1,66 @@
+package start
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+
+	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
+	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
+)
+
+// ConfigError is returned by the command if its configuration file cannot be used. Its text names the file and the field.
+type ConfigError struct {
+	// File is the file's name.
+	File string
+	// Err says what is wrong.
+	Err error
+}
+
+func (e *ConfigError) Error() string { return "configuration " + e.File + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// check reads a configuration as kube-scheduler will, and the arguments of our plugins as they will. A mistake is better
+// told before the cluster is asked than in the middle of a start.
+func check(content []byte) error {
+	object, _, err := scheme.Codecs.UniversalDecoder().Decode(content, nil, nil)
+	if err != nil {
+		return fmt.Errorf("reading it: %w", err)
+	}
+	file, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	if !ok {
+		return fmt.Errorf("it is a %T, not a KubeSchedulerConfiguration", object)
+	}
+	for i, profile := range file.Profiles {
+		for j, plugin := range profile.PluginConfig {
+			at := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
+			if err := checkArgs(plugin); err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+		}
+	}
+	if err := validation.ValidateKubeSchedulerConfiguration(file); err != nil {
+		return fmt.Errorf("not valid: %w", err)
+	}
+	return nil
+}
+
+func checkArgs(plugin schedulerconfig.PluginConfig) error {
+	var err error
+	switch plugin.Name {
+	case gangplacement.Name:
+		_, err = config.Placement(plugin.Args)
+	case gangpermit.Name:
+		_, err = config.Permit(plugin.Args)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", plugin.Name, err)
+	}
+	return nil
+}
