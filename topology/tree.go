@@ -191,6 +191,22 @@ func (t *Tree) Domain(node, level int) (Domain, bool) {
 	return lay.domain(v), true
 }
 
+// Together returns the nodes that share the node's domain of the level, itself included, in tree order; nil if it lacks the
+// label, or there is no such node or level.
+func (t *Tree) Together(node, level int) []int {
+	if _, ok := t.Domain(node, level); !ok {
+		return nil
+	}
+	group := t.layout().groups[level]
+	var nodes []int
+	for _, other := range t.layout().first().nodes {
+		if group[other] == group[node] {
+			nodes = append(nodes, other)
+		}
+	}
+	return nodes
+}
+
 // nodeLevel is the level of single nodes.
 func nodeLevel() Level { return Level{Name: LevelNode, Key: labelHostname} }
 

@@ -111,3 +111,35 @@ func TestTreeIsImmutable(t *testing.T) {
 		t.Errorf("the tree changed: %v", d)
 	}
 }
+
+func TestTogether(t *testing.T) {
+	tree, err := topology.NewTree([]topology.Level{{Name: "zone", Key: "z"}, {Name: "rack", Key: "r"}}, []topology.Node{
+		{Name: "a", Labels: map[string]string{"z": "1", "r": "1"}},
+		{Name: "b", Labels: map[string]string{"z": "1", "r": "2"}},
+		{Name: "c", Labels: map[string]string{"z": "2", "r": "1"}},
+		{Name: "d", Labels: map[string]string{"z": "1", "r": "1"}},
+		{Name: "e", Labels: map[string]string{"r": "1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(node string, level int) string {
+		at, _ := tree.Index(node)
+		var out []string
+		for _, i := range tree.Together(at, level) {
+			out = append(out, tree.Node(i))
+		}
+		return strings.Join(out, " ")
+	}
+	for _, test := range []struct {
+		node  string
+		level int
+		want  string
+	}{
+		{"a", 0, "a d b"}, {"b", 1, "b"}, {"d", 1, "a d"}, {"c", 0, "c"}, {"c", 2, "c"}, {"e", 0, ""}, {"a", 7, ""},
+	} {
+		if got := names(test.node, test.level); got != test.want {
+			t.Errorf("with %s at level %d are %q, want %q", test.node, test.level, got, test.want)
+		}
+	}
+}

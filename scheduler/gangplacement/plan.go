@@ -125,17 +125,21 @@ func loosens(g topology.Gang) bool {
 
 // allowed are the nodes that at least one shape may use: of the required domain that was chosen, or of the fleet.
 func allowed(view snapshot.View, placement topology.Placement, gang topology.Gang) []fwk.NodeInfo {
-	level, ok := view.Tree.Level(gang.Required)
-	var home topology.Domain
-	if ok = ok && len(placement.Nodes) > 0; ok {
-		home, ok = view.Tree.Domain(placement.Nodes[0], level)
+	may := func(node int) bool {
+		return view.Infos[node] != nil &&
+			slices.ContainsFunc(gang.Shapes, func(s topology.Shape) bool { return mayUse(s, node) })
 	}
 	var out []fwk.NodeInfo
-	for i, info := range view.Infos {
-		d, inside := view.Tree.Domain(i, level)
-		inside = !ok || inside && slices.Equal(d.Path, home.Path)
-		if info != nil && inside &&
-			slices.ContainsFunc(gang.Shapes, func(s topology.Shape) bool { return mayUse(s, i) }) {
+	if level, ok := view.Tree.Level(gang.Required); ok && len(placement.Nodes) > 0 {
+		for _, node := range view.Tree.Together(placement.Nodes[0], level) {
+			if may(node) {
+				out = append(out, view.Infos[node])
+			}
+		}
+		return out
+	}
+	for node, info := range view.Infos {
+		if may(node) {
 			out = append(out, info)
 		}
 	}
