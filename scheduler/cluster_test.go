@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
@@ -28,6 +29,7 @@ import (
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -107,13 +109,32 @@ func (c *cluster) start(t *testing.T, trouble *trouble) {
 	config, registry := shipped(t), scheduler.Registry()
 	if trouble != nil {
 		trouble.cluster = c
-		registry["Trouble"] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return trouble, nil }
-		all := &config.Profiles[0].Plugins.MultiPoint // what is enabled at its point only comes after these
-		all.Enabled = slices.Insert(all.Enabled, 0, schedulerconfig.Plugin{Name: "Trouble"})
+		join(config, registry, "Trouble", func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+			return trouble, nil
+		})
 	}
-	informers := kubescheduler.NewInformerFactory(c, 0, nil)
+	c.launch(ctx, t, c, config, registry)
+}
+
+// join makes a plugin of the test's the first of its points.
+func join(
+	config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry,
+	name string, factory frameworkruntime.PluginFactory,
+) {
+	registry[name] = factory
+	all := &config.Profiles[0].Plugins.MultiPoint // what is enabled at its point only comes after these
+	all.Enabled = slices.Insert(all.Enabled, 0, schedulerconfig.Plugin{Name: name})
+}
+
+// launch starts a scheduler that talks to the API server through the client. It ends with the context.
+func (c *cluster) launch(
+	ctx context.Context, t *testing.T, client kubernetes.Interface,
+	config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry,
+) {
+	t.Helper()
+	informers := kubescheduler.NewInformerFactory(client, 0, nil)
 	recorder := profile.RecorderFactory(func(string) events.EventRecorderLogger { return silent{} })
-	s, err := kubescheduler.New(ctx, c, informers, nil, recorder,
+	s, err := kubescheduler.New(ctx, client, informers, nil, recorder,
 		kubescheduler.WithProfiles(config.Profiles...),
 		kubescheduler.WithPercentageOfNodesToScore(config.PercentageOfNodesToScore),
 		kubescheduler.WithPodInitialBackoffSeconds(config.PodInitialBackoffSeconds),

@@ -3,6 +3,7 @@ package gangpermit
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -23,6 +24,8 @@ type gang struct {
 	failed bool
 	// passed are the members that went through, sent back those that were rejected and are not unreserved yet.
 	passed, sentBack sets.Set[types.UID]
+	// abandoned is closed, and made anew, when the gang is given up half bound.
+	abandoned chan struct{}
 }
 
 // missing is how many members still have to come so that the gang can start.
@@ -38,20 +41,30 @@ func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
 
 // letGo allows everyone who waits, or no one if one of them does not wait any more; the last one goes with them. After it
 // the gang has what it needs: who comes later in the cycle passes at once.
-func (p *GangPermit) letGo(g *gang, last types.UID) bool {
+func (p *GangPermit) letGo(g *gang, last *corev1.Pod) bool {
+	// Who was deleted before this is told to nobody: gone knows only those on their way.
+	if !p.exists(last) {
+		return false
+	}
 	pods := make([]fwk.WaitingPod, len(g.waiting))
 	for i, uid := range g.waiting {
-		if pods[i] = p.handle.GetWaitingPod(uid); pods[i] == nil {
+		if pods[i] = p.handle.GetWaitingPod(uid); pods[i] == nil || !p.exists(pods[i].GetPod()) {
 			return false
 		}
 	}
-	p.begin(g, append(slices.Clone(g.waiting), last)) // before the first of them can be on its way
+	p.begin(g, append(slices.Clone(g.waiting), last.UID)) // before the first of them can be on its way
 	for _, pod := range pods {
 		pod.Allow(Name)
 	}
 	g.passed.Insert(g.waiting...)
 	g.waiting, g.need = nil, 1
 	return true
+}
+
+// exists asks the informer, which knows of a deletion before anybody is told of it.
+func (p *GangPermit) exists(pod *corev1.Pod) bool {
+	known, err := p.pods.Pods(pod.Namespace).Get(pod.Name)
+	return err == nil && known.UID == pod.UID
 }
 
 // sendBack rejects everyone who waits. A member that is on its way from Permit to waiting cannot be rejected yet; it
@@ -81,7 +94,11 @@ func (p *GangPermit) gang(key types.NamespacedName) *gang {
 	return g
 }
 
-func newGang() gang { return gang{passed: sets.New[types.UID](), sentBack: sets.New[types.UID]()} }
+func newGang() gang {
+	return gang{
+		passed: sets.New[types.UID](), sentBack: sets.New[types.UID](), abandoned: make(chan struct{}),
+	}
+}
 
 // forget drops the barrier of a deleted group, but not of one of the same name that came after it: our handler may be
 // told of the deletion late.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -22,11 +23,15 @@ const (
 // member that goes back into the queue loses its node to whoever is next. What cannot succeed any more is given up at
 // once. Pods that are in no gang are left to the profile's next binder.
 func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	if _, ok := snapshot.GroupOf(pod); !ok {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	over := p.clock.After(p.grace)
+	over, abandoned := p.clock.After(p.grace), p.abandoned(key)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		if !p.there(key) {
+			return rejected()
+		}
 		status := p.binder.Bind(ctx, state, pod, node)
 		if status.IsSuccess() || hopeless(status.AsError()) {
 			return status
@@ -37,10 +42,26 @@ func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1
 		case <-p.clock.After(pause):
 		case <-over:
 			return status
+		case <-abandoned:
+			return status
 		case <-ctx.Done():
 			return status
 		}
 	}
+}
+
+// there reports whether as many members as have to start together are on their nodes, or on their way. Others may have been
+// deleted since this one was let go.
+func (p *GangPermit) there(key types.NamespacedName) bool {
+	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil {
+		return false
+	}
+	if group.Spec.SchedulingPolicy.Gang == nil {
+		return true
+	}
+	state, err := p.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
+	return err == nil && state.ScheduledPodsCount() >= int(group.Spec.SchedulingPolicy.Gang.MinCount)
 }
 
 // hopeless reports whether the API server will give the same answer again: the pod is gone, or another of its name is
@@ -48,4 +69,20 @@ func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1
 func hopeless(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsForbidden(err)
+}
+
+// abandon ends the tries of the gang's members: those that are bound are about to be evicted.
+func (p *GangPermit) abandon(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.gang(key)
+	close(g.abandoned)
+	g.abandoned = make(chan struct{})
+}
+
+// abandoned is closed when the gang is abandoned next.
+func (p *GangPermit) abandoned(key types.NamespacedName) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gang(key).abandoned
 }

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
@@ -30,6 +31,8 @@ const Name = "GangPermit"
 // GangPermit is the barrier in front of binding.
 type GangPermit struct {
 	handle fwk.Handle
+	pods   corelisters.PodLister
+	nodes  corelisters.NodeLister
 	// grace is how long a member waits for the others. All of them are decided in one cycle, so it only ends a fault.
 	grace  time.Duration
 	clock  clock.Clock
@@ -62,10 +65,14 @@ func New(
 		if err != nil {
 			return nil, err
 		}
-		if _, err := partial.NewWatch(ctx, handle, args.Grace.Duration, clock.RealClock{}); err != nil {
+		p, err := newPlugin(handle, args.Grace.Duration, bind, clock.RealClock{})
+		if err != nil {
+			return nil, err
+		}
+		if err := partial.Watch(ctx, handle, args.Grace.Duration, clock.RealClock{}, p.abandon); err != nil {
 			return nil, fmt.Errorf("watching for gangs that are not whole: %w", err)
 		}
-		return newPlugin(handle, args.Grace.Duration, bind, clock.RealClock{})
+		return p, nil
 	}
 }
 
@@ -74,7 +81,13 @@ func newPlugin(handle fwk.Handle, grace time.Duration, binder fwk.BindPlugin, c 
 		handle: handle, grace: grace, binder: binder, clock: c,
 		gangs: make(map[types.NamespacedName]*gang), starts: make(map[types.UID]*start),
 	}
-	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	core := handle.SharedInformerFactory().Core().V1()
+	p.pods, p.nodes = core.Pods().Lister(), core.Nodes().Lister()
+	nodes := core.Nodes().Informer()
+	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.nodeGone}); err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	pods := core.Pods().Informer()
 	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.gone}); err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
@@ -126,7 +139,7 @@ func (p *GangPermit) Permit(
 		g.waiting = append(g.waiting, pod.UID)
 		return fwk.NewStatus(fwk.Wait), p.grace
 	}
-	if !p.letGo(g, pod.UID) {
+	if !p.letGo(g, pod) {
 		g.failed = true
 		p.sendBack(g)
 		return rejected(), 0

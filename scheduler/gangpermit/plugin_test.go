@@ -27,6 +27,7 @@ type world struct {
 	assigned sets.Set[types.UID]
 	waiting  map[types.UID]*waiting
 	binder   binder
+	factory  informers.SharedInformerFactory
 }
 
 // ProfileName and ClientSet are asked for gangs that are not whole: there is none here.
@@ -35,19 +36,19 @@ func (w *world) ClientSet() kubernetes.Interface { return nil }
 
 type waiting struct {
 	fwk.WaitingPod
+	pod               *corev1.Pod
 	allowed, rejected bool
 }
 
-func (w *waiting) Allow(string) { w.allowed = true }
+func (w *waiting) GetPod() *corev1.Pod { return w.pod }
+func (w *waiting) Allow(string)        { w.allowed = true }
 func (w *waiting) Reject(string, string) bool {
 	w.rejected = !w.allowed
 	return w.rejected
 }
 
-func (w *world) PodGroupManager() fwk.PodGroupManager { return manager{w} }
-func (w *world) SharedInformerFactory() informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-}
+func (w *world) PodGroupManager() fwk.PodGroupManager                   { return manager{w} }
+func (w *world) SharedInformerFactory() informers.SharedInformerFactory { return w.factory }
 
 func (w *world) GetWaitingPod(uid types.UID) fwk.WaitingPod {
 	if pod, ok := w.waiting[uid]; ok {
@@ -91,6 +92,7 @@ type state struct {
 }
 
 func (s state) AllPods() sets.Set[types.UID]      { return s.all.Clone() }
+func (s state) ScheduledPodsCount() int           { return s.all.Len() }
 func (s state) AssignedPods() sets.Set[types.UID] { return s.assigned.Clone() }
 
 // cycle says whether a call belongs to the group's cycle or to the binding of one pod.
@@ -108,9 +110,18 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 		all:      sets.New[types.UID](),
 		assigned: sets.New[types.UID](),
 		waiting:  make(map[types.UID]*waiting),
+		factory:  informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 	}
+	core := w.factory.Core().V1() // never started: its stores hold what is put there
 	for i := range 10 {
 		w.all.Insert(member(i).UID)
+		if err := core.Pods().Informer().GetStore().Add(member(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	if err := core.Nodes().Informer().GetStore().Add(node); err != nil {
+		t.Fatal(err)
 	}
 	for _, i := range bound {
 		w.assigned.Insert(member(i).UID)
@@ -147,7 +158,7 @@ func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...i
 			if timeout.Seconds() != 60 {
 				t.Errorf("timeout is %v", timeout)
 			}
-			w.waiting[member(i).UID] = &waiting{}
+			w.waiting[member(i).UID] = &waiting{pod: member(i)}
 		}
 		codes = append(codes, status.Code())
 	}

@@ -16,13 +16,18 @@ type start struct {
 	// members that have not been bound to go yet, left of them not ready.
 	members []types.UID
 	left    int
+	// nodes are those of the members that are ready.
+	nodes map[string]bool
 	// ready is closed when all are ready to be bound, failed when one was lost before.
 	ready, failed chan struct{}
 }
 
 // begin opens the way for the members of one start.
 func (p *GangPermit) begin(g *gang, members []types.UID) {
-	s := &start{of: g, members: members, left: len(members), ready: make(chan struct{}), failed: make(chan struct{})}
+	s := &start{
+		of: g, members: members, left: len(members), nodes: make(map[string]bool),
+		ready: make(chan struct{}), failed: make(chan struct{}),
+	}
 	for _, uid := range members {
 		p.starts[uid] = s
 	}
@@ -64,6 +69,25 @@ func (p *GangPermit) gone(obj any) {
 	}
 }
 
+// nodeGone fails the starts of those that are ready to be bound to a node that is deleted: the API server would bind
+// them all the same.
+func (p *GangPermit) nodeGone(obj any) {
+	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = missed.Obj
+	}
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for uid, s := range p.starts {
+		if s.nodes[node.Name] {
+			p.lost(uid)
+		}
+	}
+}
+
 // PreBindPreFlight reports whether the pod is a member on its way. The framework asks only where it announces nodes.
 func (p *GangPermit) PreBindPreFlight(
 	_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string,
@@ -78,12 +102,16 @@ func (p *GangPermit) PreBindPreFlight(
 
 // PreBind holds a member until all are ready to be bound. It is the last of its point, so everything else that could fail
 // is done by then; after it only the binding itself can.
-func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	p.mu.Lock()
 	s := p.starts[pod.UID]
 	if s == nil { // in no gang, or one of more than its gang needs
 		p.mu.Unlock()
 		return nil
+	}
+	s.nodes[node] = true
+	if _, err := p.nodes.Get(node); err != nil {
+		p.lost(pod.UID) // it went away before this; nodeGone knows only those of members that are ready
 	}
 	if s.left--; s.left == 0 && !over(s) {
 		p.set(s)

@@ -83,8 +83,13 @@ func (p *GangPlacement) goes(key types.NamespacedName) {
 	}
 }
 
-// Unreserve does nothing: a plan lasts one cycle.
-func (*GangPlacement) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
+// Unreserve tells the lot of room that is given back before it was used: no event of the API tells of it. A plan lasts
+// one cycle, so its trials need no undoing.
+func (p *GangPlacement) Unreserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, _ string) {
+	if !state.IsPodGroupSchedulingCycle() {
+		p.lot.Change()
+	}
+}
 
 // cyclePlan is the plan of the pod's group cycle, nil outside one.
 func cyclePlan(state fwk.CycleState) *plan {

@@ -208,13 +208,14 @@ func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState
 	return p.newPlan(view, placement, gang, q), nil
 }
 
-// running are the members that have nodes in this cycle's snapshot.
+// running are the members that have nodes in this cycle's snapshot, but for those that are being deleted: whoever starts
+// now would start without them.
 func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod {
 	state, err := p.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {
 		return nil // the group has no pods yet
 	}
-	return state.ScheduledPods()
+	return slices.DeleteFunc(state.ScheduledPods(), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }
 
 // view brings the right index up to date: a required key that is no detected level gets one of its own.

@@ -44,10 +44,16 @@ type GangQueue struct {
 	clock  clock.WithDelayedExecution
 	lot    *parking.Lot
 	slots  *held.Slots
+	// seen reports whether our handler was told of all pods that were there at the start.
+	seen cache.InformerSynced
 
 	mu sync.Mutex
 	// open holds the gangs that were complete once, by PodGroup.
 	open map[types.NamespacedName]types.UID
+	// starting is set until the scheduler's handlers have seen what was there at its start; early are pods that come to the
+	// queue before that, one of every gang.
+	starting bool
+	early    map[types.NamespacedName]*corev1.Pod
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
 }
@@ -62,8 +68,14 @@ var (
 // New returns what makes the plugin, with the machine's clock, the lot in which gangs wait that do not fit, and the room
 // that is held.
 func New(lot *parking.Lot, slots *held.Slots) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
-	return func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		return NewWithClock(handle, clock.RealClock{}, lot, slots)
+	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		q, err := NewWithClock(handle, clock.RealClock{}, lot, slots)
+		if err != nil {
+			return nil, err
+		}
+		q.starting = true
+		go q.begin(ctx)
+		return q, nil
 	}
 }
 
@@ -73,6 +85,7 @@ func NewWithClock(
 ) (*GangQueue, error) {
 	q := &GangQueue{
 		handle: handle, clock: c, lot: lot, slots: slots,
+		early:    make(map[types.NamespacedName]*corev1.Pod),
 		open:     make(map[types.NamespacedName]types.UID),
 		checking: make(map[types.NamespacedName]bool),
 	}
@@ -81,11 +94,13 @@ func NewWithClock(
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	seen, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: q.added, UpdateFunc: q.podChanged, DeleteFunc: q.podGone,
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
+	q.seen = seen.HasSynced
 	nodes := handle.SharedInformerFactory().Core().V1().Nodes().Informer()
 	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { lot.Change() }, UpdateFunc: q.nodeChanged,
@@ -102,6 +117,9 @@ func (*GangQueue) Name() string { return Name }
 // PreEnqueue gates the members of a gang that was never complete, or is not any more.
 func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	key, ok := snapshot.GroupOf(pod)
+	if q.holds(key, pod) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the scheduler starts")
+	}
 	if !ok {
 		return nil
 	}

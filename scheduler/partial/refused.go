@@ -22,7 +22,7 @@ func WasRefused(pod *corev1.Pod) bool {
 // refused evicts the gang of a member that was refused while the gang starts, at once: the others can only wait for one
 // that is not to come to where it was meant to be. If the gang ran for longer than the grace, the refused member replaces one
 // that was lost, and what happens then is for the job to say.
-func (w *Watch) refused(ctx context.Context, pod *corev1.Pod) {
+func (w *watch) refused(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok {
 		return
@@ -39,7 +39,7 @@ func (w *Watch) refused(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-func (w *Watch) evictAll(ctx context.Context, key types.NamespacedName, because *corev1.Pod) {
+func (w *watch) evictAll(ctx context.Context, key types.NamespacedName, because *corev1.Pod) {
 	logger := klog.FromContext(ctx).WithValues("podGroup", key)
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil || needed(group) == 0 {

@@ -39,13 +39,14 @@ const (
 	Refused = "GangMemberRefused"
 )
 
-// Watch follows the gangs of one scheduler.
-type Watch struct {
+// watch follows the gangs of one scheduler.
+type watch struct {
 	client        kubernetes.Interface
 	groups        schedulinglisters.PodGroupLister
 	schedulerName string
 	grace         time.Duration
 	clock         clock.WithDelayedExecution
+	abandon       func(types.NamespacedName)
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*record
@@ -64,17 +65,16 @@ type record struct {
 	began time.Time
 }
 
-// NewWatch watches the handle's informers. The grace is how long a gang may be half bound, measured from when we see it.
-func NewWatch(
-	ctx context.Context,
-	handle fwk.Handle,
-	grace time.Duration,
-	c clock.WithDelayedExecution,
-) (*Watch, error) {
+// Watch watches the handle's informers until the context ends. The grace is how long a gang may be half bound, measured from
+// when we see it; abandon is called before a gang's members are evicted.
+func Watch(
+	ctx context.Context, handle fwk.Handle, grace time.Duration, c clock.WithDelayedExecution,
+	abandon func(types.NamespacedName),
+) error {
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups()
-	w := &Watch{
+	w := &watch{
 		client: handle.ClientSet(), groups: groups.Lister(), schedulerName: handle.ProfileName(),
-		grace: grace, clock: c, gangs: make(map[types.NamespacedName]*record),
+		grace: grace, clock: c, abandon: abandon, gangs: make(map[types.NamespacedName]*record),
 	}
 	_, err := handle.SharedInformerFactory().
 		Core().
@@ -87,16 +87,16 @@ func NewWatch(
 			DeleteFunc: w.gone,
 		})
 	if err != nil {
-		return nil, fmt.Errorf("watching pods: %w", err)
+		return fmt.Errorf("watching pods: %w", err)
 	}
 	if _, err := groups.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: w.forget}); err != nil {
-		return nil, fmt.Errorf("watching PodGroups: %w", err)
+		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	return w, nil
+	return nil
 }
 
 // changed follows a pod that got a node, or that ended.
-func (w *Watch) changed(ctx context.Context, old, obj any) {
+func (w *watch) changed(ctx context.Context, old, obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" || pod.Spec.SchedulerName != w.schedulerName {
 		return
@@ -141,7 +141,7 @@ func (w *Watch) changed(ctx context.Context, old, obj any) {
 func (r *record) set() { r.whole, r.bound = true, nil }
 
 // later checks the gang after the grace, unless a check is under way.
-func (w *Watch) later(ctx context.Context, key types.NamespacedName, r *record) {
+func (w *watch) later(ctx context.Context, key types.NamespacedName, r *record) {
 	if r.due {
 		return
 	}
@@ -150,7 +150,7 @@ func (w *Watch) later(ctx context.Context, key types.NamespacedName, r *record) 
 }
 
 // gone follows a pod that is deleted or ended.
-func (w *Watch) gone(obj any) {
+func (w *watch) gone(obj any) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
 	}
@@ -167,7 +167,7 @@ func (w *Watch) gone(obj any) {
 	}
 }
 
-func (w *Watch) forget(obj any) {
+func (w *watch) forget(obj any) {
 	if group, ok := snapshot.Deleted(obj); ok {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *Watch) forget(obj any) {
 }
 
 // check evicts what is bound of a gang that is still not whole. Our cache may be late, so the API server is asked.
-func (w *Watch) check(ctx context.Context, key types.NamespacedName, r *record) {
+func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) {
 	w.mu.Lock()
 	r.due = false
 	over := r.whole || w.gangs[key] != r || r.bound.Len() == 0
@@ -215,18 +215,19 @@ func (w *Watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 	}
 }
 
-func (w *Watch) again(ctx context.Context, key types.NamespacedName, r *record) {
+func (w *watch) again(ctx context.Context, key types.NamespacedName, r *record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.later(ctx, key, r)
 }
 
-func (w *Watch) evict(
+func (w *watch) evict(
 	ctx context.Context, group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, reason, message string,
 ) {
 	logger := klog.FromContext(ctx).WithValues("podGroup", klog.KObj(group))
 	logger.Info("Evicting the members of a gang that did not become whole", "reason", reason, "why", message)
 	metrics.PartialGangs.Inc()
+	w.abandon(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded {
 			continue

@@ -55,7 +55,8 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 			}
 		}
 		h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
-		if _, err := partial.NewWatch(ctx, h, grace, clock.RealClock{}); err != nil {
+		abandon := func(types.NamespacedName) {}
+		if err := partial.Watch(ctx, h, grace, clock.RealClock{}, abandon); err != nil {
 			t.Fatal(err)
 		}
 		h.informers.Start(ctx.Done())

@@ -1,0 +1,370 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// A node goes away while the gang that was planned on it is on its way. Nobody is bound there, nobody without the others.
+func TestNodeVanishesOnTheWay(t *testing.T) {
+	for _, point := range []string{atTrial, atPermit, atPreBind} {
+		t.Run(point, func(t *testing.T) {
+			w := newWorld(t, cliques(2, 6), 5*time.Second)
+			var once sync.Once
+			w.hooks = &hooks{}
+			w.hooks.at = func(at string, pod *corev1.Pod, _ string) {
+				if at != point || pod.Name != "moved-5" {
+					return // the last one is here: the others are past this point
+				}
+				once.Do(func() {
+					gone := nodeName(0, 2)
+					if err := w.CoreV1().Nodes().Delete(t.Context(), gone, metav1.DeleteOptions{}); err != nil {
+						t.Error(err)
+					}
+					w.hooks.react(t, "", gone)
+				})
+			}
+			w.start(t, -1)
+			j := w.submit(t, "moved", 6, 0)
+			w.until(t, 15*time.Second, "the gang is whole elsewhere", j.isWhole)
+			if got := j.cliques(); !slices.Equal(got, []string{"c1"}) {
+				t.Errorf("the gang is in cliques %v, want c1, which has six nodes", got)
+			}
+		})
+	}
+}
+
+// A member is deleted, wherever it is; its Job makes another one. Before the gang has started nobody of it is bound
+// until it is complete again; after that the others stay where they are.
+func TestMemberDeletedInEveryPhase(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, w *world) *job{
+		"before the gang is complete":                     loseWhileIncomplete,
+		"while it waits for room":                         loseWhileParked,
+		"while it waits, just before there is room":       loseBeforeRoom,
+		"between plan and Permit":                         loseAt(atTrial, 2),
+		"between plan and Permit, the last one":           loseAt(atTrial, 5),
+		"while it waits at Permit":                        loseAt(atPermit, 2),
+		"when it comes to Permit":                         loseAt(atPermit, 5),
+		"while it waits in PreBind":                       loseAt(atPreBind, 2),
+		"when it comes to PreBind":                        loseAt(atPreBind, 5),
+		"right after its binding, with others on the way": loseAfterBinding(1),
+		"right after its binding, the last of them":       loseAfterBinding(6),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, cliques(1, 6), 5*time.Second)
+			w.hooks = &hooks{at: func(string, *corev1.Pod, string) {}}
+			j := lose(t, w)
+			w.until(t, 20*time.Second, "the gang is whole with its new member", func() bool {
+				return j.isWhole() && slices.ContainsFunc(j.members, func(m *member) bool { return m.made == 2 })
+			})
+			if _, evicted := w.now(j); len(evicted) > 0 {
+				t.Errorf("the scheduler deleted %v", evicted)
+			}
+		})
+	}
+}
+
+func loseWhileIncomplete(t *testing.T, w *world) *job {
+	t.Helper()
+	w.start(t, -1)
+	j := w.submit(t, "g", 6, 1)
+	w.lose(t, j, 2)
+	w.complete(t, j)
+	return j
+}
+
+func loseWhileParked(t *testing.T, w *world) *job {
+	t.Helper()
+	j, other := parked(t, w)
+	w.lose(t, j, 2)
+	w.until(t, time.Second, "the member is made again", func() bool { return j.members[2].made == 2 })
+	w.passes(t, settled)
+	w.finish(t, other)
+	return j
+}
+
+func loseBeforeRoom(t *testing.T, w *world) *job {
+	t.Helper()
+	j, other := parked(t, w)
+	w.lose(t, j, 2)
+	w.finish(t, other)
+	return j
+}
+
+// parked makes a gang that waits until another one, which has taken all nodes, ends.
+func parked(t *testing.T, w *world) (waits, runs *job) {
+	t.Helper()
+	w.start(t, -1)
+	runs = w.submit(t, "runs", 6, 0)
+	w.until(t, 10*time.Second, "the first gang runs", runs.isWhole)
+	waits = w.submit(t, "g", 6, 0)
+	w.waitRejected(t, "g")
+	w.passes(t, settled)
+	return waits, runs
+}
+
+// loseAt deletes a rank when the last one comes to a point, so that the others are there or past it.
+func loseAt(point string, rank int) func(*testing.T, *world) *job {
+	return func(t *testing.T, w *world) *job {
+		t.Helper()
+		var once sync.Once
+		var j *job
+		w.hooks.at = func(at string, pod *corev1.Pod, _ string) {
+			if at == point && pod.Name == "g-5" {
+				once.Do(func() { w.hooks.react(t, w.lose(t, j, rank), "") })
+			}
+		}
+		w.start(t, -1)
+		j = w.submit(t, "g", 6, 1)
+		w.complete(t, j)
+		return j
+	}
+}
+
+// loseAfterBinding deletes the pod that is bound as the n-th, before anybody else does anything.
+func loseAfterBinding(n int) func(*testing.T, *world) *job {
+	return func(t *testing.T, w *world) *job {
+		t.Helper()
+		w.start(t, -1)
+		j := w.submit(t, "g", 6, 1)
+		w.locked(func() { j.pardoned = true })
+		w.binds = func(_ *job, pod *corev1.Pod) {
+			if n--; n == 0 {
+				w.hit = time.Now()
+				w.vanish(t, pod)
+			}
+		}
+		w.complete(t, j)
+		return j
+	}
+}
+
+// The scheduler dies in the middle of bindings, again and again, and another one goes on with what the API server has.
+func TestSchedulerDiesAndComesBack(t *testing.T) {
+	kills, seeds := 3, 1
+	if *long {
+		kills, seeds = 25, 4
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(seed), 3))
+			w := newWorld(t, cliques(8, 12), 3*time.Second)
+			d := newDay(w, random, 30)
+			for left := kills; ; left-- {
+				if left == 0 {
+					w.start(t, -1)
+					break
+				}
+				w.start(t, random.IntN(d.members/(kills+1)))
+				w.until(t, time.Minute, "the scheduler dies", func() bool { return w.current.dead })
+			}
+			w.until(t, 2*time.Minute, "all gangs have run", d.over)
+		})
+	}
+}
+
+// day is a run of gangs that come, run and end, on a fleet that holds about half of them.
+type day struct {
+	*world
+	begin   time.Time
+	coming  []arrival
+	running map[*job]time.Duration
+	members int
+}
+
+type arrival struct {
+	at, runs time.Duration
+	size     int
+}
+
+func newDay(w *world, random *rand.Rand, gangs int) *day {
+	d := &day{world: w, begin: time.Now(), running: make(map[*job]time.Duration)}
+	for i := range gangs {
+		a := arrival{
+			at: time.Duration(i) * 50 * time.Millisecond, size: 2 + random.IntN(11),
+			runs: time.Duration(300+random.IntN(1500)) * time.Millisecond,
+		}
+		d.coming = append(d.coming, a)
+		d.members += a.size
+	}
+	w.goesOn = d.goOn
+	return d
+}
+
+// goOn submits the gangs whose time has come and ends those that have run.
+func (d *day) goOn(t *testing.T) {
+	t.Helper()
+	for len(d.coming) > 0 && time.Since(d.begin) > d.coming[0].at {
+		j := d.submit(t, fmt.Sprint("gang-", len(d.coming)), d.coming[0].size, 0)
+		d.running[j] = d.coming[0].runs
+		d.coming = d.coming[1:]
+	}
+	for j, runs := range d.running {
+		var cliques []string
+		d.locked(func() {
+			if j.isWhole() && time.Since(j.whole) > runs {
+				cliques = j.cliques()
+			}
+		})
+		if len(cliques) == 0 {
+			continue
+		}
+		if len(cliques) > 1 {
+			t.Errorf("gang %s is in cliques %v, want one", j.group.Name, cliques)
+		}
+		d.finish(t, j)
+		delete(d.running, j)
+	}
+}
+
+func (d *day) over() bool { return len(d.coming)+len(d.running) == 0 }
+
+// A gang of which a part is bound when its scheduler dies gets the rest of its nodes when there is a scheduler again, also
+// if others wait that could take them.
+func TestTornGangGoesFirst(t *testing.T) {
+	times := 3
+	if *long {
+		times = 20
+	}
+	for i := range times {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			w := newWorld(t, cliques(1, 6), 3*time.Second)
+			w.start(t, 3)
+			torn := w.submit(t, "torn", 6, 0)
+			w.until(t, 10*time.Second, "the scheduler dies", func() bool { return w.current.dead })
+			for i := range 3 { // one of them fits beside what is bound
+				w.submit(t, fmt.Sprint("waits-", i), 3-i, 0)
+			}
+			w.start(t, -1)
+			w.until(t, 10*time.Second, "the gang is whole", torn.isWhole)
+		})
+	}
+}
+
+// Ten bindings of a member time out. It keeps its node meanwhile, whoever else would like to have it.
+func TestBindingIsTriedAgain(t *testing.T) {
+	w := newWorld(t, cliques(1, 6), time.Minute)
+	w.hooks = &hooks{at: func(string, *corev1.Pod, string) {}}
+	w.hit = time.Now() // one second is not enough for ten tries
+	failed, asked := 0, map[string]bool{}
+	w.refuses = func(pod *corev1.Pod, node string) error {
+		if pod.Name != "g-3" {
+			return nil
+		}
+		asked[node] = true
+		if failed++; failed > 10 {
+			return nil
+		}
+		return serverTimeout()
+	}
+	w.start(t, -1)
+	j := w.submit(t, "g", 6, 0)
+	w.until(t, 10*time.Second, "a binding fails", func() bool { return failed > 0 })
+	rival, members := gang("rival", 1, "")
+	rival.Annotations[topology.AnnotationQueuedAt] = "2026-11-21T00:00:00Z" // it is before all others in the queue
+	w.add(t, rival, members)
+	w.until(t, 45*time.Second, "the gang is whole", func() bool { return failed > 10 && j.isWhole() })
+	if at := w.nodeOf(members[0].Name); at != "" || len(asked) != 1 {
+		t.Errorf("the member was tried on %d nodes, the rival is on %q", len(asked), at)
+	}
+	back := w.hooks.sentBack()
+	if _, evicted := w.now(j); back > 0 || len(evicted) > 0 {
+		t.Errorf("the member lost its reservation %d times; the scheduler deleted %v", back, evicted)
+	}
+}
+
+// A binding fails for ever. After the grace the members that are bound are told and evicted; the gang starts whole when
+// the failure is over.
+func TestGangIsEvictedIfAMemberCannotBeBound(t *testing.T) {
+	w := newWorld(t, cliques(1, 6), 2*time.Second)
+	broken, since := true, time.Time{}
+	w.refuses = func(pod *corev1.Pod, _ string) error {
+		if pod.Labels[rankLabel] != "3" || !broken {
+			return nil
+		}
+		if since.IsZero() {
+			since = time.Now()
+			w.hit = since
+		}
+		return serverTimeout()
+	}
+	w.start(t, -1)
+	j := w.submit(t, "g", 6, 0)
+	w.until(t, 10*time.Second, "five members are bound", func() bool { return j.bound() == 5 })
+	w.until(t, 10*time.Second, "the five members are evicted", func() bool { return len(w.evicted) == 5 })
+	w.locked(func() {
+		if early := since.Add(w.grace); time.Now().Before(early) {
+			t.Errorf("the members were evicted %v before the grace was over", time.Until(early))
+		}
+		if j.bound() > 0 {
+			t.Errorf("%d members are bound still: %v were evicted", j.bound(), w.evicted)
+		}
+		broken = false
+	})
+	w.until(t, 20*time.Second, "the gang is whole", j.isWhole)
+}
+
+// A gang that was whole is not evicted because one of its members has no place at the moment, or cannot be bound there:
+// what becomes of it is for its job to say.
+func TestGangThatRanIsNotEvicted(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, w *world, node string) (undo func()){
+		"the new member cannot be placed": func(t *testing.T, w *world, node string) func() {
+			t.Helper()
+			w.cordon(t, node, "true")
+			return func() { w.cordon(t, node, "false") }
+		},
+		"the new member cannot be bound": func(t *testing.T, w *world, _ string) func() {
+			t.Helper()
+			w.locked(func() { w.refuses = func(*corev1.Pod, string) error { return serverTimeout() } })
+			return func() { w.locked(func() { w.refuses = nil }) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, cliques(1, 6), time.Second)
+			w.start(t, -1)
+			j := w.submit(t, "g", 6, 0)
+			w.until(t, 10*time.Second, "the gang is whole", j.isWhole)
+			undo := harm(t, w, j.members[2].node)
+			w.locked(func() { w.hit = time.Now().Add(time.Minute) }) // it stays torn, and that is right
+			w.lose(t, j, 2)
+			w.passes(t, 4*w.grace)
+			if bound, evicted := w.now(j); len(evicted) > 0 || bound != 5 {
+				t.Fatalf("%d of the other five are bound, the scheduler deleted %v", bound, evicted)
+			}
+			undo()
+			w.until(t, 15*time.Second, "the gang is whole again", j.isWhole)
+		})
+	}
+}
+
+// A gang that had the room goes away before it is bound. Who waits for that room gets it at once.
+func TestRoomThatIsGivenBackIsUsed(t *testing.T) {
+	w := newWorld(t, cliques(1, 6), time.Minute)
+	var once sync.Once
+	here, deleted := make(chan struct{}), make(chan struct{})
+	w.hooks = &hooks{at: func(point string, pod *corev1.Pod, _ string) {
+		if point == atPreBind && pod.Name == "first-5" {
+			once.Do(func() { close(here) })
+			<-deleted
+		}
+	}}
+	w.start(t, -1)
+	first := w.submit(t, "first", 6, 0)
+	<-here
+	second := w.submit(t, "second", 6, 0)
+	w.waitRejected(t, "second")
+	w.passes(t, settled)
+	w.finish(t, first)
+	close(deleted)
+	w.until(t, 15*time.Second, "the gang that waited is whole", second.isWhole)
+}
