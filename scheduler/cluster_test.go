@@ -47,18 +47,18 @@ const (
 )
 
 // shipped decodes the shipped configuration strictly, with the gates that the binary sets.
-func shipped(t *testing.T) *schedulerconfig.KubeSchedulerConfiguration {
-	t.Helper()
+func shipped(tb testing.TB) *schedulerconfig.KubeSchedulerConfiguration {
+	tb.Helper()
 	if err := start.SetGates(utilfeature.DefaultMutableFeatureGate, probe.Offer{Mode: probe.Full}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	object, _, err := configscheme.Codecs.UniversalDecoder().Decode(manifests.Config(), nil, nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	config, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
 	if !ok {
-		t.Fatalf("the shipped configuration is a %T", object)
+		tb.Fatalf("the shipped configuration is a %T", object)
 	}
 	return config
 }
@@ -89,7 +89,7 @@ func newClusterWith(t *testing.T, nodes []*corev1.Node, trouble *trouble) *clust
 			t.Fatal(err)
 		}
 	}
-	c.start(t, trouble)
+	c.run(t, trouble)
 	t.Cleanup(func() { c.stop() })
 	return c
 }
@@ -98,11 +98,11 @@ func newClusterWith(t *testing.T, nodes []*corev1.Node, trouble *trouble) *clust
 func (c *cluster) restart(t *testing.T) {
 	t.Helper()
 	c.stop()
-	c.start(t, nil)
+	c.run(t, nil)
 }
 
-// start starts a scheduler.
-func (c *cluster) start(t *testing.T, trouble *trouble) {
+// run starts a scheduler.
+func (c *cluster) run(t *testing.T, trouble *trouble) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	c.stop = cancel

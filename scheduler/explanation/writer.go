@@ -32,6 +32,9 @@ const (
 	NoRoom = "NoRoom"
 	// WrongRequest says that the gang asks for something that no fleet like this can give, or that cannot be read.
 	WrongRequest = "WrongRequest"
+	// Refused says that the gang has room, but that its nodes were refused by the scheduler's filters: for a volume, a port, a
+	// rule between pods.
+	Refused = "Refused"
 	// Placed says that the gang does not wait any more.
 	Placed = "Placed"
 )

@@ -8,33 +8,46 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// PreScore leaves alone the pods that use accelerators, and those whose node is planned.
+// PreScore chooses the node of a member whose plan did not hold, and otherwise leaves alone the pods that use accelerators.
 func (p *GangPlacement) PreScore(
-	_ context.Context,
-	state fwk.CycleState,
-	pod *corev1.Pod,
-	_ []fwk.NodeInfo,
+	_ context.Context, state fwk.CycleState, pod *corev1.Pod, feasible []fwk.NodeInfo,
 ) *fwk.Status {
+	if plan := cyclePlan(state); plan != nil {
+		if plan.loose == nil || p.current(plan) != plan.loose {
+			return fwk.NewStatus(fwk.Skip)
+		}
+		state.Write(choiceKey, &choice{plan.choose(pod.Name, feasible)})
+		return nil
+	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	for _, name := range p.accelerators {
 		if q := requests[name]; !q.IsZero() {
 			return fwk.NewStatus(fwk.Skip)
 		}
 	}
-	if len(pod.Spec.ResourceClaims) > 0 || cyclePlan(state) != nil {
+	if len(pod.Spec.ResourceClaims) > 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
 }
 
+// choice is the node that a member is to have. Left to the in-tree scores, a tie would be broken by chance.
+type choice struct{ node string }
+
+// Clone returns the choice itself.
+func (c *choice) Clone() fwk.StateData { return c }
+
 // Score keeps pods that need no accelerator off the nodes that have some, while there are others: a gang that waits for
 // whole racks would have to wait for them too. In-tree scoring does not see resources that a pod does not ask for.
 func (p *GangPlacement) Score(
-	_ context.Context,
-	_ fwk.CycleState,
-	_ *corev1.Pod,
-	node fwk.NodeInfo,
+	_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo,
 ) (int64, *fwk.Status) {
+	if data, err := state.Read(choiceKey); err == nil {
+		if c, ok := data.(*choice); ok && c.node == node.Node().Name {
+			return fwk.MaxScore, nil
+		}
+		return fwk.MinScore, nil
+	}
 	offered := node.GetAllocatable().GetScalarResources()
 	for _, name := range p.accelerators {
 		if offered[name] > 0 {

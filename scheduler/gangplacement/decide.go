@@ -3,9 +3,6 @@ package gangplacement
 import (
 	"slices"
 
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	fwk "k8s.io/kube-scheduler/framework"
-
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/topology"
@@ -44,13 +41,12 @@ func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, to
 // refusal is why a gang is not placed: for the condition, for people, and for counting.
 type refusal struct{ reason, message, rule string }
 
-// tell explains the first refusal of a cycle. Later ones are about a fleet without the victims of a preemption.
-func (p *GangPlacement) tell(state fwk.PodGroupCycleState, group *schedulingv1beta1.PodGroup, no refusal) {
-	if _, err := state.Read(toldKey); err == nil {
+// tell explains a refusal. What would be without the victims of a preemption is nobody's business.
+func (p *GangPlacement) tell(q question, no refusal) {
+	if q.fleet == withoutVictims {
 		return
 	}
-	state.Write(toldKey, &plan{})
-	p.explain.Waits(group, no.reason, no.message)
+	p.explain.Waits(q.group, no.reason, no.message)
 	metrics.Shortfalls.WithLabelValues(no.rule).Inc()
 }
 

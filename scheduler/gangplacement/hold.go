@@ -3,8 +3,10 @@ package gangplacement
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,7 +14,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/held"
-	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -34,9 +35,10 @@ func (p *GangPlacement) hold(gang types.NamespacedName) {
 	}
 }
 
-// restore holds, once after a start of the scheduler, places for the late members of gangs that run already. It happens
-// before the first gang is placed; ordinary pods may have been faster.
-func (p *GangPlacement) restore(ctx context.Context, view snapshot.View) {
+// restore holds, once after a start of the scheduler, places for the members that gangs miss which run already: late ones,
+// and those of a start that was cut off. Whoever waits longer would take them otherwise. It happens before the first gang is
+// placed; ordinary pods may have been faster.
+func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
 	if p.restored {
 		return
 	}
@@ -54,35 +56,54 @@ func (p *GangPlacement) restore(ctx context.Context, view snapshot.View) {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, group := range groups {
-		if group.Annotations[topology.AnnotationLateMembers] == "" {
+		q := question{
+			group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
+			running: p.running(group),
+		}
+		if len(q.running) == 0 || group.Spec.SchedulingPolicy.Gang == nil {
 			continue
 		}
-		if no := p.restoreOne(view, group); no != "" {
-			klog.FromContext(ctx).
-				Info("No place can be held for a late member", "podGroup", klog.KObj(group), "why", no)
+		if no := p.restoreOne(ctx, q); no != "" {
+			klog.FromContext(ctx).Info("No place can be held for a member", "podGroup", klog.KObj(group), "why", no)
 		}
 	}
 }
 
 // restoreOne says why nothing could be held, "" if it was or nothing has to be.
-func (p *GangPlacement) restoreOne(view snapshot.View, group *schedulingv1beta1.PodGroup) string {
-	running := p.running(group)
-	if len(running) == 0 {
-		return ""
+func (p *GangPlacement) restoreOne(ctx context.Context, q question) string {
+	if len(q.running) < int(q.group.Spec.SchedulingPolicy.Gang.MinCount) {
+		q.waiting = p.missing(q.group)
 	}
-	gang, err := view.Gang(group, nil, running, nil)
+	view, err := p.view(ctx, q)
 	if err != nil {
 		return err.Error()
 	}
-	if !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Late }) {
+	gang, err := view.Gang(q.group, q.waiting, q.running, nil)
+	if err != nil {
+		return err.Error()
+	}
+	if !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return !m.Placed }) {
 		return ""
 	}
-	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	gang, placement, no := place(view.Ledger(p.slots.FromOthers(key)), gang, 0)
+	gang, placement, no := place(view.Ledger(p.slots.FromOthers(q.key)), gang, len(q.waiting))
 	if no != nil {
 		return no.message
 	}
-	plan := p.newPlan(view, placement, gang, question{parent: &fwk.Placement{}})
-	p.slots.Hold(key, plan.slots)
+	var slots []held.Slot
+	for rank, at := range placement.Nodes {
+		if m := gang.Members[rank]; !m.Placed {
+			slots = append(slots, held.Slot{Node: view.Tree.Node(at), Room: view.Room(gang.Shapes[m.Shape])})
+		}
+	}
+	p.slots.Hold(q.key, slots)
 	return ""
+}
+
+// missing are the members that have no node in this cycle's snapshot.
+func (p *GangPlacement) missing(group *schedulingv1beta1.PodGroup) []*corev1.Pod {
+	state, err := p.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return nil
+	}
+	return slices.Collect(maps.Values(state.UnscheduledPods())) // the order is that of ranks later
 }

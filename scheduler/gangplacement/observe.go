@@ -20,7 +20,12 @@ const (
 	ruleLimit   = "division of the gang"
 	ruleLevel   = "required level"
 	ruleRoom    = "room"
+	ruleFilters = "filters"
 )
+
+// planFailed is what people are told when a plan did not hold.
+const planFailed = "the nodes chosen for it were refused by the scheduler's filters, as the conditions of its pods say; " +
+	"it is planned again without %d of them"
 
 // ruleOf is the rule that stood in the way most.
 func ruleOf(s *topology.Shortfall) string {

@@ -32,6 +32,8 @@ func (p *GangPlacement) PreFilter(
 		if plan.held == len(plan.pins) {
 			return nil, fwk.NewStatus(fwk.Unschedulable, "the planned nodes hold the gang")
 		}
+		plan.tryLoose()
+		return nil, nil // not Skip: Filter notes that nodes were asked
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
 }
@@ -42,8 +44,11 @@ func (*GangPlacement) PreFilterExtensions() fwk.PreFilterExtensions { return nil
 // Filter pins too, because a nominated node is tried before PreFilter's set.
 func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	data, err := state.Read(pinKey)
-	if err != nil {
-		return nil // not a member of a planned gang
+	if err != nil { // not a member of a planned gang, or free to go where it can
+		if plan := cyclePlan(state); plan != nil {
+			plan.asked.Store(true)
+		}
+		return nil
 	}
 	pin, ok := data.(*pin)
 	if !ok || pin.node == node.Node().Name {
@@ -66,7 +71,11 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 		}
 		return nil
 	}
-	if pin := plan.pins[pod.Name]; pin != nil && pin.node == node && p.current(plan) == plan.exact {
+	current := p.current(plan)
+	if current != nil && current == plan.loose {
+		plan.useful.Store(true)
+	}
+	if pin := plan.pins[pod.Name]; pin != nil && pin.node == node && current == plan.exact {
 		if !pin.held.Swap(true) {
 			plan.held++
 		}

@@ -1,11 +1,13 @@
 package gangplacement
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -16,9 +18,9 @@ import (
 )
 
 const (
-	planKey fwk.StateKey = Name + "/plan"
-	pinKey  fwk.StateKey = Name + "/pin"
-	toldKey fwk.StateKey = Name + "/told"
+	planKey   fwk.StateKey = Name + "/plan"
+	pinKey    fwk.StateKey = Name + "/pin"
+	choiceKey fwk.StateKey = Name + "/choice"
 )
 
 // The names of the two placements, as they appear in the scheduler's logs.
@@ -36,6 +38,13 @@ type plan struct {
 	everywhere *fwk.Placement
 	// held counts the pins that were reserved.
 	held int
+	// asked is set when the filters saw a node of the looser placement, useful when one of these was reserved: if a member
+	// fits on none of them, before any other is placed, all of them refuse it.
+	asked, useful atomic.Bool
+	// looks are what the nodes of the looser placement were like, order is where they are in it. Both are made when it is
+	// tried: most plans hold.
+	looks map[string]uint64
+	order map[string]int
 	// slots are the places of late members.
 	slots []held.Slot
 }
@@ -61,6 +70,36 @@ func (p *plan) placements() []*fwk.Placement {
 		return []*fwk.Placement{p.exact}
 	}
 	return []*fwk.Placement{p.exact, p.loose}
+}
+
+// tryLoose looks at the nodes of the looser placement before anything is put on them.
+func (p *plan) tryLoose() {
+	if p.looks != nil {
+		return
+	}
+	p.looks, p.order = make(map[string]uint64, len(p.loose.Nodes)), make(map[string]int, len(p.loose.Nodes))
+	for i, info := range p.loose.Nodes {
+		p.looks[info.Node().Name], p.order[info.Node().Name] = look(info), i
+	}
+}
+
+// choose is the node for a member in the looser placement, of those that its filters left: its planned one, or the one
+// nearest to that in tree order, the earlier of two.
+func (p *plan) choose(pod string, feasible []fwk.NodeInfo) string {
+	home := 0
+	if pin := p.pins[pod]; pin != nil {
+		home = p.order[pin.node]
+	}
+	distance := func(n fwk.NodeInfo) (int, int) {
+		at := p.order[n.Node().Name]
+		return max(at-home, home-at), at
+	}
+	best := slices.MinFunc(feasible, func(a, b fwk.NodeInfo) int {
+		da, ia := distance(a)
+		db, ib := distance(b)
+		return cmp.Or(cmp.Compare(da, db), cmp.Compare(ia, ib))
+	})
+	return best.Node().Name
 }
 
 // planOf is the plan of the cycle, nil for groups that are no gangs.
@@ -167,15 +206,29 @@ const seeCondition = "the gang has to wait; its PodGroup's condition " + explana
 // logged as an error for every member nor slows the loop down. Its plugin set must exist: the queue takes it over for
 // every member and writes to it when PreEnqueue rejects one later (1.37.1 panics on a nil set, for instance when a
 // member of a waiting gang is deleted). It is made anew for each cycle, so the loop and the queue never share one.
-func infeasible(waiting []*corev1.Pod, nodes int) *fwk.Status {
-	status := fwk.NewStatus(fwk.Unschedulable)
+//
+// If no pod that runs has a lower priority, it says that preemption is not worth a look: in-tree DefaultPreemption begins
+// by cloning every node and the list of members of every PodGroup there is.
+func infeasible(q question) *fwk.Status {
+	code := fwk.UnschedulableAndUnresolvable
+	if slices.ContainsFunc(q.parent.Nodes, func(n fwk.NodeInfo) bool { return victims(n, q.waiting[0]) }) {
+		code = fwk.Unschedulable
+	}
+	status := fwk.NewStatus(code)
 	return status.WithError(&framework.FitError{
-		Pod:         waiting[0],
-		NumAllNodes: nodes,
+		Pod:         q.waiting[0],
+		NumAllNodes: len(q.parent.Nodes),
 		Diagnosis: framework.Diagnosis{
 			NodeToStatus:         framework.NewDefaultNodeToStatus(),
 			PreFilterMsg:         seeCondition,
 			UnschedulablePlugins: sets.New(Name),
 		},
+	})
+}
+
+// victims reports whether a pod of a lower priority is on the node.
+func victims(node fwk.NodeInfo, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(node.GetPods(), func(other fwk.PodInfo) bool {
+		return corev1helpers.PodPriority(other.GetPod()) < corev1helpers.PodPriority(pod)
 	})
 }

@@ -49,12 +49,17 @@ type GangPlacement struct {
 	lot     *parking.Lot
 	slots   *held.Slots
 	clock   clock.PassiveClock
+	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
+	preempts types.NamespacedName
+	real     fwk.NodeInfo
 	// restored is set once the slots of gangs that run already are held again, last is what the gauges say.
 	restored bool
 	last     reading
 
 	mu      sync.Mutex
 	refused map[string]*refusals
+	// leaving are the nodes of pods that left, as far as the snapshot did not show it yet.
+	leaving map[types.UID]string
 	// suspects are the nodes whose kubelets refused a pod.
 	suspects map[string]suspicion
 	// coming are the slots of the last plans, to be held when the gang starts.
@@ -62,14 +67,15 @@ type GangPlacement struct {
 }
 
 var (
-	_ fwk.PlacementGeneratePlugin = (*GangPlacement)(nil)
-	_ fwk.PlacementScorePlugin    = (*GangPlacement)(nil)
-	_ fwk.PreFilterPlugin         = (*GangPlacement)(nil)
-	_ fwk.FilterPlugin            = (*GangPlacement)(nil)
-	_ fwk.PreScorePlugin          = (*GangPlacement)(nil)
-	_ fwk.ScorePlugin             = (*GangPlacement)(nil)
-	_ fwk.ReservePlugin           = (*GangPlacement)(nil)
-	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
+	_ fwk.PlacementGeneratePlugin  = (*GangPlacement)(nil)
+	_ fwk.PlacementScorePlugin     = (*GangPlacement)(nil)
+	_ fwk.PodGroupPostFilterPlugin = (*GangPlacement)(nil)
+	_ fwk.PreFilterPlugin          = (*GangPlacement)(nil)
+	_ fwk.FilterPlugin             = (*GangPlacement)(nil)
+	_ fwk.PreScorePlugin           = (*GangPlacement)(nil)
+	_ fwk.ScorePlugin              = (*GangPlacement)(nil)
+	_ fwk.ReservePlugin            = (*GangPlacement)(nil)
+	_ fwk.EnqueueExtensions        = (*GangPlacement)(nil)
 )
 
 // New returns what makes the plugin, with the lot in which gangs wait that do not fit and the room that is held.
@@ -101,6 +107,7 @@ func newPlugin(
 		index:    snapshot.NewIndex(levels, ""),
 		refused:  make(map[string]*refusals),
 		suspects: make(map[string]suspicion),
+		leaving:  make(map[types.UID]string),
 		explain:  explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
 	}
 	for _, name := range args.Accelerators {
@@ -111,7 +118,9 @@ func newPlugin(
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: p.podChanged}); err != nil {
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: p.podChanged, DeleteFunc: p.podLeft,
+	}); err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	return p, nil
@@ -140,23 +149,24 @@ func (p *GangPlacement) GeneratePlacements(
 		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
 		waiting: info.GetUnscheduledPods(), running: p.running(group), seen: p.lot.Changes(), began: p.clock.Now(),
 	}
+	q.fleet = p.fleetOf(q)
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
 	if len(q.waiting) == 0 {
 		return &fwk.GeneratePlacementsResult{}, nil
 	}
 	if len(q.waiting) < q.needed {
-		return nil, infeasible(q.waiting, len(parent.Nodes)) // some were lost on the way to here
+		return nil, infeasible(q) // some were lost on the way to here
 	}
 	if len(q.running) == 0 {
 		p.slots.Release(q.key) // what was held for an earlier start
 	}
-	plan, status := p.answer(ctx, state, q)
+	plan, status := p.answer(ctx, q)
 	if plan == nil {
 		return nil, status
 	}
 	p.lot.Release(q.key)
 	p.clearNominations(plan, q.waiting)
-	p.remember(group, plan)
+	p.remember(q, plan)
 	p.expect(q.key, plan.slots)
 	state.Write(planKey, plan)
 	return &fwk.GeneratePlacementsResult{Placements: plan.placements()}, nil
@@ -167,6 +177,7 @@ type question struct {
 	group  *schedulingv1beta1.PodGroup
 	key    types.NamespacedName
 	parent *fwk.Placement
+	fleet  fleet
 	// waiting are the members to place, running those that have nodes, needed how many of the waiting have to be placed.
 	waiting, running []*corev1.Pod
 	needed           int
@@ -176,33 +187,40 @@ type question struct {
 }
 
 // answer plans the gang, or says why it waits and sees to it that it is not asked again for nothing.
-func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState, q question) (*plan, *fwk.Status) {
-	refused := p.takeRefusals(q.group, q.parent.Nodes)
+func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Status) {
+	refused, failed := p.takeRefusals(q)
+	p.restore(ctx, q.parent)
 	view, err := p.view(ctx, q)
 	if err != nil {
 		p.observe(ctx, q, metrics.ResultError)
 		return nil, fwk.AsStatus(err)
 	}
-	p.restore(ctx, view)
+	lags := q.fleet == asItIs && p.lags(view)
 	gang, err := view.Gang(q.group, q.waiting, q.running, refused)
 	if err != nil {
-		p.tell(state, q.group, refusal{explanation.WrongRequest, err.Error(), ruleRequest})
+		p.tell(q, refusal{explanation.WrongRequest, err.Error(), ruleRequest})
 		p.lot.Park(q.group, snapshot.QueuedAt(q.group), gang.Name, q.seen) // nobody else asks that
 		p.observe(ctx, q, metrics.ResultWrong)
-		return nil, infeasible(q.waiting, len(q.parent.Nodes))
+		return nil, infeasible(q)
 	}
 	ledger := view.Ledger(p.slots.FromOthers(q.key))
 	p.gauge(ledger, gang)
 	gang, placement, no := place(ledger, gang, q.needed)
 	if no != nil {
 		// What was refused may be possible by the next attempt, and nothing else is.
-		p.forget(gang.Name)
-		p.tell(state, q.group, *no)
+		p.drop(q)
+		p.tell(q, *no)
 		if len(refused) == 0 {
 			p.lot.Park(q.group, snapshot.QueuedAt(q.group), parking.Question(gang), q.seen)
 		}
+		if lags {
+			p.lot.Again()
+		}
 		p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
-		return nil, infeasible(q.waiting, len(q.parent.Nodes))
+		return nil, infeasible(q)
+	}
+	if failed {
+		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters})
 	}
 	p.observePlacement(ctx, q, view, placement)
 	return p.newPlan(view, placement, gang, q), nil

@@ -2,8 +2,8 @@ package gangplacement
 
 import (
 	"hash/fnv"
+	"maps"
 
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -14,13 +14,51 @@ import (
 // ruleRefused is why a node is barred that the plan chose and the framework's filters rejected.
 const ruleRefused = "refused by the scheduler's filters"
 
-// refusals is what is known about one gang's failed plans.
+// refusals is what is known about one gang's failed plans: those for the fleet as it is, and those for a fleet without the
+// victims of a preemption, where a node looks otherwise.
 type refusals struct {
 	gang types.UID
+	// now and trial are about these two.
+	now, trial book
+}
+
+// book is what failed plans for one kind of fleet taught.
+type book struct {
 	// nodes maps a refusing node to what it was like then.
 	nodes map[string]uint64
-	// last are the pins of the last plan, not yet looked at.
-	last map[string]*pin
+	// last is the last plan, not yet looked at.
+	last *plan
+}
+
+// of is the book of a fleet.
+func (r *refusals) of(f fleet) *book {
+	if f == withoutVictims {
+		return &r.trial
+	}
+	return &r.now
+}
+
+// learn bars the nodes that refused their pin, and those of the looser placement if not one of them took a member: a rule
+// between pods, or a volume, often excludes a whole domain, and one node at each attempt would take all day. It reports
+// whether there was a plan to learn from.
+func (b *book) learn() bool {
+	if b.last == nil {
+		return false
+	}
+	if b.nodes == nil {
+		b.nodes = make(map[string]uint64)
+	}
+	for _, pin := range b.last.pins {
+		if pin.tried.Load() && !pin.held.Load() {
+			b.nodes[pin.node] = pin.look
+			metrics.Refusals.Inc()
+		}
+	}
+	if b.last.asked.Load() && !b.last.useful.Load() {
+		maps.Copy(b.nodes, b.last.looks)
+	}
+	b.last = nil
+	return true
 }
 
 // look sums up what the filters see of a node and its pods. A generation would not do: trying a gang on a node and
@@ -39,52 +77,54 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// takeRefusals learns from the gang's last plan and returns the nodes to bar: those that refused their pin, or whose
-// kubelets refused a pod, and are as they were then.
-func (p *GangPlacement) takeRefusals(group *schedulingv1beta1.PodGroup, nodes []fwk.NodeInfo) map[string]string {
+// takeRefusals learns from the gang's last plan for the fleet and returns the nodes to bar: those that refused, or whose
+// kubelets refused a pod, and are as they were then. It reports whether the last plan came to nothing.
+func (p *GangPlacement) takeRefusals(q question) (barred map[string]string, failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.refused[group.Namespace+"/"+group.Name]
-	if known == nil || known.gang != group.UID {
-		return p.barSuspects(nil, nodes)
+	known := p.refused[q.key.String()]
+	if known == nil || known.gang != q.group.UID {
+		return p.barSuspects(nil, q.parent.Nodes), false
 	}
-	for _, pin := range known.last {
-		if pin.tried.Load() && !pin.held.Load() {
-			known.nodes[pin.node] = pin.look
-			metrics.Refusals.Inc()
-		}
+	book := known.of(q.fleet)
+	failed = book.learn()
+	if len(book.nodes) == 0 {
+		return p.barSuspects(nil, q.parent.Nodes), failed
 	}
-	known.last = nil
-	if len(known.nodes) == 0 {
-		return p.barSuspects(nil, nodes)
-	}
-	out := make(map[string]string, len(known.nodes))
-	for _, info := range nodes {
+	barred = make(map[string]string, len(book.nodes))
+	for _, info := range q.parent.Nodes {
 		name := info.Node().Name
-		if was, ok := known.nodes[name]; !ok || was != look(info) {
-			continue
-		}
-		out[name] = ruleRefused
-	}
-	for name := range known.nodes {
-		if out[name] == "" {
-			delete(known.nodes, name)
+		if was, ok := book.nodes[name]; ok && was == look(info) {
+			barred[name] = ruleRefused
 		}
 	}
-	return p.barSuspects(out, nodes)
+	for name := range book.nodes {
+		if barred[name] == "" {
+			delete(book.nodes, name)
+		}
+	}
+	return p.barSuspects(barred, q.parent.Nodes), failed
 }
 
-// remember keeps the plan's pins until the gang's next attempt.
-func (p *GangPlacement) remember(group *schedulingv1beta1.PodGroup, plan *plan) {
+// remember keeps the plan until the gang's next attempt.
+func (p *GangPlacement) remember(q question, plan *plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := group.Namespace + "/" + group.Name
-	known := p.refused[key]
-	if known == nil || known.gang != group.UID {
-		known = &refusals{gang: group.UID, nodes: make(map[string]uint64)}
-		p.refused[key] = known
+	known := p.refused[q.key.String()]
+	if known == nil || known.gang != q.group.UID {
+		known = &refusals{gang: q.group.UID}
+		p.refused[q.key.String()] = known
 	}
-	known.last = plan.pins
+	known.of(q.fleet).last = plan
+}
+
+// drop forgets what refused on a fleet that has no other nodes left: it may be possible by the next attempt.
+func (p *GangPlacement) drop(q question) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.refused[q.key.String()]; known != nil {
+		*known.of(q.fleet) = book{}
+	}
 }
 
 // forgetGone forgets a deleted group, but not one of the same name that came after it.
@@ -105,7 +145,7 @@ func (p *GangPlacement) forgetGone(obj any) {
 	}
 }
 
-// forget drops what is known about a gang that is placed or has no other node left.
+// forget drops what is known about a gang that is placed.
 func (p *GangPlacement) forget(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/partial"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // ruleSuspect is why a node is barred whose kubelet had less room than it says.
@@ -26,7 +27,13 @@ type suspicion struct {
 func (p *GangPlacement) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
-	if ok && same && !partial.WasRefused(before) && partial.WasRefused(after) {
+	if !ok || !same {
+		return
+	}
+	if !snapshot.Ended(before) && snapshot.Ended(after) {
+		p.podLeft(after)
+	}
+	if !partial.WasRefused(before) && partial.WasRefused(after) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.suspects[after.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}

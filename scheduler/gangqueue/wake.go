@@ -8,13 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // activate brings a gang back into the queue.
 func (q *GangQueue) activate(key types.NamespacedName) {
-	if waiting := q.anyWaiting(key); waiting != nil {
-		q.handle.Activate(klog.Background(), map[string]*corev1.Pod{waiting.Name: waiting})
+	waiting := q.anyWaiting(key)
+	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if waiting == nil || err != nil || !q.complete(group) {
+		q.lot.Release(key) // it cannot be asked, and must not keep others with its question from it
+		return
 	}
+	q.handle.Activate(klog.Background(), map[string]*corev1.Pod{waiting.Name: waiting})
 }
 
 // podGone tells the lot of room that became free.
@@ -31,13 +37,9 @@ func (q *GangQueue) podGone(obj any) {
 func (q *GangQueue) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
-	if ok && same && after.Spec.NodeName != "" && !ended(before) && ended(after) {
+	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
 		q.lot.Change()
 	}
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // nodeChanged tells the lot of a node that may take what it did not. Heartbeats change nothing that matters.

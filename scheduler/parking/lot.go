@@ -50,6 +50,9 @@ type spot struct {
 	question string
 	order    order
 	since    time.Time
+	// woken is set while the gang is on its way to be asked again. It keeps its place before the others with its question
+	// until then, and is called once more if the call was lost: the queue ignores one for a gang that is being tried.
+	woken bool
 }
 
 // order is that of the queue: the higher priority, then who waits longer, then the name.
@@ -82,22 +85,23 @@ func (l *Lot) Changes() uint64 {
 	return l.changes
 }
 
-// Park keeps a gang out that did not fit, unless something changed since then. Gangs with one question fit or do not fit
-// alike.
+// Park keeps a gang out that did not fit. If something changed since it was asked, it is asked again soon. Gangs with one
+// question fit or do not fit alike.
 func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, question string, seen uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	l.asked[key] = question
-	if l.changes != seen {
-		return // the queue's timer brings it back
-	}
 	now := l.clock.Now()
 	priority := int32(0)
 	if group.Spec.Priority != nil {
 		priority = *group.Spec.Priority
 	}
-	l.parked[key] = spot{group.UID, question, order{priority, waitsSince, key.String()}, now}
+	stale := l.changes != seen
+	l.parked[key] = spot{group.UID, question, order{priority, waitsSince, key.String()}, now, stale}
+	if stale { // and not later, by the queue's timer: those behind it would be asked first
+		l.remindSoon()
+	}
 	l.count()
 	if now.Sub(l.changed) < settle { // the decision may have been made without it
 		l.remindLater()
@@ -109,7 +113,7 @@ func (l *Lot) Holds(key types.NamespacedName, group types.UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.parked[key]
-	return ok && s.group == group && l.clock.Since(s.since) < longest
+	return ok && s.group == group && !s.woken && l.clock.Since(s.since) < longest
 }
 
 // Release lets a gang try again when it comes to the queue.
@@ -162,11 +166,22 @@ func (l *Lot) Change() {
 	if len(l.parked) == 0 {
 		return
 	}
+	l.remindSoon()
+	l.remindLater()
+}
+
+// Again has the first gangs asked once more a little later: the last one was refused for what may be over already.
+func (l *Lot) Again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remindLater()
+}
+
+func (l *Lot) remindSoon() {
 	if !l.soon {
 		l.soon = true
 		l.clock.AfterFunc(gather, func() { go l.wakeHeads(&l.soon) }) // a clock may call back under its own lock
 	}
-	l.remindLater()
 }
 
 func (l *Lot) remindLater() {
@@ -185,7 +200,7 @@ func (l *Lot) wakeHeads(due *bool) {
 	call(wake, heads)
 }
 
-// heads takes the first gang of every question out of the lot, of those that are meant.
+// heads lets the first gang of every question go, of those that are meant.
 func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 	first := make(map[string]types.NamespacedName)
 	for key, s := range l.parked {
@@ -199,7 +214,9 @@ func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 	heads := make([]types.NamespacedName, 0, len(first))
 	for _, key := range first {
 		heads = append(heads, key)
-		l.drop(key)
+		s := l.parked[key]
+		s.woken = true
+		l.parked[key] = s
 	}
 	return heads
 }

@@ -20,6 +20,11 @@ func GroupOf(pod *corev1.Pod) (types.NamespacedName, bool) {
 	return types.NamespacedName{}, false
 }
 
+// Ended reports whether the pod gave its room back, though it is still there.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
 // Deleted is the PodGroup that an informer's deletion event is about.
 func Deleted(obj any) (*schedulingv1beta1.PodGroup, bool) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {

@@ -1,0 +1,48 @@
+package gangplacement
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+// mostLeaving is how many pods are remembered that left. More are forgotten: then the fleet changes so much that somebody
+// asks again soon anyway.
+const mostLeaving = 100_000
+
+// podLeft remembers a pod that gave its room back, until the scheduler's snapshot shows it: our handler may be told long
+// before the scheduler's, which has more to do, and a gang that is refused in between must be asked again.
+func (p *GangPlacement) podLeft(obj any) {
+	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = missed.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.leaving) >= mostLeaving {
+		clear(p.leaving)
+	}
+	p.leaving[pod.UID] = pod.Spec.NodeName
+}
+
+// lags reports whether the snapshot still has pods of which we know that they left.
+func (p *GangPlacement) lags(view snapshot.View) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.leaving, func(uid types.UID, node string) bool {
+		at, ok := view.Tree.Index(node)
+		return !ok || !slices.ContainsFunc(view.Infos[at].GetPods(), func(pod fwk.PodInfo) bool {
+			return pod.GetPod().UID == uid
+		})
+	})
+	return len(p.leaving) > 0
+}
