@@ -34,7 +34,7 @@ GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build lockstep, lockstep-scheduler and lockstep-controller into bin/ (minutes once, then seconds).
@@ -60,6 +60,21 @@ bench: $(BIN)/benchstat ## Run the benchmarks six times and summarise them.
 	$(GO) test $(JOBS) -run '^$$' -bench . -benchmem -count 6 ./topology/... | tee $(BIN)/bench.txt
 	$(BIN)/benchstat $(BIN)/bench.txt
 
+# What make bench-schedperf runs: workloads that match a regular expression, and how often.
+WORKLOADS ?=
+RUNS      ?= 3
+# A benchmark of another project's needs its own test binary, which embeds an API server, and an etcd beside it.
+BENCH := out/bench
+
+.PHONY: bench-schedperf
+bench-schedperf: ## Kubernetes' own scheduler_perf, native and ours in turn (an hour); WORKLOADS= and RUNS= for less.
+	@mkdir -p $(BENCH)/bin
+	@echo "building etcd and scheduler_perf"
+	@$(GO) build $(JOBS) -o $(BENCH)/bin/etcd go.etcd.io/etcd/server/v3
+	@$(GO) vet $(JOBS) -tags schedperf ./scheduler/schedperf/...
+	@$(GO) test $(JOBS) -tags schedperf -c -o $(BENCH)/bin/measure ./scheduler/schedperf/measure
+	@$(GO) run $(JOBS) ./scheduler/schedperf/cmd/bench-schedperf -dir $(BENCH) -runs "$(RUNS)" -workloads "$(WORKLOADS)"
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Check the house rules.
 	$< config verify
@@ -84,7 +99,7 @@ verify: ## Fail if generated files or go.mod are stale, or a house rule is broke
 
 .PHONY: clean
 clean: ## Remove what was built, and the default state directory.
-	rm -rf $(BIN) .lockstep
+	rm -rf $(BIN) $(BENCH)/bin .lockstep
 
 $(BIN)/golangci-lint-$(GOLANGCI_VERSION):
 	GOBIN=$(BIN) $(GO) install $(JOBS) github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
