@@ -21,6 +21,8 @@ import (
 const (
 	// gather is how long changes are gathered before gangs are woken: a job that ends frees many nodes one by one.
 	gather = 50 * time.Millisecond
+	// lag is when they are asked again if the scheduler's snapshot is known to be behind.
+	lag = 150 * time.Millisecond
 	// settle is when they are woken again: the scheduler's own handlers may have seen the last change after us.
 	settle = time.Second
 	// longest is how long a gang stays parked without being asked again, whatever we saw: less than the five minutes after
@@ -37,9 +39,9 @@ type Lot struct {
 	// changes counts what could help, changed is when the last such change was seen.
 	changes uint64
 	changed time.Time
-	// due are the wakings under way: soon, and once more later.
-	soon, later bool
-	parked      map[types.NamespacedName]spot
+	// The wakings under way: soon, once more later, and in between when the snapshot is behind.
+	soon, later, lagging bool
+	parked               map[types.NamespacedName]spot
 	// asked is the last question of every gang that was parked and was not placed since.
 	asked map[types.NamespacedName]string
 }
@@ -170,24 +172,23 @@ func (l *Lot) Change() {
 	l.remindLater()
 }
 
-// Again has the first gangs asked once more a little later: the last one was refused for what may be over already.
+// Again has the first gangs asked once more a little later: the last one was refused for the sake of pods that left, and the
+// scheduler's snapshot does not show it yet.
 func (l *Lot) Again() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.remindLater()
+	l.remind(&l.lagging, lag)
 }
 
-func (l *Lot) remindSoon() {
-	if !l.soon {
-		l.soon = true
-		l.clock.AfterFunc(gather, func() { go l.wakeHeads(&l.soon) }) // a clock may call back under its own lock
-	}
-}
+func (l *Lot) remindSoon() { l.remind(&l.soon, gather) }
 
-func (l *Lot) remindLater() {
-	if !l.later {
-		l.later = true
-		l.clock.AfterFunc(settle, func() { go l.wakeHeads(&l.later) })
+func (l *Lot) remindLater() { l.remind(&l.later, settle) }
+
+// remind wakes the first gangs after a while, unless that is under way.
+func (l *Lot) remind(due *bool, after time.Duration) {
+	if !*due {
+		*due = true
+		l.clock.AfterFunc(after, func() { go l.wakeHeads(due) }) // a clock may call back under its own lock
 	}
 }
 
