@@ -32,7 +32,8 @@ func WriteTable(out io.Writer, records []Record) error {
 					"attempts",
 					"attempt ms mean",
 					"p99",
-					"algorithm ms p99",
+					"algorithm ms mean",
+					"p99",
 					"heap MB",
 				},
 			)
