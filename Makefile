@@ -29,7 +29,7 @@ BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./contro
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
 	./simulator/outcome/... ./simulator/session/... ./scheduler/gangqueue/... ./scheduler/gangpermit/... \
-	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/...
+	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/... ./scheduler/held/... ./scheduler/partial/...
 GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort)
 
 .PHONY: help
@@ -51,8 +51,9 @@ test: ## Run every test, with one embedded cluster for the integration tests.
 	$(GO) test $(JOBS) -shuffle=on -timeout 30m ./...
 
 .PHONY: test-full
-test-full: test ## The long suites: a cluster with fewer gates, and repeated and shuffled under the race detector (gcc).
+test-full: test ## The long suites: a cluster with fewer gates, more deaths of the scheduler, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
+	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
 
 .PHONY: bench

@@ -48,7 +48,7 @@ type GangPlacement struct {
 	explain *explanation.Writer
 	lot     *parking.Lot
 	slots   *held.Slots
-	clock   clock.PassiveClock
+	clock   clock.WithDelayedExecution
 	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
 	preempts types.NamespacedName
 	real     fwk.NodeInfo
@@ -62,6 +62,8 @@ type GangPlacement struct {
 	leaving map[types.UID]string
 	// suspects are the nodes whose kubelets refused a pod.
 	suspects map[string]suspicion
+	// preempting are the gangs for which preemption found a way and that were not asked since.
+	preempting map[types.NamespacedName]types.UID
 	// coming are the slots of the last plans, to be held when the gang starts.
 	coming map[types.NamespacedName][]held.Slot
 }
@@ -98,17 +100,18 @@ func newPlugin(
 		return nil, fmt.Errorf("levels: %w", err)
 	}
 	p := &GangPlacement{
-		handle:   handle,
-		lot:      lot,
-		slots:    slots,
-		clock:    clock.RealClock{},
-		coming:   make(map[types.NamespacedName][]held.Slot),
-		levels:   levels,
-		index:    snapshot.NewIndex(levels, ""),
-		refused:  make(map[string]*refusals),
-		suspects: make(map[string]suspicion),
-		leaving:  make(map[types.UID]string),
-		explain:  explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
+		handle:     handle,
+		lot:        lot,
+		slots:      slots,
+		clock:      clock.RealClock{},
+		coming:     make(map[types.NamespacedName][]held.Slot),
+		levels:     levels,
+		index:      snapshot.NewIndex(levels, ""),
+		refused:    make(map[string]*refusals),
+		suspects:   make(map[string]suspicion),
+		leaving:    make(map[types.UID]string),
+		preempting: make(map[types.NamespacedName]types.UID),
+		explain:    explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
 	}
 	for _, name := range args.Accelerators {
 		p.accelerators = append(p.accelerators, corev1.ResourceName(name))
@@ -167,6 +170,9 @@ func (p *GangPlacement) GeneratePlacements(
 	p.lot.Release(q.key)
 	p.clearNominations(plan, q.waiting)
 	p.remember(q, plan)
+	if q.fleet == withoutVictims {
+		p.poke(q.key, group.UID)
+	}
 	p.expect(q.key, plan.slots)
 	state.Write(planKey, plan)
 	return &fwk.GeneratePlacementsResult{Placements: plan.placements()}, nil

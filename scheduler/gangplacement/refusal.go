@@ -140,6 +140,9 @@ func (p *GangPlacement) forgetGone(obj any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.coming, name)
+	if p.preempting[name] == group.UID {
+		delete(p.preempting, name)
+	}
 	if known := p.refused[key]; known != nil && known.gang == group.UID {
 		delete(p.refused, key)
 	}

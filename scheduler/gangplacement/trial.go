@@ -2,6 +2,7 @@ package gangplacement
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -27,6 +28,35 @@ func (p *GangPlacement) PodGroupPostFilter(
 	return nil, fwk.NewStatus(fwk.Unschedulable)
 }
 
+// pokePause is how long a gang whose preemption seemed to help waits until it is called again. In-tree preemption calls it
+// when its last victim is gone; if the victims were gone before it came to delete them, it does not (1.37.1), and the gang
+// would wait for the queue's flush, five minutes.
+const pokePause = 2 * time.Second
+
+// poke calls the gang, again and again, until it is asked about the fleet as it is. While its victims are being deleted the
+// call does nothing: in-tree preemption keeps it out of the queue.
+func (p *GangPlacement) poke(gang types.NamespacedName, uid types.UID) {
+	p.mu.Lock()
+	p.preempting[gang] = uid
+	p.mu.Unlock()
+	p.clock.AfterFunc(pokePause, func() {
+		p.mu.Lock()
+		waits := p.preempting[gang] == uid
+		p.mu.Unlock()
+		if waits {
+			p.lot.Call(gang)
+			p.poke(gang, uid)
+		}
+	})
+}
+
+// asked ends the calls for a gang.
+func (p *GangPlacement) asked(gang types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.preempting, gang)
+}
+
 // fleetOf tells preemption's question from the next cycle's for the same gang: its nodes are copies.
 func (p *GangPlacement) fleetOf(q question) fleet {
 	if len(q.parent.Nodes) == 0 {
@@ -36,5 +66,6 @@ func (p *GangPlacement) fleetOf(q question) fleet {
 		return withoutVictims
 	}
 	p.preempts, p.real = types.NamespacedName{}, q.parent.Nodes[0]
+	p.asked(q.key)
 	return asItIs
 }

@@ -152,6 +152,7 @@ func (q *GangQueue) forget(obj any) {
 	defer q.mu.Unlock()
 	if q.open[key] == group.UID {
 		delete(q.open, key)
+		delete(q.waiting.gangs, key)
 	}
 	q.lot.Forget(key, group.UID)
 }

@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
@@ -44,6 +45,7 @@ type GangQueue struct {
 	clock  clock.WithDelayedExecution
 	lot    *parking.Lot
 	slots  *held.Slots
+	pods   corelisters.PodLister
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
 
@@ -54,6 +56,8 @@ type GangQueue struct {
 	// queue before that, one of every gang.
 	starting bool
 	early    map[types.NamespacedName]*corev1.Pod
+	// waiting are those that entered the queue.
+	waiting candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
 }
@@ -86,6 +90,8 @@ func NewWithClock(
 	q := &GangQueue{
 		handle: handle, clock: c, lot: lot, slots: slots,
 		early:    make(map[types.NamespacedName]*corev1.Pod),
+		waiting:  newCandidates(),
+		pods:     handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 		open:     make(map[types.NamespacedName]types.UID),
 		checking: make(map[types.NamespacedName]bool),
 	}
@@ -121,6 +127,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the scheduler starts")
 	}
 	if !ok {
+		q.enters(pod)
 		return nil
 	}
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
@@ -128,22 +135,26 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for PodGroup "+key.Name)
 	}
 	if group.Spec.SchedulingPolicy.Gang == nil {
+		q.enters(pod)
 		return nil
 	}
 	if q.isOpen(key, group.UID) && q.complete(group) {
 		if q.lot.Holds(key, group.UID) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "gang "+key.Name+" waits until something changes")
 		}
+		q.enters(pod)
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for the other members of gang "+key.Name)
 }
 
-// EventsToRegister registers what completes a gang.
+// EventsToRegister registers what completes a gang, and what concerns none that is kept out.
 func (q *GangQueue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	members := fwk.ClusterEvent{Resource: fwk.UnscheduledPod, ActionType: fwk.Add}
 	groups := fwk.ClusterEvent{Resource: fwk.PodGroup, ActionType: fwk.Add | fwk.Update}
+	assigned := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Add | fwk.Delete}
 	return []fwk.ClusterEventWithHint{
+		{Event: assigned, PreQueueingHintFn: q.moved, QueueingHintFn: never},
 		{Event: members, PreQueueingHintFn: q.narrow, QueueingHintFn: q.hint},
 		{Event: groups, PreQueueingHintFn: q.narrow, QueueingHintFn: q.hint},
 	}, nil

@@ -28,8 +28,11 @@ func (q *GangQueue) podGone(obj any) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
 	}
-	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
-		q.lot.Change()
+	if pod, ok := obj.(*corev1.Pod); ok {
+		q.leaves(pod)
+		if pod.Spec.NodeName != "" {
+			q.lot.Change()
+		}
 	}
 }
 
@@ -37,6 +40,9 @@ func (q *GangQueue) podGone(obj any) {
 func (q *GangQueue) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
+	if ok && same && before.Spec.NodeName == "" && after.Spec.NodeName != "" {
+		q.leaves(after)
+	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
 		q.lot.Change()
 	}

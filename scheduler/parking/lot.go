@@ -118,6 +118,15 @@ func (l *Lot) Holds(key types.NamespacedName, group types.UID) bool {
 	return ok && s.group == group && !s.woken && l.clock.Since(s.since) < longest
 }
 
+// Call brings a gang back into the queue, parked or not.
+func (l *Lot) Call(key types.NamespacedName) {
+	l.mu.Lock()
+	wake := l.wake
+	l.mu.Unlock()
+	l.Release(key)
+	call(wake, []types.NamespacedName{key})
+}
+
 // Release lets a gang try again when it comes to the queue.
 func (l *Lot) Release(key types.NamespacedName) {
 	l.mu.Lock()
