@@ -63,6 +63,23 @@ func TestPlaceOfALateMemberIsHeld(t *testing.T) {
 	}
 }
 
+// Four workers take all of the clique. Without a place for the launcher, for which they would wait, they do not start.
+func TestGangWaitsForThePlaceOfItsLateMember(t *testing.T) {
+	c := newCluster(t, cliques(1, 4))
+	group, workers := gang("mpi", 4, "clique")
+	text, _ := launcher(t, "mpi")
+	group.Annotations[topology.AnnotationLateMembers] = text
+	c.add(t, group, workers)
+	if why := c.waitRejected(t, "mpi"); !strings.Contains(why, "needs 5 members in one clique") {
+		t.Errorf("the gang is told %q", why)
+	}
+	for _, w := range workers {
+		if at := c.nodeOf(w.Name); at != "" {
+			t.Errorf("%s is on %s", w.Name, at)
+		}
+	}
+}
+
 // A late member that cannot be read keeps its gang waiting.
 func TestWrongLateMembersAreExplained(t *testing.T) {
 	c := newCluster(t, cliques(1, 4))

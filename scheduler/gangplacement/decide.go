@@ -8,21 +8,25 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// place plans all waiting members or, if they do not fit, as many first ranks as do and are needed. If that cannot be,
+// place plans all waiting members or, if they do not fit, as many first ranks as do and are needed; late members are
+// needed always, or the others would wait for them in vain. If that cannot be,
 // it says why: a wrong question (a level that no node carries) waits like one without room, since labels come and go. The
 // gang returned is what was placed.
 func place(l topology.Ledger, gang topology.Gang, needed int) (topology.Gang, topology.Placement, *refusal) {
-	running := 0
+	running, late := 0, 0
 	for _, m := range gang.Members {
-		if m.Placed {
+		switch {
+		case m.Placed:
 			running++
+		case m.Late:
+			late++
 		}
 	}
 	if running == 0 {
-		gang.Min = min(max(needed, 1), len(gang.Members))
+		gang.Min = min(max(needed, 1)+late, len(gang.Members))
 	}
 	placement, shortfall, err := topology.Place(l, gang)
-	if shortfall != nil && running > 0 && max(needed, 1) < len(gang.Members)-running {
+	if shortfall != nil && running > 0 && max(needed, 1) < len(gang.Members)-running-late {
 		fewer := gang
 		fewer.Members = onlyNeeded(gang.Members, max(needed, 1))
 		if without, none, err := topology.Place(l, fewer); none == nil && err == nil {
@@ -50,12 +54,13 @@ func (p *GangPlacement) tell(q question, no refusal) {
 	metrics.Shortfalls.WithLabelValues(no.rule).Inc()
 }
 
-// onlyNeeded keeps the members that run and the first n of the others.
+// onlyNeeded keeps the members that run, those that are late and the first n of the others.
 func onlyNeeded(members []topology.Member, n int) []topology.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m topology.Member) bool {
-		if !m.Placed {
-			n--
+		if m.Placed || m.Late {
+			return false
 		}
-		return !m.Placed && n < 0
+		n--
+		return n < 0
 	})
 }
