@@ -209,7 +209,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		p.observe(ctx, q, metrics.ResultWrong)
 		return nil, infeasible(q)
 	}
-	ledger := view.Ledger(p.slots.FromOthers(q.key))
+	ledger := view.Ledger(p.spoken(q, view))
 	p.gauge(ledger, gang)
 	gang, placement, no := place(ledger, gang, q.needed)
 	if no != nil {

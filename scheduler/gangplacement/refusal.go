@@ -142,6 +142,7 @@ func (p *GangPlacement) forgetGone(obj any) {
 	delete(p.coming, name)
 	if p.preempting[name] == group.UID {
 		delete(p.preempting, name)
+		p.lot.Change() // what its victims left is free for others
 	}
 	if known := p.refused[key]; known != nil && known.gang == group.UID {
 		delete(p.refused, key)

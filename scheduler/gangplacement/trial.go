@@ -50,11 +50,15 @@ func (p *GangPlacement) poke(gang types.NamespacedName, uid types.UID) {
 	})
 }
 
-// asked ends the calls for a gang.
+// asked ends the calls for a gang. It may go elsewhere now, and what its victims left is then free for others.
 func (p *GangPlacement) asked(gang types.NamespacedName) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	_, ok := p.preempting[gang]
 	delete(p.preempting, gang)
+	p.mu.Unlock()
+	if ok {
+		p.lot.Change()
+	}
 }
 
 // fleetOf tells preemption's question from the next cycle's for the same gang: its nodes are copies.

@@ -3,13 +3,12 @@
 package held
 
 import (
-	"maps"
 	"sync"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	quota "k8s.io/apiserver/pkg/quota/v1"
 
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 )
@@ -69,7 +68,7 @@ func (s *Slots) FromOthers(gang types.NamespacedName) map[string]corev1.Resource
 			continue
 		}
 		for _, slot := range slots {
-			out[slot.Node] = sum(out[slot.Node], slot.Room)
+			out[slot.Node] = quota.Add(out[slot.Node], slot.Room)
 		}
 	}
 	return out
@@ -89,25 +88,9 @@ func (s *Slots) On(node string, gang types.NamespacedName) corev1.ResourceList {
 		}
 		for _, slot := range slots {
 			if slot.Node == node {
-				out = sum(out, slot.Room)
+				out = quota.Add(out, slot.Room)
 			}
 		}
-	}
-	return out
-}
-
-func sum(a, b corev1.ResourceList) corev1.ResourceList {
-	out := maps.Clone(a)
-	if out == nil {
-		out = make(corev1.ResourceList)
-	}
-	for name, quantity := range b {
-		total := resource.Quantity{}
-		if has, ok := out[name]; ok {
-			total = has.DeepCopy()
-		}
-		total.Add(quantity)
-		out[name] = total
 	}
 	return out
 }

@@ -50,7 +50,7 @@ func (v View) Gang(
 			member.Placed, member.Node = true, at
 			pod = unbound(pod)
 		}
-		k := kind{pod, requests(pod)}
+		k := kind{pod, Requests(pod)}
 		member.Shape = slices.IndexFunc(kinds, k.equals)
 		if member.Shape < 0 {
 			member.Shape = len(kinds)

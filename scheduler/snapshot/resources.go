@@ -18,8 +18,8 @@ func firstResources() []corev1.ResourceName {
 	}
 }
 
-// requests is what the pod takes of a node, itself included.
-func requests(pod *corev1.Pod) corev1.ResourceList {
+// Requests is what the pod takes of a node, itself included.
+func Requests(pod *corev1.Pod) corev1.ResourceList {
 	list := resource.PodRequests(pod, resource.PodResourcesOptions{})
 	list[corev1.ResourcePods] = *apiresource.NewQuantity(1, apiresource.DecimalSI)
 	return list
@@ -29,7 +29,7 @@ func requests(pod *corev1.Pod) corev1.ResourceList {
 func Resources(pods []*corev1.Pod) []corev1.ResourceName {
 	var names []corev1.ResourceName
 	for _, pod := range pods {
-		for name, quantity := range requests(pod) {
+		for name, quantity := range Requests(pod) {
 			if !quantity.IsZero() && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -110,7 +110,7 @@ func less(has, taken topology.Capacity) topology.Capacity {
 func Fits(pod *corev1.Pod, info fwk.NodeInfo, held corev1.ResourceList) bool {
 	resources := Resources([]*corev1.Pod{pod})
 	left := less(free(info, resources), demand(held, resources))
-	for i, asked := range demand(requests(pod), resources) {
+	for i, asked := range demand(Requests(pod), resources) {
 		if asked > left[i] {
 			return false
 		}
