@@ -25,74 +25,58 @@ var (
 		"Time from when a gang was queued until all the members that it needs were bound.",
 		metrics.ExponentialBuckets(0.1, 2, 21))
 	// DecisionDuration is how long one decision took, by result.
-	DecisionDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem: prefix, Name: "decision_duration_seconds",
-		Help:           "Time to decide where a gang goes, without the framework's own verification.",
-		Buckets:        metrics.ExponentialBuckets(0.0001, 2, 18),
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"result"})
+	DecisionDuration = histogramBy("result", "decision_duration_seconds",
+		"Time to decide where a gang goes, without the framework's own verification.",
+		metrics.ExponentialBuckets(0.0001, 2, 18))
 	// Shortfalls counts the decisions that a gang waits, by what stood in the way.
-	Shortfalls = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: prefix, Name: "shortfalls_total",
-		Help:           "Decisions that a gang has to wait, by the rule that stood in the way most.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"rule"})
+	Shortfalls = metrics.NewCounterVec(counter("shortfalls_total",
+		"Decisions that a gang has to wait, by the rule that stood in the way most."), []string{"rule"})
 	// Gap is how much more a placement costs than the bound that no placement can beat.
 	Gap = histogram("placement_gap_ratio",
 		"Cost of a placement above the bound that no placement of the gang can beat, as a fraction of the bound.",
 		[]float64{0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1})
 	// Domains is how many domains of each level placements use.
-	Domains = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem: prefix, Name: "placement_domains",
-		Help:           "Domains of a level that a placement uses.",
-		Buckets:        metrics.ExponentialBuckets(1, 2, 12),
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"level"})
+	Domains = histogramBy("level", "placement_domains", "Domains of a level that a placement uses.",
+		metrics.ExponentialBuckets(1, 2, 12))
 	// Fragmentation is the part of the free places that gangs like the last ones cannot use inside one domain.
-	Fragmentation = gauge(
-		"fragmentation_ratio",
-		"Part of the free places of a level that gangs of the sizes seen last cannot use inside one domain of it.",
-		"level",
-	)
+	Fragmentation = metrics.NewGaugeVec(gauge("fragmentation_ratio",
+		"Part of the free places of a level that gangs of the sizes seen last cannot use inside one domain of it."),
+		[]string{"level"})
 	// Largest is how many members like those of the last gang the roomiest domain of a level can take.
-	Largest = gauge("largest_placeable_members",
-		"Members like those of the last gang that one domain of the level can take at most.", "level")
+	Largest = metrics.NewGaugeVec(gauge("largest_placeable_members",
+		"Members like those of the last gang that one domain of the level can take at most."), []string{"level"})
 	// Parked is how many gangs wait out of the queue until something changes.
-	Parked = metrics.NewGauge(&metrics.GaugeOpts{
-		Subsystem: prefix, Name: "parked_gangs",
-		Help:           "Gangs that wait out of the queue until something changes that could help.",
-		StabilityLevel: metrics.ALPHA,
-	})
-	// Held is how many nodes have room held for members that are to come.
-	Held = metrics.NewGauge(&metrics.GaugeOpts{
-		Subsystem: prefix, Name: "held_slots",
-		Help:           "Places that are held for late members of running gangs.",
-		StabilityLevel: metrics.ALPHA,
-	})
+	Parked = metrics.NewGauge(gauge("parked_gangs",
+		"Gangs that wait out of the queue until something changes that could help."))
+	// Held is how many places are held for members that are to come.
+	Held = metrics.NewGauge(gauge("held_slots", "Places that are held for members of running gangs that are to come."))
 	// Refusals counts the pins that the framework's filters refused.
-	Refusals = metrics.NewCounter(&metrics.CounterOpts{
-		Subsystem: prefix, Name: "pin_refusals_total",
-		Help:           "Planned nodes that the framework's filters refused.",
-		StabilityLevel: metrics.ALPHA,
-	})
+	Refusals = metrics.NewCounter(counter("pin_refusals_total", "Planned nodes that the framework's filters refused."))
 	// PartialGangs counts the gangs that were evicted because they did not become whole.
-	PartialGangs = metrics.NewCounter(&metrics.CounterOpts{
-		Subsystem: prefix, Name: "partial_gangs_evicted_total",
-		Help:           "Gangs whose bound members were evicted because the others got no node within the grace.",
-		StabilityLevel: metrics.ALPHA,
-	})
+	PartialGangs = metrics.NewCounter(counter("partial_gangs_evicted_total",
+		"Gangs whose bound members were evicted because the others got no node, or were refused by one."))
 )
 
 func histogram(name, help string, buckets []float64) *metrics.Histogram {
-	return metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem: prefix, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
-	})
+	return metrics.NewHistogram(histogramOf(name, help, buckets))
 }
 
-func gauge(name, help, label string) *metrics.GaugeVec {
-	return metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem: prefix, Name: name, Help: help, StabilityLevel: metrics.ALPHA,
-	}, []string{label})
+func histogramBy(label, name, help string, buckets []float64) *metrics.HistogramVec {
+	return metrics.NewHistogramVec(histogramOf(name, help, buckets), []string{label})
+}
+
+func histogramOf(name, help string, buckets []float64) *metrics.HistogramOpts {
+	return &metrics.HistogramOpts{
+		Subsystem: prefix, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+	}
+}
+
+func gauge(name, help string) *metrics.GaugeOpts {
+	return &metrics.GaugeOpts{Subsystem: prefix, Name: name, Help: help, StabilityLevel: metrics.ALPHA}
+}
+
+func counter(name, help string) *metrics.CounterOpts {
+	return &metrics.CounterOpts{Subsystem: prefix, Name: name, Help: help, StabilityLevel: metrics.ALPHA}
 }
 
 // Register adds them to the registry that kube-scheduler serves. It may be called more than once.
