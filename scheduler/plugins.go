@@ -29,7 +29,7 @@ func Registry() runtime.Registry {
 	return runtime.Registry{
 		gangplacement.Name: gangplacement.New(lot, slots),
 		gangqueue.Name:     gangqueue.New(lot, slots),
-		gangpermit.Name:    gangpermit.New(binder),
+		gangpermit.Name:    gangpermit.New(binder, lot.Used),
 	}
 }
 

@@ -138,6 +138,31 @@ func TestPreemptionFindsItsWayAroundARefusal(t *testing.T) {
 	}
 }
 
+// Whatever would go, services that stay bear no member beside them in either clique. The gang is tried again at the pace of
+// the queue's timer (after 1, 2 and 4 s), not at that of a gang whose victims are going.
+func TestPreemptionInVainIsNotRepeatedAllTheTime(t *testing.T) {
+	objects := as(cliques(2, 4)...)
+	for i := range 2 {
+		noisy := service(fmt.Sprint("noisy-", i), nodeName(i, 2), map[string]string{"app": "noisy"})
+		priority := int32(2000)
+		noisy.Spec.Priority = &priority
+		group, members := running(fmt.Sprint("low-", i), 0, inClique(i, 4)...)
+		objects = slices.Concat(objects, as(noisy), as(group), as(members...))
+	}
+	c := listed(t, objects...)
+	high, members := ranked("high", 4, "clique", avoids("noisy"))
+	raise(high, members, 1000)
+	before := counted(t, "lockstep_scheduler_decision_duration_seconds", "")
+	c.add(t, high, members)
+	c.waitRejected(t, "high")
+	time.Sleep(8 * time.Second)
+	// Five attempts at most, each with the question what would be.
+	if n := counted(t, "lockstep_scheduler_decision_duration_seconds", "") - before; n > 10 {
+		t.Errorf("%v decisions in 8 s", n)
+	}
+	c.nobodyBound(t, members)
+}
+
 // mixed is a fleet and gangs that wait for it: some fit, some do not, each in its own way.
 func mixed() []runtime.Object {
 	objects := as(cliques(6, 8)...)

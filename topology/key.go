@@ -37,11 +37,6 @@ const (
 	// list of pod templates with what scheduling reads (name, the labels by which the pod is known, requests, node selector,
 	// affinity, tolerations); written by the controller only.
 	AnnotationLateMembers = "lockstep.dev/late-members"
-	// AnnotationExpectedEnd is the instant (RFC 3339) at which the gang is expected to end; written by the controller only.
-	AnnotationExpectedEnd = "lockstep.dev/expected-end"
-	// AnnotationLastCheckpoint is the instant (RFC 3339) up to which no work of the gang would be lost; written by the
-	// controller only.
-	AnnotationLastCheckpoint = "lockstep.dev/last-checkpoint"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
 )

@@ -52,9 +52,10 @@ var (
 	_ fwk.EnqueueExtensions = (*GangPermit)(nil)
 )
 
-// New returns what makes the plugin, with what makes the binder that it asks.
+// New returns what makes the plugin, with what makes the binder that it asks and what says whether this scheduler, and not
+// another one for which it stands by, decides about gangs.
 func New(
-	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error),
+	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error), acts func() bool,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		args, err := config.Permit(object)
@@ -69,7 +70,7 @@ func New(
 		if err != nil {
 			return nil, err
 		}
-		if err := partial.Watch(ctx, handle, args.Grace.Duration, clock.RealClock{}, p.abandon); err != nil {
+		if err := partial.Watch(ctx, handle, args.Grace.Duration, clock.RealClock{}, acts, p.abandon); err != nil {
 			return nil, fmt.Errorf("watching for gangs that are not whole: %w", err)
 		}
 		return p, nil

@@ -126,7 +126,7 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 	for _, i := range bound {
 		w.assigned.Insert(member(i).UID)
 	}
-	plugin, err := gangpermit.New(w.newBinder)(t.Context(), nil, w)
+	plugin, err := gangpermit.New(w.newBinder, func() bool { return true })(t.Context(), nil, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ type GangPlacement struct {
 	// suspects are the nodes whose kubelets refused a pod.
 	suspects map[string]suspicion
 	// preempting are the gangs for which preemption found a way and that were not asked since.
-	preempting map[types.NamespacedName]types.UID
+	preempting map[types.NamespacedName]*preemption
 	// coming are the slots of the last plans, to be held when the gang starts.
 	coming map[types.NamespacedName][]held.Slot
 }
@@ -110,7 +110,7 @@ func newPlugin(
 		refused:    make(map[string]*refusals),
 		suspects:   make(map[string]suspicion),
 		leaving:    make(map[types.UID]string),
-		preempting: make(map[types.NamespacedName]types.UID),
+		preempting: make(map[types.NamespacedName]*preemption),
 		explain:    explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
 	}
 	for _, name := range args.Accelerators {
@@ -150,9 +150,10 @@ func (p *GangPlacement) GeneratePlacements(
 	}
 	q := question{
 		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
-		waiting: info.GetUnscheduledPods(), running: p.running(group), seen: p.lot.Changes(), began: p.clock.Now(),
+		waiting: info.GetUnscheduledPods(), running: p.running(group), began: p.clock.Now(),
 	}
 	q.fleet = p.fleetOf(q)
+	q.seen = p.lot.Changes() // after what the question itself changes
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
 	if len(q.waiting) == 0 {
 		return &fwk.GeneratePlacementsResult{}, nil
@@ -171,7 +172,7 @@ func (p *GangPlacement) GeneratePlacements(
 	p.clearNominations(plan, q.waiting)
 	p.remember(q, plan)
 	if q.fleet == withoutVictims {
-		p.poke(q.key, group.UID)
+		p.poke(q, plan)
 	}
 	p.expect(q.key, plan.slots)
 	state.Write(planKey, plan)
@@ -210,7 +211,9 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		return nil, infeasible(q)
 	}
 	ledger := view.Ledger(p.spoken(q, view))
-	p.gauge(ledger, gang)
+	if q.fleet == asItIs {
+		p.gauge(ledger, gang)
+	}
 	gang, placement, no := place(ledger, gang, q.needed)
 	if no != nil {
 		// What was refused may be possible by the next attempt, and nothing else is.
@@ -228,7 +231,9 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 	if failed {
 		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters})
 	}
-	p.observePlacement(ctx, q, view, placement)
+	if q.fleet == asItIs {
+		p.observePlacement(ctx, q, view, placement)
+	}
 	return p.newPlan(view, placement, gang, q), nil
 }
 

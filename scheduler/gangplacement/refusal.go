@@ -140,7 +140,7 @@ func (p *GangPlacement) forgetGone(obj any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.coming, name)
-	if p.preempting[name] == group.UID {
+	if p.preempting[name] != nil {
 		delete(p.preempting, name)
 		p.lot.Change() // what its victims left is free for others
 	}

@@ -2,10 +2,13 @@ package gangplacement
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // fleet is what a plan is made for.
@@ -33,20 +36,50 @@ func (p *GangPlacement) PodGroupPostFilter(
 // would wait for the queue's flush, five minutes.
 const pokePause = 2 * time.Second
 
-// poke calls the gang, again and again, until it is asked about the fleet as it is. While its victims are being deleted the
-// call does nothing: in-tree preemption keeps it out of the queue.
-func (p *GangPlacement) poke(gang types.NamespacedName, uid types.UID) {
+// preemption is the wait of one gang for its victims to go.
+type preemption struct {
+	gang types.NamespacedName
+	// nodes are those that the plan gives to the gang.
+	nodes []string
+}
+
+// poke calls the gang, again and again, until it is asked about the fleet as it is; one preemption is followed at a time.
+// While the victims are being deleted a call does nothing: in-tree preemption keeps the gang out of the queue. A plan that
+// the filters refused led to no preemption, and its gang waits for the queue's timer as others do.
+func (p *GangPlacement) poke(q question, plan *plan) {
+	x := &preemption{gang: q.key}
+	for _, pin := range plan.pins {
+		x.nodes = append(x.nodes, pin.node)
+	}
 	p.mu.Lock()
-	p.preempting[gang] = uid
+	p.preempting[q.key] = x
 	p.mu.Unlock()
+	p.follow(x)
+}
+
+func (p *GangPlacement) follow(x *preemption) {
 	p.clock.AfterFunc(pokePause, func() {
 		p.mu.Lock()
-		waits := p.preempting[gang] == uid
-		p.mu.Unlock()
-		if waits {
-			p.lot.Call(gang)
-			p.poke(gang, uid)
+		current := p.preempting[x.gang] == x
+		if current && !p.nominated(x) {
+			current = false
+			delete(p.preempting, x.gang)
 		}
+		p.mu.Unlock()
+		if current {
+			p.lot.Call(x.gang)
+			p.follow(x)
+		}
+	})
+}
+
+// nominated reports whether a member is nominated to one of the nodes: its victims are to go.
+func (p *GangPlacement) nominated(x *preemption) bool {
+	return slices.ContainsFunc(x.nodes, func(node string) bool {
+		return slices.ContainsFunc(p.handle.NominatedPodsForNode(node), func(pod fwk.PodInfo) bool {
+			of, ok := snapshot.GroupOf(pod.GetPod())
+			return ok && of == x.gang
+		})
 	})
 }
 

@@ -37,6 +37,9 @@ func (q *GangQueue) release() {
 	for key, pod := range early {
 		if group, ok := snapshot.GroupOf(pod); ok {
 			q.openIfComplete(group)
+			if pod = q.anyWaiting(group); pod == nil { // the one that came may be gone
+				continue
+			}
 		}
 		pods[key.String()] = pod
 	}

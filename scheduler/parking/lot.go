@@ -36,6 +36,7 @@ type Lot struct {
 
 	mu   sync.Mutex
 	wake func(types.NamespacedName)
+	used bool
 	// changes counts what could help, changed is when the last such change was seen.
 	changes uint64
 	changed time.Time
@@ -84,7 +85,16 @@ func (l *Lot) Wakes(wake func(types.NamespacedName)) {
 func (l *Lot) Changes() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.used = true
 	return l.changes
+}
+
+// Used reports whether anybody decided about a gang yet. A scheduler that stands by for another one has all its informers,
+// but decides nothing.
+func (l *Lot) Used() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.used
 }
 
 // Park keeps a gang out that did not fit. If something changed since it was asked, it is asked again soon. Gangs with one

@@ -24,7 +24,7 @@ func WasRefused(pod *corev1.Pod) bool {
 // that was lost, and what happens then is for the job to say.
 func (w *watch) refused(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
-	if !ok {
+	if !ok || !w.acts() {
 		return
 	}
 	w.mu.Lock()

@@ -46,6 +46,7 @@ type watch struct {
 	schedulerName string
 	grace         time.Duration
 	clock         clock.WithDelayedExecution
+	acts          func() bool
 	abandon       func(types.NamespacedName)
 
 	mu    sync.Mutex
@@ -66,15 +67,16 @@ type record struct {
 }
 
 // Watch watches the handle's informers until the context ends. The grace is how long a gang may be half bound, measured from
-// when we see it; abandon is called before a gang's members are evicted.
+// when we see it. Nobody is evicted unless acts says so: a scheduler that stands by for another one sees all that it does,
+// a little later, and would take its next start for the last one. abandon is called before a gang's members are evicted.
 func Watch(
 	ctx context.Context, handle fwk.Handle, grace time.Duration, c clock.WithDelayedExecution,
-	abandon func(types.NamespacedName),
+	acts func() bool, abandon func(types.NamespacedName),
 ) error {
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups()
 	w := &watch{
 		client: handle.ClientSet(), groups: groups.Lister(), schedulerName: handle.ProfileName(),
-		grace: grace, clock: c, abandon: abandon, gangs: make(map[types.NamespacedName]*record),
+		grace: grace, clock: c, acts: acts, abandon: abandon, gangs: make(map[types.NamespacedName]*record),
 	}
 	_, err := handle.SharedInformerFactory().
 		Core().
@@ -182,6 +184,10 @@ func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 	over := r.whole || w.gangs[key] != r || r.bound.Len() == 0
 	w.mu.Unlock()
 	if over || ctx.Err() != nil {
+		return
+	}
+	if !w.acts() {
+		w.again(ctx, key, r) // it may be ours by then
 		return
 	}
 	logger := klog.FromContext(ctx).WithValues("podGroup", key)

@@ -3,6 +3,7 @@ package partial_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,7 @@ type handle struct {
 	fwk.Handle
 	*fake.Clientset
 	informers informers.SharedInformerFactory
+	standsBy  atomic.Bool
 }
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.Clientset }
@@ -55,8 +57,9 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 			}
 		}
 		h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
+		acts := func() bool { return !h.standsBy.Load() }
 		abandon := func(types.NamespacedName) {}
-		if err := partial.Watch(ctx, h, grace, clock.RealClock{}, abandon); err != nil {
+		if err := partial.Watch(ctx, h, grace, clock.RealClock{}, acts, abandon); err != nil {
 			t.Fatal(err)
 		}
 		h.informers.Start(ctx.Done())
@@ -210,4 +213,22 @@ func TestGangOfARefusedMemberIsEvicted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A scheduler that stands by evicts nobody; when it has taken over, it does.
+func TestOnlyTheSchedulerThatDecidesEvicts(t *testing.T) {
+	bubble(t, fresh(), func(t *testing.T, h *handle) {
+		t.Helper()
+		h.standsBy.Store(true)
+		h.bind(t, "m0", "m1")
+		time.Sleep(5 * grace)
+		if n := h.left(t); n != 4 {
+			t.Fatalf("standing by, %d members are left", n)
+		}
+		h.standsBy.Store(false)
+		time.Sleep(2 * grace)
+		if n := h.left(t); n != 2 {
+			t.Errorf("having taken over, %d members are left, want those that are not bound", n)
+		}
+	})
 }
