@@ -1,8 +1,6 @@
 package framework
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -22,7 +20,7 @@ type Framework interface {
 
 // All lists the frameworks in the order in which they are asked. Plain is last: it selects everything.
 func All() []Framework {
-	return []Framework{Torch{}, JAX{}, XGBoost{}, Plain{}}
+	return []Framework{Torch{}, TorchTune{}, JAX{}, XGBoost{}, Plain{}}
 }
 
 // UnsupportedError is the answer to a runtime or job that asks for something that is not built yet. It is refused
@@ -44,8 +42,8 @@ func Select(policy trainerv1alpha1.MLPolicySource, command []string) (Framework,
 		return nil, &UnsupportedError{What: "mlPolicy.mpi"}
 	case policy.Flux != nil:
 		return nil, &UnsupportedError{What: "mlPolicy.flux"}
-	case policy.Torch != nil && slices.Equal(command, []string{"tune", "run"}):
-		return nil, &UnsupportedError{What: `trainer.command ["tune", "run"] (torchtune)`}
+	case policy.Torch != nil && tunes(command):
+		return TorchTune{}, nil
 	}
 	for _, candidate := range All() {
 		if candidate.Selects(policy) {

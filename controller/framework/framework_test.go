@@ -76,7 +76,7 @@ func TestSelect(t *testing.T) {
 		"xgboost": {
 			policy: trainerv1alpha1.MLPolicySource{XGBoost: &trainerv1alpha1.XGBoostMLPolicySource{}}, want: "xgboost",
 		},
-		"torchtune": {policy: torch, command: []string{"tune", "run"}},
+		"torchtune": {policy: torch, command: []string{"tune", "run"}, want: "torchtune"},
 		"mpi":       {policy: trainerv1alpha1.MLPolicySource{MPI: &trainerv1alpha1.MPIMLPolicySource{}}},
 		"flux":      {policy: trainerv1alpha1.MLPolicySource{Flux: &trainerv1alpha1.FluxMLPolicySource{}}},
 	} {

@@ -27,8 +27,11 @@ type World struct {
 	GPUs int64
 	// CPUs is the number of CPUs that each node's container asks for, rounded up.
 	CPUs int64
-	// Env is the TrainJob's own env, to be read only.
-	Env []corev1.EnvVar
+	// Env is the TrainJob's own env, Args are its arguments; to be read only.
+	Env  []corev1.EnvVar
+	Args []string
+	// Command is that of the runtime's main container, patches included; to be read only.
+	Command []string
 	// Roles are the ReplicatedJobs of the runtime, in its order.
 	Roles []Role
 }
@@ -54,6 +57,8 @@ type Contribution struct {
 	// BeforeUser puts Env before the user's variables instead of after them. A user's variable of the same name wins
 	// either way; only the order differs, and a JobSet's order may not change once it exists.
 	BeforeUser bool
+	// Command replaces the command of the trainer's container, nil for the job's or the runtime's own.
+	Command []string
 	// Ports are opened on the trainer's container.
 	Ports []int32
 	// Injections are for containers other than the trainer's.

@@ -87,6 +87,9 @@ func (d *draft) renderTrainer(replicated *jobsetv1alpha2.ReplicatedJob, contribu
 	if trainer.Command != nil {
 		container.Command = slices.Clone(trainer.Command)
 	}
+	if contribution.Command != nil {
+		container.Command = contribution.Command
+	}
 	if trainer.Args != nil {
 		container.Args = slices.Clone(trainer.Args)
 	}

@@ -32,6 +32,15 @@ func worldOf(
 		GPUs:      gpus(resources),
 		CPUs:      cpus(resources),
 		Env:       trainer.Env,
+		Args:      trainer.Args,
+	}
+	for i := range spec.ReplicatedJobs {
+		if ancestor(spec.ReplicatedJobs[i]) == trainerv1alpha1.AncestorTrainer {
+			if main := mainContainer(&spec.ReplicatedJobs[i], trainerv1alpha1.NodeName); main != nil {
+				world.Command = main.Command
+			}
+			break
+		}
 	}
 	if runtime.Spec.MLPolicy != nil && runtime.Spec.MLPolicy.NumNodes != nil {
 		world.Nodes = *runtime.Spec.MLPolicy.NumNodes

@@ -1,0 +1,167 @@
+package framework
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// TorchTune is fine-tuning by torchtune: PyTorch whose job's command is exactly "tune run". Recipe and configuration
+// follow from the runtime's name, the number of nodes and devices, and the job's arguments.
+type TorchTune struct{}
+
+// Name is the framework's name.
+func (TorchTune) Name() string { return "torchtune" }
+
+// Selects reports false: a policy alone does not ask for torchtune, see Select.
+func (TorchTune) Selects(trainerv1alpha1.MLPolicySource) bool { return false }
+
+// tunes reports whether the job's command asks for torchtune.
+func tunes(command []string) bool { return slices.Equal(command, []string{"tune", "run"}) }
+
+// managed are the settings of a recipe that the runtime makes, because they name places in its volumes.
+func managed() []string {
+	return []string{"output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file"}
+}
+
+// The models that torchtune's runtimes fine-tune, as its configurations call them.
+const (
+	llama1B  = "llama3_2/1B"
+	llama3B  = "llama3_2/3B"
+	llama70B = "llama3_3/70B"
+	qwen     = "qwen2_5/1.5B"
+)
+
+// tunedModel reads the model off the runtime's name, torchtune-<family>-<size>; "" if it is not of that form.
+func tunedModel(runtime string) string {
+	parts := strings.Split(runtime, "-")
+	if len(parts) != 3 {
+		return ""
+	}
+	return strings.ReplaceAll(parts[1], ".", "_") + "/" + strings.ToUpper(parts[2])
+}
+
+// tuning is what a job asks of torchtune.
+type tuning struct {
+	world       World
+	model       string
+	lora, qlora bool
+}
+
+func tuningOf(world World) tuning {
+	t := tuning{world: world, model: tunedModel(world.Runtime)}
+	quantized, dora := false, false
+	for _, arg := range world.Args {
+		low := strings.ToLower(arg)
+		t.lora = t.lora || strings.Contains(arg, "model.lora_attn_modules")
+		quantized = quantized || strings.Contains(low, "model.quantize_base") && strings.HasSuffix(low, "=true")
+		dora = dora || strings.Contains(low, "model.use_dora") && strings.HasSuffix(low, "=true")
+	}
+	t.qlora = t.lora && quantized && !dora
+	return t
+}
+
+// single reports whether one process of one node does all.
+func (t tuning) single() bool {
+	return t.world.Nodes == 1 && (t.world.Processes != nil && *t.world.Processes == 1 || t.world.GPUs == 1)
+}
+
+// recipe is torchtune's recipe and the suffix of its configuration's name.
+func (t tuning) recipe() (recipe, suffix string) {
+	switch {
+	case t.world.Nodes > 1:
+		return "full_finetune_distributed", "_full_multinode"
+	case t.qlora && t.single():
+		return "lora_finetune_single_device", "_qlora_single_device"
+	case t.lora && t.single():
+		return "lora_finetune_single_device", "_lora_single_device"
+	case t.single():
+		return "full_finetune_single_device", "_full_single_device"
+	case t.qlora:
+		return "lora_finetune_distributed", "_qlora"
+	case t.lora:
+		return "lora_finetune_distributed", "_lora"
+	}
+	return "full_finetune_distributed", "_full"
+}
+
+// Validate refuses what torchtune has no recipe for, and arguments that would undo the runtime's own.
+func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
+	faults := Torch{}.Validate(world, spec)
+	t := tuningOf(world)
+	trainer, runtime := spec.Child("trainer"), spec.Child("runtimeRef", "name")
+	invalid := func(at *field.Path, value any, why string) {
+		faults = append(faults, field.Invalid(at, value, why))
+	}
+	if !slices.Contains([]string{llama1B, llama3B, llama70B, qwen}, t.model) {
+		invalid(runtime, world.Runtime, "must have a supported pretrained model, invalid model configured: "+t.model)
+	}
+	if world.Nodes > 1 && t.model != llama70B {
+		invalid(trainer.Child("numNodes"), world.Nodes, fmt.Sprintf("must be 1 for %s model", t.model))
+	}
+	if t.qlora && t.model == qwen {
+		invalid(runtime, world.Runtime, "QLoRA is not supported for "+qwen+" model")
+	}
+	if t.qlora && !t.single() && (t.model == llama1B || t.model == llama3B) {
+		invalid(trainer.Child("numProcPerNode"), torchProcessCount(world),
+			fmt.Sprintf("must be auto or 1 for %s model when using QLoRA", t.model))
+		invalid(trainer.Child("resourcesPerNode"), world.GPUs,
+			fmt.Sprintf("must have gpu resource with value 1 for %s model when using QLoRA", t.model))
+	}
+	if t.lora && world.Nodes > 1 {
+		invalid(trainer.Child("numNodes"), world.Nodes,
+			"LoRA fine-tuning is not supported for multi-node training in TorchTune")
+	}
+	for i, arg := range world.Args {
+		if key, _, _ := strings.Cut(arg, "="); slices.Contains(managed(), key) {
+			invalid(trainer.Child("args").Index(i), arg,
+				fmt.Sprintf("must not set immutable config %q in trainer args; it is managed by the runtime", key))
+		}
+	}
+	return faults
+}
+
+// Contribute returns what torchrun reads, but for the leader, which torchtune takes from its command.
+func (TorchTune) Contribute(world World) Contribution {
+	contribution := Torch{}.Contribute(world)
+	contribution.Env = slices.DeleteFunc(slices.Clone(contribution.Env), func(v corev1.EnvVar) bool {
+		return v.Name == torchLeader || v.Name == torchLeaderPort
+	})
+	contribution.Command = tuningOf(world).command()
+	return contribution
+}
+
+// command is tune run with the meeting point, recipe and configuration, and what the runtime says of its volumes.
+func (t tuning) command() []string {
+	command := []string{"tune", "run"}
+	if t.meets() {
+		command = append(command,
+			"--rdzv_endpoint="+net.JoinHostPort(t.world.Leader(), strconv.Itoa(int(Port))))
+	}
+	recipe, suffix := t.recipe()
+	command = append(command, recipe, "--config", t.model+suffix)
+	for _, word := range t.world.Command {
+		if key, _, _ := strings.Cut(word, "="); slices.Contains(managed(), key) {
+			command = append(command, word)
+		}
+	}
+	return command
+}
+
+// meets reports whether more than one process has to find the others.
+func (t tuning) meets() bool {
+	if t.world.Nodes > 1 {
+		return true
+	}
+	if count, err := strconv.Atoi(torchProcessCount(t.world)); err == nil {
+		return count > 1
+	}
+	return t.world.GPUs > 1
+}
