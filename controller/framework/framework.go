@@ -18,9 +18,15 @@ type Framework interface {
 	Contribute(world World) Contribution
 }
 
+// Sizer is a Framework that decides how many pods each Job of a ReplicatedJob has. The others leave it to the rule that the
+// trainer's has as many as the job has nodes.
+type Sizer interface {
+	Pods(world World, role Role) int32
+}
+
 // All lists the frameworks in the order in which they are asked. Plain is last: it selects everything.
 func All() []Framework {
-	return []Framework{Torch{}, TorchTune{}, JAX{}, XGBoost{}, Plain{}}
+	return []Framework{Torch{}, TorchTune{}, JAX{}, XGBoost{}, MPI{}, Plain{}}
 }
 
 // UnsupportedError is the answer to a runtime or job that asks for something that is not built yet. It is refused
@@ -38,8 +44,6 @@ func (e *UnsupportedError) Error() string {
 // Select returns the framework that is responsible for a runtime's policy and a job's command.
 func Select(policy trainerv1alpha1.MLPolicySource, command []string) (Framework, error) {
 	switch {
-	case policy.MPI != nil:
-		return nil, &UnsupportedError{What: "mlPolicy.mpi"}
 	case policy.Flux != nil:
 		return nil, &UnsupportedError{What: "mlPolicy.flux"}
 	case policy.Torch != nil && tunes(command):

@@ -77,7 +77,7 @@ func TestSelect(t *testing.T) {
 			policy: trainerv1alpha1.MLPolicySource{XGBoost: &trainerv1alpha1.XGBoostMLPolicySource{}}, want: "xgboost",
 		},
 		"torchtune": {policy: torch, command: []string{"tune", "run"}, want: "torchtune"},
-		"mpi":       {policy: trainerv1alpha1.MLPolicySource{MPI: &trainerv1alpha1.MPIMLPolicySource{}}},
+		"mpi":       {policy: trainerv1alpha1.MLPolicySource{MPI: &trainerv1alpha1.MPIMLPolicySource{}}, want: "mpi"},
 		"flux":      {policy: trainerv1alpha1.MLPolicySource{Flux: &trainerv1alpha1.FluxMLPolicySource{}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,10 +17,13 @@ type World struct {
 	Job string
 	// Runtime is the runtime's name.
 	Runtime string
+	// Subdomain is that of the pods' DNS names: pod.subdomain.
+	Subdomain string
 	// Policy is the runtime's policy.
 	Policy trainerv1alpha1.MLPolicySource
-	// Nodes is the number of training nodes.
-	Nodes int32
+	// Nodes is the number of training nodes, NodesGiven whether the job itself says so.
+	Nodes      int32
+	NodesGiven bool
 	// Processes is the number of processes on each node; nil when the job does not say.
 	Processes *int32
 	// GPUs is the number of GPUs that each node's container asks for.
@@ -42,6 +45,18 @@ type Role struct {
 	Name string
 	// Containers are the names of its containers, init containers last.
 	Containers []string
+	// Replicas is the number of its Jobs, Pods that of the pods of each.
+	Replicas, Pods int32
+}
+
+// role is the role of that name, nil if there is none.
+func (w World) role(name string) *Role {
+	for i := range w.Roles {
+		if w.Roles[i].Name == name {
+			return &w.Roles[i]
+		}
+	}
+	return nil
 }
 
 // Leader is the DNS name of the first training process. Upstream ignores a custom subdomain here, and so do we: the
@@ -63,6 +78,33 @@ type Contribution struct {
 	Ports []int32
 	// Injections are for containers other than the trainer's.
 	Injections []Injection
+	// Volumes are added to pods and mounted into their main containers.
+	Volumes []Volume
+	// Files are ConfigMaps that belong to the job. Keys are the suffixes of the names of Secrets with a fresh pair of SSH keys
+	// each, made once: chance is not the planner's.
+	Files []Files
+	Keys  []string
+	// Companion is a ReplicatedJob beside the trainer's that runs the job's image too; CompanionTrains, that it gets the job's
+	// variables and resources as well.
+	Companion       string
+	CompanionTrains bool
+}
+
+// SSHPublicKey is where a Secret of SSH keys has the public one; the private one is where Kubernetes has it.
+const SSHPublicKey = "ssh-publickey"
+
+// Volume is a volume of the pods of some roles, mounted into their main containers.
+type Volume struct {
+	Roles  []string
+	Volume corev1.Volume
+	// Path is the folder where it is mounted.
+	Path string
+}
+
+// Files is a ConfigMap, named by the job and the suffix.
+type Files struct {
+	Suffix string
+	Data   map[string]string
 }
 
 // Injection is env for one container of one ReplicatedJob.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/ptr"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -43,9 +44,12 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	}
 	d.labels, d.annotations = metadata(runtime.Spec.Template, job.Spec.RuntimePatches)
 	if runtime.Spec.MLPolicy != nil {
-		mergeResources(&d.spec, trainerOf(job).ResourcesPerNode)
+		mergeResources(&d.spec, trainerOf(job).ResourcesPerNode, companion(policyOf(runtime)))
 	}
 	d.world = worldOf(job, runtime, d.spec)
+	for i := range d.world.Roles {
+		d.world.Roles[i].Pods = d.size(i)
+	}
 	if d.wantsGang(options) {
 		d.gang = d.newGang()
 	}
@@ -156,4 +160,12 @@ func trainerOf(job *trainerv1alpha1.TrainJob) trainerv1alpha1.Trainer {
 		return trainerv1alpha1.Trainer{}
 	}
 	return *job.Spec.Trainer
+}
+
+// companion is the ReplicatedJob beside the trainer's that gets the job's resources: MPI's nodes, whose launcher trains.
+func companion(policy trainerv1alpha1.MLPolicySource) string {
+	if policy.MPI != nil && ptr.Deref(policy.MPI.RunLauncherAsNode, false) {
+		return trainerv1alpha1.NodeName
+	}
+	return ""
 }

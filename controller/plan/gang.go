@@ -50,12 +50,14 @@ func (d *draft) newGang() *gang {
 	g := &gang{name: d.job.Name, scheduler: d.scheduler()}
 	names, late := membership(d.spec)
 	var members []member
+	var waits []int
 	for i, replicated := range d.spec.ReplicatedJobs {
 		if !slices.Contains(names, replicated.Name) {
 			continue
 		}
 		members = append(members, member{name: replicated.Name, template: replicated.Template.Spec.Template})
 		if slices.Contains(late, replicated.Name) {
+			waits = append(waits, i)
 			continue
 		}
 		replicas := max(1, replicated.Replicas)
@@ -83,6 +85,11 @@ func (d *draft) newGang() *gang {
 	g.fault(fault)
 	wishes, faults := d.wishes(members)
 	g.annotations, g.faults = wishes, append(g.faults, faults...)
+	if text, err := d.announce(waits); err != nil {
+		g.fault(field.InternalError(runtimePath(), err))
+	} else if text != "" {
+		g.annotations = overlay(g.annotations, map[string]string{topology.AnnotationLateMembers: text})
+	}
 	return g
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -95,7 +96,13 @@ func render(t *testing.T, planned plan.Plan) []byte {
 	if planned.PodGroup != nil {
 		objects = append(objects, planned.Workload, planned.PodGroup)
 	}
+	for _, config := range planned.ConfigMaps {
+		objects = append(objects, config)
+	}
 	var documents [][]byte
+	if len(planned.Keys) > 0 {
+		documents = append(documents, []byte(fmt.Sprintf("keys: %v\n", planned.Keys)))
+	}
 	for _, object := range append(objects, planned.JobSet) {
 		content, err := plan.Applicable(object)
 		if err != nil {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -39,6 +40,10 @@ type Plan struct {
 	Workload *schedulingv1beta1.Workload
 	// PodGroup is nil for a job that is no gang.
 	PodGroup *schedulingv1beta1.PodGroup
+	// ConfigMaps are files of the framework's. Keys are the names of Secrets with SSH keys that the job needs: they are made
+	// once, by chance.
+	ConfigMaps []*corev1.ConfigMap
+	Keys       []string
 	// JobSet is never nil.
 	JobSet *jobsetv1alpha2.JobSet
 }
@@ -64,6 +69,7 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 		return Plan{}, &RefusalError{Runtime: runtime.Name, Faults: faults}
 	}
 	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}
+	result.ConfigMaps, result.Keys = draft.files()
 	if draft.gang != nil {
 		result.Workload, result.PodGroup = draft.gang.objects(job, options)
 		draft.gang.join(&result.JobSet.Spec)

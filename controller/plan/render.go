@@ -32,6 +32,10 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 			replicated.Replicas = 1
 			d.renderInitializer(replicated)
 		}
+		if contribution.Companion != "" && replicated.Name == contribution.Companion {
+			d.renderCompanion(replicated, contribution)
+		}
+		mount(replicated, contribution.Volumes)
 		inject(replicated, contribution.Injections)
 	}
 	d.spec.Suspend = clone(d.job.Spec.Suspend)
@@ -59,7 +63,13 @@ func (d *draft) firstTrainer() int {
 }
 
 // count is the number of pods of each Job of the ReplicatedJob at index i.
-func (d *draft) count(i int) int32 {
+func (d *draft) count(i int) int32 { return d.world.Roles[i].Pods }
+
+// size decides that number.
+func (d *draft) size(i int) int32 {
+	if sizer, ok := d.framework.(framework.Sizer); ok {
+		return max(1, sizer.Pods(d.world, d.world.Roles[i]))
+	}
 	replicated, policy := d.spec.ReplicatedJobs[i], d.runtime.Spec.MLPolicy
 	nodes := replicated.Template.Spec.Parallelism
 	if ancestor(replicated) == trainerv1alpha1.AncestorTrainer && policy != nil {
@@ -102,6 +112,41 @@ func (d *draft) renderTrainer(replicated *jobsetv1alpha2.ReplicatedJob, contribu
 		container.Env = upsertEnv(container.Env, layer)
 	}
 	container.Ports = upsertPorts(container.Ports, contribution.Ports)
+}
+
+// renderCompanion lets the job's image, and if it trains the job's variables, reach the pods that the trainer commands.
+func (d *draft) renderCompanion(replicated *jobsetv1alpha2.ReplicatedJob, contribution framework.Contribution) {
+	container := mainContainer(replicated, trainerv1alpha1.NodeName)
+	if container == nil || ancestor(*replicated) == trainerv1alpha1.AncestorTrainer {
+		return
+	}
+	trainer := trainerOf(d.job)
+	if trainer.Image != nil {
+		container.Image = *trainer.Image
+	}
+	if contribution.CompanionTrains {
+		container.Env = upsertEnv(container.Env, trainer.Env)
+	}
+}
+
+// mount adds volumes and mounts them: one of the same name, or at the same place, is replaced.
+func mount(replicated *jobsetv1alpha2.ReplicatedJob, volumes []framework.Volume) {
+	pod := &replicated.Template.Spec.Template.Spec
+	for _, v := range volumes {
+		container := mainContainer(replicated, trainerv1alpha1.NodeName)
+		if !slices.Contains(v.Roles, replicated.Name) || container == nil {
+			continue
+		}
+		pod.Volumes = slices.DeleteFunc(pod.Volumes, func(o corev1.Volume) bool { return o.Name == v.Volume.Name })
+		pod.Volumes = append(pod.Volumes, *v.Volume.DeepCopy())
+		container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(o corev1.VolumeMount) bool {
+			return o.MountPath == v.Path
+		})
+		container.VolumeMounts = append(
+			container.VolumeMounts,
+			corev1.VolumeMount{Name: v.Volume.Name, MountPath: v.Path},
+		)
+	}
 }
 
 // renderInitializer puts what the job says about a dataset or a model into the container that fetches it.

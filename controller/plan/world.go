@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -33,6 +34,12 @@ func worldOf(
 		CPUs:      cpus(resources),
 		Env:       trainer.Env,
 		Args:      trainer.Args,
+
+		NodesGiven: trainer.NumNodes != nil,
+		Subdomain:  job.Name,
+	}
+	if spec.Network != nil && spec.Network.Subdomain != "" {
+		world.Subdomain = spec.Network.Subdomain
 	}
 	for i := range spec.ReplicatedJobs {
 		if ancestor(spec.ReplicatedJobs[i]) == trainerv1alpha1.AncestorTrainer {
@@ -52,6 +59,8 @@ func worldOf(
 		world.Roles = append(world.Roles, framework.Role{
 			Name:       replicated.Name,
 			Containers: containerNames(replicated.Template.Spec.Template.Spec),
+			Replicas:   max(1, replicated.Replicas),
+			Pods:       max(1, ptr.Deref(replicated.Template.Spec.Parallelism, 1)),
 		})
 	}
 	return world
@@ -106,15 +115,17 @@ func cpus(resources corev1.ResourceRequirements) int64 {
 
 // mergeResources merges want into the resources of each trainer's main container, resource by resource. Unlike
 // upstream, which loses them, it keeps the runtime's claims and adds the job's.
-func mergeResources(spec *jobsetv1alpha2.JobSetSpec, want *corev1.ResourceRequirements) {
+func mergeResources(spec *jobsetv1alpha2.JobSetSpec, want *corev1.ResourceRequirements, companion string) {
 	if want == nil {
 		return
 	}
 	for i := range spec.ReplicatedJobs {
-		if ancestor(spec.ReplicatedJobs[i]) != trainerv1alpha1.AncestorTrainer {
+		replicated := &spec.ReplicatedJobs[i]
+		if ancestor(*replicated) != trainerv1alpha1.AncestorTrainer &&
+			(companion == "" || replicated.Name != companion) {
 			continue
 		}
-		container := mainContainer(&spec.ReplicatedJobs[i], trainerv1alpha1.NodeName)
+		container := mainContainer(replicated, trainerv1alpha1.NodeName)
 		if container == nil {
 			continue
 		}

@@ -1,0 +1,191 @@
+package framework
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// The variables that OpenMPI's mpirun reads.
+const (
+	mpiHostfile = "OMPI_MCA_orte_default_hostfile"
+	mpiNames    = "OMPI_MCA_orte_keep_fqdn_hostnames"
+	mpiSlots    = "OMPI_MCA_orte_set_default_slots"
+	mpiSSH      = "OMPI_MCA_plm_rsh_args"
+)
+
+// Where an MPI job's files are. Images and users' commands count on these places.
+const (
+	mpiKeys       = "mpi-ssh-auth"
+	mpiHosts      = "mpi-hostfile"
+	mpiHostsDir   = "/etc/mpi"
+	mpiHostsFile  = "hostfile"
+	mpiKeysDir    = "/root/.ssh"
+	mpiPrivateKey = "id_rsa"
+)
+
+// MPI is OpenMPI: mpirun in a launcher reaches the nodes by ssh.
+type MPI struct{}
+
+// Name is the framework's name.
+func (MPI) Name() string { return "mpi" }
+
+// Selects reports whether policy asks for MPI.
+func (MPI) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.MPI != nil }
+
+// mpiPolicy is the policy with its defaults, which are missing where no API server put them.
+type mpiPolicy struct {
+	processes    int32
+	keysDir      string
+	launcherRuns bool
+}
+
+func mpiPolicyOf(world World) mpiPolicy {
+	p := mpiPolicy{processes: 1, keysDir: mpiKeysDir}
+	if given := world.Policy.MPI; given != nil {
+		if given.NumProcPerNode != nil {
+			p.processes = *given.NumProcPerNode
+		}
+		if given.SSHAuthMountPath != nil && *given.SSHAuthMountPath != "" {
+			p.keysDir = *given.SSHAuthMountPath
+		}
+		p.launcherRuns = given.RunLauncherAsNode != nil && *given.RunLauncherAsNode
+	}
+	return p
+}
+
+// Pods is how many pods the nodes' ReplicatedJob has: as many as the job wants nodes, less the launcher if that is one of
+// them. A job that does not say leaves the runtime's number.
+func (MPI) Pods(world World, role Role) int32 {
+	switch {
+	case role.Name == trainerv1alpha1.LauncherName:
+		return 1
+	case role.Name != trainerv1alpha1.NodeName || !world.NodesGiven:
+		return role.Pods
+	case mpiPolicyOf(world).launcherRuns && world.role(trainerv1alpha1.LauncherName) != nil:
+		return max(1, world.Nodes-1)
+	}
+	return world.Nodes
+}
+
+// Validate refuses the variables that mpirun reads, and a launcher that is to be a node where there are not both.
+func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	var taken []string
+	for _, variable := range world.Env {
+		if slices.Contains([]string{mpiHostfile, mpiNames, mpiSlots, mpiSSH}, variable.Name) {
+			taken = append(taken, variable.Name)
+		}
+	}
+	if len(taken) > 0 {
+		slices.Sort(taken)
+		faults = append(faults, field.Invalid(spec.Child("trainer", "env"), taken,
+			fmt.Sprintf("must not have reserved envs, invalid envs configured: %v", taken)))
+	}
+	both := world.role(trainerv1alpha1.LauncherName) != nil && world.role(trainerv1alpha1.NodeName) != nil
+	if world.NodesGiven && world.Nodes >= 2 && mpiPolicyOf(world).launcherRuns && !both {
+		faults = append(faults, field.Invalid(
+			spec.Child("trainer", "numNodes"),
+			world.Nodes,
+			"must have 1 when MPI trainingRuntime with enabled runLauncherAsNode does not have either launcher and node",
+		))
+	}
+	return faults
+}
+
+// Contribute returns the hosts, the keys with which they reach each other, and what mpirun reads.
+func (MPI) Contribute(world World) Contribution {
+	policy := mpiPolicyOf(world)
+	slots := policy.slots(world)
+	out := Contribution{
+		Keys: []string{mpiKeys},
+		Files: []Files{{Suffix: mpiHosts, Data: map[string]string{
+			mpiHostsFile: policy.hosts(world, slots),
+		}}},
+		Volumes:   []Volume{keysVolume(world, policy.keysDir), hostsVolume(world)},
+		Companion: trainerv1alpha1.NodeName,
+		Injections: []Injection{{
+			Role: trainerv1alpha1.LauncherName, Container: trainerv1alpha1.NodeName,
+			Env: []corev1.EnvVar{
+				text(mpiHostfile, mpiHostsDir+"/"+mpiHostsFile),
+				text(mpiNames, "true"),
+				number(mpiSlots, int64(slots)),
+				text(mpiSSH, "-o ConnectionAttempts=10"),
+			},
+		}},
+	}
+	out.CompanionTrains = policy.launcherRuns
+	return out
+}
+
+// slots is how many processes a host takes.
+func (p mpiPolicy) slots(world World) int32 {
+	switch {
+	case world.Processes != nil:
+		return *world.Processes
+	case p.processes == 1 && world.GPUs > 1:
+		return int32(world.GPUs)
+	}
+	return p.processes
+}
+
+// hosts is the hostfile: a line for each pod that computes, in the order of the runtime's ReplicatedJobs.
+func (p mpiPolicy) hosts(world World, slots int32) string {
+	var lines strings.Builder
+	for _, role := range world.Roles {
+		computes := role.Name == trainerv1alpha1.NodeName || role.Name == trainerv1alpha1.LauncherName && p.launcherRuns
+		if !computes {
+			continue
+		}
+		for replica := range role.Replicas {
+			for pod := range role.Pods {
+				fmt.Fprintf(
+					&lines,
+					"%s-%s-%d-%d.%s slots=%d\n",
+					world.Job,
+					role.Name,
+					replica,
+					pod,
+					world.Subdomain,
+					slots,
+				)
+			}
+		}
+	}
+	return lines.String()
+}
+
+func keysVolume(world World, dir string) Volume {
+	return Volume{
+		Roles: []string{trainerv1alpha1.LauncherName, trainerv1alpha1.NodeName}, Path: dir,
+		Volume: corev1.Volume{Name: mpiKeys, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: world.Job + "-" + mpiKeys, DefaultMode: new(int32(0o400)),
+			Items: []corev1.KeyToPath{
+				{Key: corev1.SSHAuthPrivateKey, Path: mpiPrivateKey, Mode: new(int32(0o640))},
+				{Key: SSHPublicKey, Path: mpiPrivateKey + ".pub", Mode: new(int32(0o644))},
+				{Key: SSHPublicKey, Path: "authorized_keys", Mode: new(int32(0o644))},
+			},
+		}}},
+	}
+}
+
+func hostsVolume(world World) Volume {
+	return Volume{
+		Roles: []string{trainerv1alpha1.LauncherName},
+		Path:  mpiHostsDir,
+		Volume: corev1.Volume{
+			Name: mpiHosts,
+			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: world.Job + "-" + mpiHosts},
+				Items: []corev1.KeyToPath{
+					{Key: mpiHostsFile, Path: mpiHostsFile, Mode: new(int32(0o444))},
+				},
+			}},
+		},
+	}
+}

@@ -1,0 +1,24 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// files are the ConfigMaps of the framework and the names of the Secrets with keys.
+func (d *draft) files() (configs []*corev1.ConfigMap, keys []string) {
+	contribution := d.framework.Contribute(d.world)
+	for _, files := range contribution.Files {
+		configs = append(configs, &corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: d.job.Name + "-" + files.Suffix, Namespace: d.job.Namespace, OwnerReferences: owners(d.job),
+			},
+			Data: files.Data,
+		})
+	}
+	for _, suffix := range contribution.Keys {
+		keys = append(keys, d.job.Name+"-"+suffix)
+	}
+	return configs, keys
+}
