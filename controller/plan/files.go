@@ -12,7 +12,7 @@ func (d *draft) files() (configs []*corev1.ConfigMap, keys []string) {
 		configs = append(configs, &corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{
-				Name: d.job.Name + "-" + files.Suffix, Namespace: d.job.Namespace, OwnerReferences: owners(d.job),
+				Name: d.job.Name + "-" + files.Suffix, Namespace: d.job.Namespace, OwnerReferences: Owners(d.job),
 			},
 			Data: files.Data,
 		})

@@ -165,7 +165,7 @@ func (g *gang) objects(
 			Topology: []schedulingv1beta1.TopologyConstraint{{Key: required}},
 		}
 	}
-	meta := metav1.ObjectMeta{Name: g.name, Namespace: job.Namespace, OwnerReferences: owners(job)}
+	meta := metav1.ObjectMeta{Name: g.name, Namespace: job.Namespace, OwnerReferences: Owners(job)}
 	workload := &schedulingv1beta1.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "Workload"},
 		ObjectMeta: *meta.DeepCopy(),

@@ -49,7 +49,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 			Namespace:       d.job.Namespace,
 			Labels:          d.labels,
 			Annotations:     d.annotations,
-			OwnerReferences: owners(d.job),
+			OwnerReferences: Owners(d.job),
 		},
 		Spec: d.spec,
 	}
@@ -224,8 +224,8 @@ func upsertPorts(ports []corev1.ContainerPort, add []int32) []corev1.ContainerPo
 	return ports
 }
 
-// owners makes a TrainJob the controller of what it becomes. The stored version is used, whichever is preferred.
-func owners(job *trainerv1alpha1.TrainJob) []metav1.OwnerReference {
+// Owners makes a TrainJob the controller of what it becomes. The stored version is used, whichever is preferred.
+func Owners(job *trainerv1alpha1.TrainJob) []metav1.OwnerReference {
 	return []metav1.OwnerReference{
 		*metav1.NewControllerRef(job, trainerv1alpha1.GroupVersion().WithKind(trainerv1alpha1.TrainJobKind)),
 	}

@@ -28,7 +28,7 @@ const (
 // ErrForeign indicates that an object of the name that a TrainJob needs belongs to somebody else.
 var ErrForeign = errors.New("it exists and belongs to another object")
 
-// apply makes the planned objects real, groups before the pods that need them. It waits, which is no error, while an
+// apply makes the planned objects real, groups and files before the pods that need them. It waits, which is no error, while an
 // earlier group of the same name has not gone yet.
 func (r *Reconciler) apply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
@@ -47,6 +47,9 @@ func (r *Reconciler) apply(
 	}
 	if !needed || jobSet != nil && !jobSet.DeletionTimestamp.IsZero() {
 		return false, nil
+	}
+	if err := r.applyFiles(ctx, job, planned); err != nil {
+		return false, err
 	}
 	return false, r.applyObject(ctx, planned.JobSet)
 }
