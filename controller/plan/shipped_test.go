@@ -42,8 +42,11 @@ func TestShippedRuntimesRender(t *testing.T) {
 				t.Fatal(err)
 			}
 			label := shipped.Labels[trainerv1alpha1.LabelFramework]
-			if label == "deepspeed" || label == "mlx" { // both are started by mpirun
+			switch label {
+			case "deepspeed", "mlx": // started by mpirun
 				label = "mpi"
+			case "torchtune": // the job's command asks for it
+				label = "torch"
 			}
 			if planned.Framework != label {
 				t.Errorf("its label says %s, but it gets %s", label, planned.Framework)
@@ -53,9 +56,15 @@ func TestShippedRuntimesRender(t *testing.T) {
 			if members != 3 {
 				t.Errorf("%d members, late ones included, want 3", members)
 			}
-			node := planned.JobSet.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0]
-			if node.Name != trainerv1alpha1.NodeName || node.Image != "example.com/mine:1" {
-				t.Errorf("the job's image is not in container node: %s runs %s", node.Name, node.Image)
+			for _, replicated := range planned.JobSet.Spec.ReplicatedJobs {
+				step := replicated.Template.Labels[trainerv1alpha1.LabelAncestor]
+				if step != trainerv1alpha1.AncestorTrainer && replicated.Name != trainerv1alpha1.NodeName {
+					continue
+				}
+				node := replicated.Template.Spec.Template.Spec.Containers[0]
+				if node.Name != trainerv1alpha1.NodeName || node.Image != "example.com/mine:1" {
+					t.Errorf("the job's image is not in container node of %s: %s runs %s", replicated.Name, node.Name, node.Image)
+				}
 			}
 		})
 	}
