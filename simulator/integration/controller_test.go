@@ -136,7 +136,10 @@ func TestARefusedObjectIsNamedWithItsLine(t *testing.T) {
 func TestOurAccountsAreNotAdmin(t *testing.T) {
 	for _, account := range []string{"lockstep-controller", "lockstep-scheduler"} {
 		for _, attributes := range []authorizationv1.ResourceAttributes{
-			{Verb: "get", Resource: "secrets", Namespace: corev1.NamespaceDefault},
+			{Verb: "list", Resource: "secrets", Namespace: corev1.NamespaceDefault},
+			{Verb: "watch", Resource: "secrets", Namespace: corev1.NamespaceDefault},
+			{Verb: "update", Resource: "secrets", Namespace: corev1.NamespaceDefault},
+			{Verb: "delete", Resource: "secrets", Namespace: corev1.NamespaceDefault},
 			{Verb: "delete", Resource: "nodes"},
 			{Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
 			{Verb: "*", Group: "*", Resource: "*"},
