@@ -30,7 +30,7 @@ RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
 	./simulator/outcome/... ./simulator/session/... ./scheduler/gangqueue/... ./scheduler/gangpermit/... \
 	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/... ./scheduler/held/... ./scheduler/partial/...
-GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort)
+GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort) docs/annotations.md
 
 .PHONY: help
 help: ## List the targets.
@@ -86,8 +86,9 @@ fmt: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Format the code.
 	$< fmt
 
 .PHONY: generate
-generate: $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Make the generated files: deep copies and CRDs.
+generate: $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Make the generated files: deep copies, CRDs, the reference of annotations.
 	$(MAKE) -C controller/api generate CONTROLLER_GEN=$< GO=$(GO)
+	$(GO) run $(JOBS) ./controller/cmd/annotations > docs/annotations.md
 
 .PHONY: verify
 verify: ## Fail if generated files or go.mod are stale, or a house rule is broken.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -24,6 +25,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
@@ -74,6 +76,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	reconciler := &trainjob.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
+		Resolver:    resolve.New(mgr.GetClient(), mgr.GetAPIReader()),
 		Recorder:    mgr.GetEventRecorder("lockstep-controller"),
 		Clock:       clock.RealClock{},
 		Instruments: metrics,
@@ -130,6 +133,7 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:                        scheme,
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		Metrics:                       metricsserver.Options{BindAddress: options.MetricsBindAddress},
 		HealthProbeBindAddress:        options.HealthProbeBindAddress,
 		LeaderElection:                options.LeaderElect,

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -89,7 +90,7 @@ func patched(
 		if err != nil {
 			return merged, fmt.Errorf("printing the JobSet spec: %w", err)
 		}
-		change, err := json.Marshal(template.Spec)
+		change, err := json.Marshal(changeOf(patch, merged))
 		if err != nil {
 			return merged, fmt.Errorf("printing the runtime patch of %s: %w", patch.Manager, err)
 		}
@@ -106,6 +107,20 @@ func patched(
 		return position(spec.ReplicatedJobs, a.Name) - position(spec.ReplicatedJobs, b.Name)
 	})
 	return merged, nil
+}
+
+// changeOf is the part of a patch that is merged into the spec.
+func changeOf(patch trainerv1alpha1.RuntimePatch, spec jobsetv1alpha2.JobSetSpec) *trainerv1alpha1.JobSetSpecPatch {
+	change := templatePatch(patch).Spec
+	if patch.Manager != KueueManager {
+		return change
+	}
+	return keepTolerations(change, func(replicated string) []corev1.Toleration {
+		if i := position(spec.ReplicatedJobs, replicated); i >= 0 {
+			return spec.ReplicatedJobs[i].Template.Spec.Template.Spec.Tolerations
+		}
+		return nil
+	})
 }
 
 func position(jobs []jobsetv1alpha2.ReplicatedJob, name string) int {

@@ -63,7 +63,12 @@ func TestShippedRuntimesRender(t *testing.T) {
 				}
 				node := replicated.Template.Spec.Template.Spec.Containers[0]
 				if node.Name != trainerv1alpha1.NodeName || node.Image != "example.com/mine:1" {
-					t.Errorf("the job's image is not in container node of %s: %s runs %s", replicated.Name, node.Name, node.Image)
+					t.Errorf(
+						"the job's image is not in container node of %s: %s runs %s",
+						replicated.Name,
+						node.Name,
+						node.Image,
+					)
 				}
 			}
 		})

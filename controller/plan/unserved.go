@@ -13,28 +13,18 @@ import (
 // prefix is that of all annotations that are Lockstep's own.
 const prefix = "lockstep.dev/"
 
-// hardWishes are the wishes that a job must not start without. Preferences and profiles are not among them.
-func hardWishes() []string {
-	return []string{
-		topology.AnnotationRequiredTopology, topology.AnnotationSegmentSize, topology.AnnotationSpreadMax,
-		topology.AnnotationSpares, topology.AnnotationMaxPerNode,
-	}
-}
-
 // checkUnserved refuses what nobody would serve: an annotation that does not exist, and a hard wish that gets lost with
 // the gang off or at a scheduler that cannot read it. A job that started without would be in a place that its owner
 // ruled out, and nobody would tell.
 func (d *draft) checkUnserved(options Options) field.ErrorList {
 	faults := d.checkKeys()
-	switch d.jobWish(topology.AnnotationMNNVL) {
-	case "", "none", "preferred":
-	default:
-		faults = append(faults, field.NotSupported(annotationPath(topology.AnnotationMNNVL),
-			d.jobWish(topology.AnnotationMNNVL), []string{"none", "preferred"}))
+	if d.jobWish(topology.AnnotationMNNVL) == "required" {
+		faults = append(faults, field.NotSupported(annotationPath(topology.AnnotationMNNVL), "required",
+			[]string{"none", "preferred"}))
 	}
-	for _, key := range hardWishes() {
-		value := d.jobWish(key)
-		if value == "" {
+	for _, line := range Annotations() {
+		key, value := line.Key, d.jobWish(line.Key)
+		if value == "" || !line.hard {
 			continue
 		}
 		// All that the stock scheduler reads is one node label in the native field.
@@ -53,8 +43,12 @@ func (d *draft) checkUnserved(options Options) field.ErrorList {
 
 // checkKeys refuses annotations with our prefix that are none of ours: most likely one is misspelled.
 func (d *draft) checkKeys() field.ErrorList {
-	known := append(wishKeys(), topology.AnnotationGang, topology.AnnotationScheduler, topology.AnnotationMNNVL,
-		topology.AnnotationOnDisruption, topology.AnnotationAutoResources)
+	var known []string
+	for _, line := range Annotations() {
+		if !line.Controller {
+			known = append(known, line.Key)
+		}
+	}
 	slices.Sort(known)
 	said := map[string]bool{}
 	for _, layer := range []map[string]string{d.job.Annotations, d.annotations, d.runtime.Annotations} {

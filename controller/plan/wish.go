@@ -5,40 +5,23 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The values of the gang annotation.
-const (
-	gangOn  = "on"
-	gangOff = "off"
-)
-
 // wishKeys are the annotations that are copied to a PodGroup, in the order in which faults are reported.
 func wishKeys() []string {
-	return []string{
-		topology.AnnotationRequiredTopology,
-		topology.AnnotationPreferredTopology,
-		topology.AnnotationSegmentSize,
-		topology.AnnotationSegmentTopology,
-		topology.AnnotationSegmentEqual,
-		topology.AnnotationSpreadTopology,
-		topology.AnnotationSpreadMax,
-		topology.AnnotationSpares,
-		topology.AnnotationMaxPerNode,
-		topology.AnnotationCommunication,
+	var keys []string
+	for _, line := range Annotations() {
+		if line.wish {
+			keys = append(keys, line.Key)
+		}
 	}
+	return keys
 }
-
-// IsWish reports whether a PodGroup's annotation is one that a plan copies from users' annotations.
-func IsWish(key string) bool { return slices.Contains(wishKeys(), key) }
 
 // jobWish is what the TrainJob, else the JobSet template, else the runtime says under a key. An empty value is a value:
 // it takes back what the runtime says.
@@ -89,6 +72,9 @@ func podWish(members []member, key string) (value string, ok bool, fault *field.
 	first := ""
 	for _, m := range members {
 		own, has := m.template.Annotations[key]
+		if !has {
+			own, has = kueueWish(m.template, key)
+		}
 		switch {
 		case !has:
 		case !ok:
@@ -110,9 +96,7 @@ func checkWishes(wishes map[string]string) field.ErrorList {
 		if !ok {
 			continue
 		}
-		if problem := checkWish(key, value); problem != "" {
-			faults = append(faults, field.Invalid(annotationPath(key), value, problem))
-		}
+		faults = append(faults, faultOf(key, value)...)
 	}
 	for _, pair := range [][2]string{
 		{topology.AnnotationSegmentSize, topology.AnnotationSegmentTopology},
@@ -128,51 +112,24 @@ func checkWishes(wishes map[string]string) field.ErrorList {
 	return faults
 }
 
-// checkWish says what is wrong with a value; empty if nothing is.
-func checkWish(key, value string) string {
-	switch key {
-	case topology.AnnotationSegmentSize, topology.AnnotationSpreadMax, topology.AnnotationMaxPerNode:
-		return checkInteger(value, 1)
-	case topology.AnnotationSpares:
-		return checkInteger(value, 0)
-	case topology.AnnotationSegmentEqual:
-		return checkWord(value, "true", "false")
-	case topology.AnnotationCommunication:
-		return checkWord(value, "ring", "chain", "all-to-all")
-	default: // a level or a node label
-		return strings.Join(validation.IsQualifiedName(value), "; ")
-	}
-}
-
-func checkInteger(value string, least int64) string {
-	if number, err := strconv.ParseInt(value, 10, 32); err != nil || number < least {
-		return fmt.Sprintf("must be an integer of at least %d", least)
-	}
-	return ""
-}
-
-func checkWord(value string, words ...string) string {
-	if slices.Contains(words, value) {
-		return ""
-	}
-	return "must be one of " + strings.Join(words, ", ")
-}
-
-// checkSwitches checks the annotations that decide whether a job is a gang, and whose.
+// checkSwitches checks the annotations that say how the job is run.
 func (d *draft) checkSwitches() field.ErrorList {
 	var faults field.ErrorList
-	if value := d.jobWish(topology.AnnotationGang); value != "" {
-		if problem := checkWord(value, gangOn, gangOff); problem != "" {
-			faults = append(faults, field.Invalid(annotationPath(topology.AnnotationGang), value, problem))
-		}
-	}
-	if value := d.jobWish(topology.AnnotationScheduler); value != "" {
-		if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
-			faults = append(faults, field.Invalid(annotationPath(topology.AnnotationScheduler), value,
-				strings.Join(problems, "; ")))
+	for _, line := range switchAnnotations() {
+		if value := d.jobWish(line.Key); value != "" {
+			faults = append(faults, faultOf(line.Key, value)...)
 		}
 	}
 	return faults
+}
+
+// faultOf names the key of a value that the table does not allow.
+func faultOf(key, value string) field.ErrorList {
+	line, _ := annotation(key)
+	if problem := line.Fault(value); problem != "" {
+		return field.ErrorList{field.Invalid(annotationPath(key), value, problem)}
+	}
+	return nil
 }
 
 // scheduler is the name that pods without one get; empty for the stock scheduler.

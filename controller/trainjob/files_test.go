@@ -35,7 +35,12 @@ func (w *world) secret() *corev1.Secret {
 func TestKeysAreMadeOnce(t *testing.T) {
 	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(true)))
 	w.settle()
-	want := []string{"apply ConfigMap", "apply JobSet", "patch TrainJob status"} // the fixture does not tell of creations
+	want := []string{ // the fixture does not tell of creations
+		"apply ConfigMap train-runtime-snapshot",
+		"apply ConfigMap train-mpi-hostfile",
+		"apply JobSet",
+		"patch TrainJob status",
+	}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}

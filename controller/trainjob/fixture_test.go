@@ -2,6 +2,7 @@ package trainjob_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
@@ -39,7 +41,7 @@ type world struct {
 	clock    *clocktesting.FakePassiveClock
 	recorder *events.FakeRecorder
 	registry *prometheus.Registry
-	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status".
+	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the job's.
 	writes []string
 }
 
@@ -64,12 +66,15 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		WithIndex(&trainerv1alpha1.TrainJob{}, trainjob.RuntimeIndex, trainjob.IndexByRuntime).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-				named, ok := o.(interface{ GetKind() string })
+				named, ok := o.(interface {
+					GetKind() string
+					GetName() string
+				})
 				if !ok {
 					t.Errorf("applying a %T", o)
 					return nil
 				}
-				w.writes = append(w.writes, "apply "+named.GetKind())
+				w.writes = append(w.writes, strings.TrimSuffix("apply "+named.GetKind()+" "+named.GetName(), " train"))
 				return c.Apply(ctx, o, opts...)
 			},
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -88,7 +93,7 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 			},
 		}).Build()
 	w.Reconciler = &trainjob.Reconciler{
-		Client: cluster, Live: cluster, Recorder: w.recorder, Clock: w.clock,
+		Client: cluster, Live: cluster, Resolver: resolve.New(cluster, cluster), Recorder: w.recorder, Clock: w.clock,
 		Instruments: instruments.New(w.registry), Options: options,
 	}
 	return w

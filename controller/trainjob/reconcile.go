@@ -16,6 +16,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
 // Reconciler makes TrainJobs real. All fields are required.
@@ -24,6 +25,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads past the cache, where a stale answer would start pods without their group.
 	Live client.Reader
+	// Resolver finds the jobs' runtimes.
+	Resolver *resolve.Resolver
 	// Recorder writes Events about TrainJobs.
 	Recorder events.EventRecorder
 	// Clock tells the time against which deadlines are held.
@@ -97,14 +100,26 @@ func (r *Reconciler) realize(
 	return done
 }
 
+// plan renders the job with its runtime, of which it keeps a copy the first time that it can be rendered. Until then a
+// runtime may be mended, and the job follows.
 func (r *Reconciler) plan(ctx context.Context, job *trainerv1alpha1.TrainJob) (plan.Plan, error) {
-	runtime, err := r.runtime(ctx, job)
+	found, err := r.Resolver.Find(ctx, job)
 	if err != nil {
-		return plan.Plan{}, err
+		return plan.Plan{}, fmt.Errorf("finding the runtime: %w", err)
 	}
-	planned, err := plan.New(job, runtime, r.Options)
+	planned, err := plan.New(job, found.Runtime, r.Options)
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("planning: %w", err)
+	}
+	if found.Snapshot {
+		return planned, nil
+	}
+	snapshot, err := resolve.Snapshot(job, found.Live)
+	if err == nil {
+		err = r.applyObject(ctx, snapshot)
+	}
+	if err != nil {
+		return plan.Plan{}, fmt.Errorf("creating runtime snapshot: %w", err)
 	}
 	return planned, nil
 }

@@ -18,6 +18,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -25,7 +26,7 @@ import (
 func TestGroupsExistBeforePods(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
-	want := []string{"apply Workload", "apply PodGroup", "apply JobSet"}
+	want := []string{"apply ConfigMap train-runtime-snapshot", "apply Workload", "apply PodGroup", "apply JobSet"}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
@@ -47,7 +48,7 @@ func TestGroupsExistBeforePods(t *testing.T) {
 func TestWithoutGangOnlyTheJobSetIsMade(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.settle()
-	if diff := cmp.Diff([]string{"apply JobSet"}, w.writes); diff != "" {
+	if diff := cmp.Diff([]string{"apply ConfigMap train-runtime-snapshot", "apply JobSet"}, w.writes); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
 	owner := metav1.GetControllerOf(w.jobSet())
@@ -402,12 +403,14 @@ func TestSuspensionNeedsNoRuntime(t *testing.T) {
 	rt := torch()
 	w := newWorld(t, gang(), rt, trainJob())
 	w.settle()
-	if err := w.Client.Delete(t.Context(), rt); err != nil {
-		t.Fatal(err)
+	for _, gone := range []client.Object{rt, w.snapshot()} {
+		if err := w.Client.Delete(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.change(suspend(true))
 	w.settle()
-	if event := w.event(); !strings.Contains(event, trainjob.ErrRuntimeMissing.Error()) {
+	if event := w.event(); !strings.Contains(event, resolve.ErrMissing.Error()) {
 		t.Errorf("event %q, want one that tells that the runtime is gone", event)
 	}
 	if suspended := w.jobSet().Spec.Suspend; suspended == nil || !*suspended {

@@ -12,6 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/framework"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
 const (
@@ -72,9 +73,9 @@ func resultOf(done outcome) string {
 		return instruments.ResultWaiting
 	case done.err == nil:
 		return instruments.ResultOK
-	case errors.Is(done.err, ErrRuntimeMissing):
+	case errors.Is(done.err, resolve.ErrMissing):
 		return instruments.ResultMissingRuntime
-	case errors.As(done.err, &refusal), errors.As(done.err, &unsupported), errors.Is(done.err, ErrRuntimeUnknown):
+	case errors.As(done.err, &refusal), errors.As(done.err, &unsupported), errors.Is(done.err, resolve.ErrUnknown):
 		return instruments.ResultRefused
 	default:
 		return instruments.ResultError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +17,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
 // RuntimeIndex is the index under which TrainJobs are found by their runtime.
@@ -27,7 +29,7 @@ func IndexByRuntime(object client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return []string{referenceOf(job).String()}
+	return []string{resolve.ReferenceOf(job).String()}
 }
 
 // SetupWithManager starts reconciling TrainJobs, workers at a time, when mgr starts.
@@ -43,6 +45,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Named("trainjob").
 		For(&trainerv1alpha1.TrainJob{}).
 		Owns(&jobsetv1alpha2.JobSet{}).
+		// Of snapshots only who owns them and which version they are is kept in memory, and of other ConfigMaps no more either.
+		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Owns(&schedulingv1beta1.PodGroup{}).
 		Owns(&schedulingv1beta1.Workload{}).
 		Watches(&trainerv1alpha1.TrainingRuntime{},
@@ -60,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 // JobsOf finds the unfinished TrainJobs that use a runtime of a kind: they may have waited for it, or for its mending.
 func (r *Reconciler) JobsOf(kind string) handler.MapFunc {
 	return func(ctx context.Context, runtime client.Object) []reconcile.Request {
-		ref := reference{group: trainerv1alpha1.Group, kind: kind, key: client.ObjectKeyFromObject(runtime)}
+		ref := resolve.Reference{Group: trainerv1alpha1.Group, Kind: kind, Key: client.ObjectKeyFromObject(runtime)}
 		var jobs trainerv1alpha1.TrainJobList
 		err := r.Client.List(ctx, &jobs, client.MatchingFields{RuntimeIndex: ref.String()})
 		if err != nil {

@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// The objects on which annotations are read.
+const (
+	onTrainJob = "TrainJob"
+	onRuntime  = "runtime"
+	onPods     = "pod template"
+	onPodGroup = "PodGroup"
+)
+
+// The values of the gang annotation.
+const (
+	gangOn  = "on"
+	gangOff = "off"
+)
+
+// Annotation is one line of the table of Lockstep's annotations. Documentation, admission and rendering all come from it.
+type Annotation struct {
+	// Key is the annotation's name.
+	Key string
+	// On lists the objects on which it is read, the one that wins first.
+	On []string
+	// Values says what it may be, in words that finish "must be".
+	Values string
+	// Meaning is one sentence.
+	Meaning string
+	// Controller says that users do not write it.
+	Controller bool
+
+	check func(value string) bool
+	// wish says that the scheduler reads it on the PodGroup; hard, that a job must not start where it is not served.
+	wish, hard bool
+}
+
+// Fault says what is wrong with a value; empty if nothing is.
+func (a Annotation) Fault(value string) string {
+	if a.check == nil || a.check(value) {
+		return ""
+	}
+	return "must be " + a.Values
+}
+
+// Annotations is the table.
+func Annotations() []Annotation {
+	return slices.Concat(placeAnnotations(), shapeAnnotations(), switchAnnotations(), ownAnnotations())
+}
+
+// placeAnnotations say where a gang may be.
+func placeAnnotations() []Annotation {
+	return []Annotation{
+		level(topology.AnnotationRequiredTopology, "The whole gang is placed inside one domain of this level.").must(),
+		level(
+			topology.AnnotationPreferredTopology,
+			"The gang is placed inside one domain of this level if one has room.",
+		),
+		integer(topology.AnnotationSegmentSize, 1,
+			"Consecutive ranks in groups of this many are each placed inside one domain of the segment level.").must(),
+		level(topology.AnnotationSegmentTopology, "The level of segments."),
+		words(
+			topology.AnnotationSegmentEqual,
+			"A last segment that is short is not allowed.",
+			"true",
+			"false",
+		).asWish(),
+		level(topology.AnnotationSpreadTopology, "The level over which segments, or members without them, are spread."),
+		integer(topology.AnnotationSpreadMax, 1,
+			"One domain of the spread level holds at most this many segments, or members without them.").must(),
+	}
+}
+
+// shapeAnnotations say how a gang fills the place that it gets.
+func shapeAnnotations() []Annotation {
+	return []Annotation{
+		integer(
+			topology.AnnotationSpares,
+			0,
+			"This many nodes are left unused in each domain of the segment, required or preferred level, whichever comes first.",
+		).must(),
+		integer(topology.AnnotationMaxPerNode, 1, "A node holds at most this many members of the gang.").must(),
+		words(topology.AnnotationCommunication, "Who talks to whom: what a placement costs is computed for it.",
+			"ring", "chain", "all-to-all").asWish(),
+	}
+}
+
+// switchAnnotations say how a job is run.
+func switchAnnotations() []Annotation {
+	return []Annotation{
+		words(
+			topology.AnnotationGang,
+			"The job's ranks start together or not at all. What a job does not say, the controller's --gang-default says.",
+			gangOn,
+			gangOff,
+		),
+		{
+			Key:    topology.AnnotationScheduler,
+			On:     []string{onTrainJob, onRuntime},
+			Values: "lockstep, native or the name of a scheduler",
+			Meaning: "Who places the gang: Lockstep's scheduler, the stock scheduler by the same PodGroup, or another. " +
+				"A schedulerName in the runtime's pods is never overwritten.",
+			check: func(value string) bool { return len(validation.IsDNS1123Subdomain(value)) == 0 },
+		},
+		words(
+			topology.AnnotationOnDisruption,
+			"What happens to a gang that loses a member: all start again, or the member "+
+				"alone is replaced.",
+			"restart",
+			"replace",
+		),
+		words(topology.AnnotationMNNVL, "NVLink across nodes by a ComputeDomain.", "required", "preferred", "none"),
+		words(topology.AnnotationAutoResources, "Resources are filled in when the job is created.", "true", "false"),
+	}
+}
+
+// ownAnnotations are written by the controller only.
+func ownAnnotations() []Annotation {
+	return []Annotation{
+		{
+			Key:        topology.AnnotationLateMembers,
+			On:         []string{onPodGroup},
+			Controller: true,
+			Values:     "a JSON list",
+			Meaning:    "Pod templates of members that come when the others run (an MPI launcher): places are held for them.",
+		},
+		{
+			Key:        topology.AnnotationQueuedAt,
+			On:         []string{onPodGroup},
+			Controller: true,
+			Values:     "an instant (RFC 3339)",
+			Meaning:    "Since when the gang waits; it survives suspension.",
+		},
+	}
+}
+
+// Hard wishes and soft ones are wishes: they are copied to the PodGroup, and pod templates may say them too.
+func (a Annotation) asWish() Annotation {
+	a.wish, a.On = true, []string{onTrainJob, onPods, onRuntime, onPodGroup}
+	return a
+}
+
+func (a Annotation) must() Annotation {
+	a = a.asWish()
+	a.hard = true
+	return a
+}
+
+func level(key, meaning string) Annotation {
+	return Annotation{
+		Key: key, Values: "the name of a level or the key of a node label", Meaning: meaning,
+		check: func(value string) bool { return len(validation.IsQualifiedName(value)) == 0 },
+	}.asWish()
+}
+
+func integer(key string, least int64, meaning string) Annotation {
+	return Annotation{
+		Key: key, Values: fmt.Sprintf("an integer of at least %d", least), Meaning: meaning,
+		check: func(value string) bool {
+			number, err := strconv.ParseInt(value, 10, 32)
+			return err == nil && number >= least
+		},
+	}
+}
+
+func words(key, meaning string, values ...string) Annotation {
+	return Annotation{
+		Key: key, On: []string{onTrainJob, onRuntime}, Values: "one of " + strings.Join(values, ", "), Meaning: meaning,
+		check: func(value string) bool { return slices.Contains(values, value) },
+	}
+}
+
+// annotation is the table's line of that key.
+func annotation(key string) (Annotation, bool) {
+	for _, line := range Annotations() {
+		if line.Key == key {
+			return line, true
+		}
+	}
+	return Annotation{}, false
+}
+
+// IsWish reports whether a PodGroup's annotation is one that a plan copies from users' annotations.
+func IsWish(key string) bool {
+	line, ok := annotation(key)
+	return ok && line.wish
+}
