@@ -5,7 +5,7 @@ package manifests
 import "embed"
 
 // Files holds every manifest under its path in this folder. The folders are the order of application: crds, then
-// controller and scheduler (accounts and roles), then runtimes. The samples are files for users and are not embedded.
+// controller, scheduler and datacache (accounts and roles), then runtimes. The samples are files for users and are not embedded.
 //
-//go:embed namespace.yaml crds/*.yaml controller/*.yaml scheduler/*.yaml runtimes/*.yaml
+//go:embed namespace.yaml crds/*.yaml controller/*.yaml scheduler/*.yaml datacache/*.yaml runtimes/*.yaml
 var Files embed.FS

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,43 +11,59 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
+// cacheScheme is that of datasets that a service streams: there are no files to be mounted.
+const cacheScheme = "cache://"
+
 // validateInitializers checks that the runtime has what the job configures.
 func validateInitializers(job *trainerv1alpha1.TrainJob, runtime Runtime) field.ErrorList {
 	if job.Spec.Initializer == nil {
 		return nil
 	}
-	var faults field.ErrorList
-	if job.Spec.Initializer.Dataset != nil {
-		faults = validateInitializer(runtime, trainerv1alpha1.DatasetInitializerName, "datasetConfig")
+	var faults []*field.Error
+	if dataset := job.Spec.Initializer.Dataset; dataset != nil {
+		// Upstream asks for the mount here too, and so refuses every job of its own runtime with a cache.
+		streamed := dataset.StorageURI != nil && strings.HasPrefix(*dataset.StorageURI, cacheScheme)
+		container, fault := initializer(runtime, trainerv1alpha1.DatasetInitializerName, "datasetConfig")
+		if fault == nil && !streamed {
+			fault = checkMount(runtime, container)
+		}
+		faults = append(faults, fault)
 	}
 	if job.Spec.Initializer.Model != nil {
-		more := validateInitializer(runtime, trainerv1alpha1.ModelInitializerName, "modelConfig")
-		faults = append(faults, more...)
+		container, fault := initializer(runtime, trainerv1alpha1.ModelInitializerName, "modelConfig")
+		if fault == nil {
+			fault = checkMount(runtime, container)
+		}
+		faults = append(faults, fault)
 	}
-	return faults
+	return slices.DeleteFunc(faults, func(fault *field.Error) bool { return fault == nil })
 }
 
-// validateInitializer wants a ReplicatedJob called name, with a container called name, which mounts the volume that
-// the trainer reads from.
-func validateInitializer(runtime Runtime, name, input string) field.ErrorList {
-	refuse := func(format string, arguments ...any) field.ErrorList {
-		return field.ErrorList{field.Invalid(runtimePath(), runtime.Name, fmt.Sprintf(format, arguments...))}
-	}
+// initializer is the container called name of the ReplicatedJob called name.
+func initializer(runtime Runtime, name, input string) (*corev1.Container, *field.Error) {
 	jobs := runtime.Spec.Template.Spec.ReplicatedJobs
 	i := position(jobs, name)
 	if i < 0 {
-		return refuse("must have %s job when trainJob is configured with input %s", name, input)
+		return nil, field.Invalid(runtimePath(), runtime.Name,
+			fmt.Sprintf("must have %s job when trainJob is configured with input %s", name, input))
 	}
 	container := mainContainer(&jobs[i], name)
 	if container == nil {
-		return refuse("must have container with name - %s in the %s job", name, name)
+		return nil, field.Invalid(runtimePath(), runtime.Name,
+			fmt.Sprintf("must have container with name - %s in the %s job", name, name))
 	}
+	return container, nil
+}
+
+// checkMount wants the initializer to mount the volume that the trainer reads from.
+func checkMount(runtime Runtime, container *corev1.Container) *field.Error {
 	mounted := slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool {
 		return mount.Name == trainerv1alpha1.InitializerVolumeName
 	})
-	if !mounted {
-		return refuse("must have volumeMount with name - %s in container %s of the %s job",
-			trainerv1alpha1.InitializerVolumeName, name, name)
+	if mounted {
+		return nil
 	}
-	return nil
+	return field.Invalid(runtimePath(), runtime.Name, fmt.Sprintf(
+		"must have volumeMount with name - %s in container %s of the %s job",
+		trainerv1alpha1.InitializerVolumeName, container.Name, container.Name))
 }

@@ -54,6 +54,8 @@ type Cluster struct {
 	spawner *spawner
 	// stopSpawner ends the spawner's thread; it may only when the last child is gone.
 	stopSpawner context.CancelFunc
+	// stopServing ends what this process does for the cluster itself; it must before the API server is gone.
+	stopServing context.CancelFunc
 
 	mu        sync.Mutex
 	processes []*process
@@ -104,6 +106,11 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 		return err
 	}
 	if err := c.install(ctx); err != nil {
+		return c.orDeath(err)
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stopServing = stop
+	if err := c.serveVolumes(serving); err != nil {
 		return c.orDeath(err)
 	}
 	options.Report("starting the controllers and schedulers")
@@ -319,6 +326,9 @@ func (c *Cluster) Stop(ctx context.Context) {
 	c.mu.Unlock()
 	if stopped {
 		return
+	}
+	if c.stopServing != nil {
+		c.stopServing()
 	}
 	// Everything but the API server and etcd ends at once; those two last, so that the others can say goodbye.
 	var group sync.WaitGroup
