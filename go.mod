@@ -33,7 +33,9 @@ require (
 	k8s.io/mount-utils v0.37.1 // indirect
 	k8s.io/pod-security-admission v0.37.1 // indirect
 	k8s.io/streaming v0.37.1 // indirect
+	sigs.k8s.io/scheduler-plugins v0.35.4-devel
 	sigs.k8s.io/sig-storage-lib-external-provisioner/v13 v13.0.0
+	volcano.sh/apis v1.13.1-0.20251028070205-46d20c0699e7
 )
 
 require (

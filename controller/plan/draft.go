@@ -32,9 +32,6 @@ type draft struct {
 // read merges patches into the runtime and looks at the result. Patches for unknown names are merged too, as an
 // addition; validate refuses them by comparing with the runtime as it was.
 func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*draft, error) {
-	if err := foreignGroups(runtime); err != nil {
-		return nil, err
-	}
 	chosen, err := framework.Select(policyOf(runtime), trainerOf(job).Command)
 	if err != nil {
 		return nil, fmt.Errorf("rendering runtime %s: %w", runtime.Name, err)
@@ -55,24 +52,6 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 		d.gang = d.newGang()
 	}
 	return d, nil
-}
-
-// foreignGroups refuses runtimes that want their pods grouped for another gang scheduler.
-func foreignGroups(runtime Runtime) error {
-	policy := runtime.Spec.PodGroupPolicy
-	if policy == nil {
-		return nil
-	}
-	what := "podGroupPolicy"
-	switch {
-	case policy.Coscheduling != nil:
-		what += ".coscheduling"
-	case policy.Volcano != nil:
-		what += ".volcano"
-	default:
-		return nil
-	}
-	return fmt.Errorf("rendering runtime %s: %w", runtime.Name, &framework.UnsupportedError{What: what})
 }
 
 // patched merges patches into a JobSet spec, in list order: later managers win. ReplicatedJobs keep the runtime's order

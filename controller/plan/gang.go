@@ -47,26 +47,14 @@ type member struct {
 
 // newGang gathers the members of the job and what they have in common.
 func (d *draft) newGang() *gang {
-	g := &gang{name: d.job.Name, scheduler: d.scheduler()}
-	names, late := membership(d.spec)
+	names, waits, count := d.together()
+	g := &gang{name: d.job.Name, scheduler: d.scheduler(), members: names, count: count}
 	var members []member
-	var waits []int
-	for i, replicated := range d.spec.ReplicatedJobs {
-		if !slices.Contains(names, replicated.Name) {
-			continue
+	for _, replicated := range d.spec.ReplicatedJobs {
+		if slices.Contains(names, replicated.Name) {
+			members = append(members, member{name: replicated.Name, template: replicated.Template.Spec.Template})
 		}
-		members = append(members, member{name: replicated.Name, template: replicated.Template.Spec.Template})
-		if slices.Contains(late, replicated.Name) {
-			waits = append(waits, i)
-			continue
-		}
-		replicas := max(1, replicated.Replicas)
-		if ancestor(replicated) == trainerv1alpha1.AncestorTrainer {
-			replicas = 1
-		}
-		g.count += replicas * d.count(i)
 	}
-	g.members = names
 	if g.count == 0 {
 		g.faults = append(g.faults, field.Invalid(runtimePath(), d.runtime.Name,
 			"no replicated job can start first: every one waits for another"))
@@ -91,6 +79,31 @@ func (d *draft) newGang() *gang {
 		g.annotations = overlay(g.annotations, map[string]string{topology.AnnotationLateMembers: text})
 	}
 	return g
+}
+
+// together are the ReplicatedJobs whose pods belong together, the places in the runtime of those among them that come late, and
+// the number of pods that start first.
+func (d *draft) together() (names []string, waits []int, count int32) {
+	names, late := membership(d.spec)
+	for i, replicated := range d.spec.ReplicatedJobs {
+		switch {
+		case !slices.Contains(names, replicated.Name):
+		case slices.Contains(late, replicated.Name):
+			waits = append(waits, i)
+		default:
+			count += d.pods(i)
+		}
+	}
+	return names, waits, count
+}
+
+// pods is the number of pods of the ReplicatedJob at index i, over all its Jobs.
+func (d *draft) pods(i int) int32 {
+	replicated := d.spec.ReplicatedJobs[i]
+	if ancestor(replicated) == trainerv1alpha1.AncestorTrainer { // the renderer leaves it one Job
+		return d.count(i)
+	}
+	return max(1, replicated.Replicas) * d.count(i)
 }
 
 func (g *gang) fault(fault *field.Error) {

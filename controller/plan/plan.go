@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -40,6 +41,8 @@ type Plan struct {
 	Workload *schedulingv1beta1.Workload
 	// PodGroup is nil for a job that is no gang.
 	PodGroup *schedulingv1beta1.PodGroup
+	// ForeignGroup is the PodGroup of another gang scheduler's (Coscheduling, Volcano), whose policy the runtime has; else nil.
+	ForeignGroup *unstructured.Unstructured
 	// ConfigMaps are files of the framework's. Keys are the names of Secrets with SSH keys that the job needs: they are made
 	// once, by chance.
 	ConfigMaps []*corev1.ConfigMap
@@ -70,6 +73,9 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 	}
 	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}
 	result.ConfigMaps, result.Keys = draft.files()
+	if result.ForeignGroup, err = draft.joinForeign(&result.JobSet.Spec); err != nil {
+		return Plan{}, err
+	}
 	if draft.gang != nil {
 		result.Workload, result.PodGroup = draft.gang.objects(job, options)
 		draft.gang.join(&result.JobSet.Spec)

@@ -24,6 +24,7 @@ func (d *draft) validate(options Options) field.ErrorList {
 	faults = append(faults, validateInitializers(d.job, d.runtime)...)
 	faults = append(faults, validatePatches(d.job.Spec.RuntimePatches, d.runtime)...)
 	faults = append(faults, d.framework.Validate(d.world, spec)...)
+	faults = append(faults, d.checkForeign()...)
 	faults = append(faults, d.checkSwitches()...)
 	faults = append(faults, d.checkUnserved(options)...)
 	if d.gang != nil {

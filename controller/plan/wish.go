@@ -34,10 +34,13 @@ func (d *draft) jobWish(key string) string {
 	return ""
 }
 
-// wantsGang reports whether the job is a gang.
+// wantsGang reports whether the job is a gang of Lockstep's.
 func (d *draft) wantsGang(options Options) bool {
 	value := d.jobWish(topology.AnnotationGang)
-	if value == "" {
+	switch {
+	case foreignPolicy(d.runtime) != nil:
+		return false
+	case value == "":
 		return options.Gang
 	}
 	return value == gangOn

@@ -11,6 +11,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -49,6 +50,9 @@ func (r *Reconciler) apply(
 		return false, nil
 	}
 	if err := r.applyFiles(ctx, job, planned); err != nil {
+		return false, err
+	}
+	if err := r.applyForeign(ctx, job, planned); err != nil {
 		return false, err
 	}
 	return false, r.applyObject(ctx, planned.JobSet)
@@ -112,10 +116,14 @@ func (r *Reconciler) applyObject(ctx context.Context, object client.Object) erro
 	if err != nil {
 		return err
 	}
-	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
+	return r.applyUnstructured(ctx, content)
+}
+
+func (r *Reconciler) applyUnstructured(ctx context.Context, content *unstructured.Unstructured) error {
+	err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
 		client.FieldOwner(fieldManager), client.ForceOwnership)
 	if err != nil {
-		return fmt.Errorf("applying %s: %w", describe(object), err)
+		return fmt.Errorf("applying %s: %w", describe(content), err)
 	}
 	return nil
 }

@@ -26,6 +26,11 @@ const linger = 45 * time.Second
 func (r *Reconciler) release(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
+	if ended(job) {
+		if err := r.removeForeign(ctx, job, jobSet); err != nil {
+			return 0, err
+		}
+	}
 	if overdue(job) && jobSet != nil {
 		if err := r.remove(ctx, job, jobSet); err != nil {
 			return 0, err
