@@ -26,33 +26,18 @@ type Sizer interface {
 
 // All lists the frameworks in the order in which they are asked. Plain is last: it selects everything.
 func All() []Framework {
-	return []Framework{Torch{}, TorchTune{}, JAX{}, XGBoost{}, MPI{}, Plain{}}
-}
-
-// UnsupportedError is the answer to a runtime or job that asks for something that is not built yet. It is refused
-// because rendering it without that part would start a job that cannot work.
-type UnsupportedError struct {
-	// What names the field and, where that is not enough, its value.
-	What string
-}
-
-// Error names what is not supported.
-func (e *UnsupportedError) Error() string {
-	return e.What + " is not supported yet"
+	return []Framework{Torch{}, TorchTune{}, JAX{}, XGBoost{}, MPI{}, Flux{}, Plain{}}
 }
 
 // Select returns the framework that is responsible for a runtime's policy and a job's command.
-func Select(policy trainerv1alpha1.MLPolicySource, command []string) (Framework, error) {
-	switch {
-	case policy.Flux != nil:
-		return nil, &UnsupportedError{What: "mlPolicy.flux"}
-	case policy.Torch != nil && tunes(command):
-		return TorchTune{}, nil
+func Select(policy trainerv1alpha1.MLPolicySource, command []string) Framework {
+	if policy.Torch != nil && tunes(command) {
+		return TorchTune{}
 	}
 	for _, candidate := range All() {
 		if candidate.Selects(policy) {
-			return candidate, nil
+			return candidate
 		}
 	}
-	return Plain{}, nil
+	return Plain{}
 }

@@ -103,11 +103,11 @@ func (MPI) Contribute(world World) Contribution {
 	policy := mpiPolicyOf(world)
 	slots := policy.slots(world)
 	out := Contribution{
-		Keys: []string{mpiKeys},
+		Secrets: []Secret{{Suffix: mpiKeys, Kind: SSHKeys}},
 		Files: []Files{{Suffix: mpiHosts, Data: map[string]string{
 			mpiHostsFile: policy.hosts(world, slots),
 		}}},
-		Volumes:   []Volume{keysVolume(world, policy.keysDir), hostsVolume(world)},
+		Parts:     []PodParts{keysParts(world, policy.keysDir), hostsParts(world)},
 		Companion: trainerv1alpha1.NodeName,
 		Injections: []Injection{{
 			Role: trainerv1alpha1.LauncherName, Container: trainerv1alpha1.NodeName,
@@ -160,25 +160,26 @@ func (p mpiPolicy) hosts(world World, slots int32) string {
 	return lines.String()
 }
 
-func keysVolume(world World, dir string) Volume {
-	return Volume{
-		Roles: []string{trainerv1alpha1.LauncherName, trainerv1alpha1.NodeName}, Path: dir,
-		Volume: corev1.Volume{Name: mpiKeys, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+func keysParts(world World, dir string) PodParts {
+	return PodParts{
+		Roles:  []string{trainerv1alpha1.LauncherName, trainerv1alpha1.NodeName},
+		Mounts: []corev1.VolumeMount{{Name: mpiKeys, MountPath: dir}},
+		Volumes: []corev1.Volume{{Name: mpiKeys, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 			SecretName: world.Job + "-" + mpiKeys, DefaultMode: new(int32(0o400)),
 			Items: []corev1.KeyToPath{
 				{Key: corev1.SSHAuthPrivateKey, Path: mpiPrivateKey, Mode: new(int32(0o640))},
 				{Key: SSHPublicKey, Path: mpiPrivateKey + ".pub", Mode: new(int32(0o644))},
 				{Key: SSHPublicKey, Path: "authorized_keys", Mode: new(int32(0o644))},
 			},
-		}}},
+		}}}},
 	}
 }
 
-func hostsVolume(world World) Volume {
-	return Volume{
-		Roles: []string{trainerv1alpha1.LauncherName},
-		Path:  mpiHostsDir,
-		Volume: corev1.Volume{
+func hostsParts(world World) PodParts {
+	return PodParts{
+		Roles:  []string{trainerv1alpha1.LauncherName},
+		Mounts: []corev1.VolumeMount{{Name: mpiHosts, MountPath: mpiHostsDir}},
+		Volumes: []corev1.Volume{{
 			Name: mpiHosts,
 			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: world.Job + "-" + mpiHosts},
@@ -186,6 +187,6 @@ func hostsVolume(world World) Volume {
 					{Key: mpiHostsFile, Path: mpiHostsFile, Mode: new(int32(0o444))},
 				},
 			}},
-		},
+		}},
 	}
 }

@@ -13,8 +13,8 @@ const Port int32 = 29500
 
 // World is what a framework may know of a job.
 type World struct {
-	// Job is the TrainJob's name, which is also the JobSet's and the headless service's.
-	Job string
+	// Job is the TrainJob's name, which is also the JobSet's and the headless service's. Namespace is where all of it is.
+	Job, Namespace string
 	// Runtime is the runtime's name.
 	Runtime string
 	// Subdomain is that of the pods' DNS names: pod.subdomain.
@@ -33,8 +33,11 @@ type World struct {
 	// Env is the TrainJob's own env, Args are its arguments; to be read only.
 	Env  []corev1.EnvVar
 	Args []string
-	// Command is that of the runtime's main container, patches included; to be read only.
-	Command []string
+	// JobCommand is the TrainJob's own command, nil when it does not say; to be read only.
+	JobCommand []string
+	// Command, RuntimeArgs and RuntimeEnv are those of the runtime's main container, patches included; to be read only.
+	Command, RuntimeArgs []string
+	RuntimeEnv           []corev1.EnvVar
 	// Roles are the ReplicatedJobs of the runtime, in its order.
 	Roles []Role
 }
@@ -43,6 +46,8 @@ type World struct {
 type Role struct {
 	// Name is the ReplicatedJob's name.
 	Name string
+	// Trains says that it has the trainer's label.
+	Trains bool
 	// Containers are the names of its containers, init containers last.
 	Containers []string
 	// Replicas is the number of its Jobs, Pods that of the pods of each.
@@ -74,31 +79,54 @@ type Contribution struct {
 	BeforeUser bool
 	// Command replaces the command of the trainer's container, nil for the job's or the runtime's own.
 	Command []string
+	// TakesArgs says that Command has the arguments in it, so that the container needs none.
+	TakesArgs bool
 	// Ports are opened on the trainer's container.
 	Ports []int32
 	// Injections are for containers other than the trainer's.
 	Injections []Injection
-	// Volumes are added to pods and mounted into their main containers.
-	Volumes []Volume
-	// Files are ConfigMaps that belong to the job. Keys are the suffixes of the names of Secrets with a fresh pair of SSH keys
-	// each, made once: chance is not the planner's.
-	Files []Files
-	Keys  []string
+	// Parts are added to pods.
+	Parts []PodParts
+	// Files are ConfigMaps that belong to the job, Secrets are made once for it.
+	Files   []Files
+	Secrets []Secret
 	// Companion is a ReplicatedJob beside the trainer's that runs the job's image too; CompanionTrains, that it gets the job's
 	// variables and resources as well.
 	Companion       string
 	CompanionTrains bool
 }
 
-// SSHPublicKey is where a Secret of SSH keys has the public one; the private one is where Kubernetes has it.
-const SSHPublicKey = "ssh-publickey"
+// PodParts are what the pods of some roles get, in this order, after what they have. Of two volumes with one name, or two
+// mounts at one place, the new one stays.
+type PodParts struct {
+	Roles   []string
+	Volumes []corev1.Volume
+	// Mounts are those of the main containers.
+	Mounts []corev1.VolumeMount
+	// InitContainers have names that the pods do not use; Validate sees to it.
+	InitContainers []corev1.Container
+}
 
-// Volume is a volume of the pods of some roles, mounted into their main containers.
-type Volume struct {
-	Roles  []string
-	Volume corev1.Volume
-	// Path is the folder where it is mounted.
-	Path string
+// SecretKind says what is in a Secret.
+type SecretKind string
+
+const (
+	// SSHKeys is a pair of SSH keys: the private one where Kubernetes has it, the public one under SSHPublicKey.
+	SSHKeys SecretKind = "keys"
+	// CURVECertificate is a pair of CurveZMQ's keys in one file, under CURVEFile.
+	CURVECertificate SecretKind = "curve"
+)
+
+// Where Secrets have what Kubernetes has no name for.
+const (
+	SSHPublicKey = "ssh-publickey"
+	CURVEFile    = "curve.cert"
+)
+
+// Secret is a Secret, named by the job and the suffix. What is in it is made elsewhere: chance is not the planner's.
+type Secret struct {
+	Suffix string
+	Kind   SecretKind
 }
 
 // Files is a ConfigMap, named by the job and the suffix.

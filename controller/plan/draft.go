@@ -32,11 +32,9 @@ type draft struct {
 // read merges patches into the runtime and looks at the result. Patches for unknown names are merged too, as an
 // addition; validate refuses them by comparing with the runtime as it was.
 func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*draft, error) {
-	chosen, err := framework.Select(policyOf(runtime), trainerOf(job).Command)
-	if err != nil {
-		return nil, fmt.Errorf("rendering runtime %s: %w", runtime.Name, err)
-	}
+	chosen := framework.Select(policyOf(runtime), trainerOf(job).Command)
 	d := &draft{job: job, runtime: runtime, framework: chosen}
+	var err error
 	if d.spec, err = patched(runtime.Spec.Template.Spec, job.Spec.RuntimePatches); err != nil {
 		return nil, fmt.Errorf("rendering runtime %s: %w", runtime.Name, err)
 	}

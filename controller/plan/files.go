@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// files are the ConfigMaps of the framework and the names of the Secrets with keys.
-func (d *draft) files() (configs []*corev1.ConfigMap, keys []string) {
+// files are the ConfigMaps of the framework and the Secrets that it wants.
+func (d *draft) files() (configs []*corev1.ConfigMap, secrets []Secret) {
 	contribution := d.framework.Contribute(d.world)
 	for _, files := range contribution.Files {
 		configs = append(configs, &corev1.ConfigMap{
@@ -17,8 +17,8 @@ func (d *draft) files() (configs []*corev1.ConfigMap, keys []string) {
 			Data: files.Data,
 		})
 	}
-	for _, suffix := range contribution.Keys {
-		keys = append(keys, d.job.Name+"-"+suffix)
+	for _, secret := range contribution.Secrets {
+		secrets = append(secrets, Secret{Name: d.job.Name + "-" + secret.Suffix, Kind: secret.Kind})
 	}
-	return configs, keys
+	return configs, secrets
 }

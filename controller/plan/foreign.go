@@ -49,8 +49,11 @@ func (d *draft) checkForeign() field.ErrorList {
 			"the runtime's podGroupPolicy groups the pods for another scheduler; leave one of them out"))
 	}
 	if queue, ok := d.annotations[volcanov1beta1.QueueNameAnnotationKey]; ok && queue == "" && policy.Volcano != nil {
-		faults = append(faults, field.Invalid(field.NewPath("spec", "annotations").Key(volcanov1beta1.QueueNameAnnotationKey),
-			queue, "Volcano queue name must not be empty"))
+		faults = append(
+			faults,
+			field.Invalid(field.NewPath("spec", "annotations").Key(volcanov1beta1.QueueNameAnnotationKey),
+				queue, "Volcano queue name must not be empty"),
+		)
 	}
 	return faults
 }
@@ -92,7 +95,10 @@ func (d *draft) joinForeign(spec *jobsetv1alpha2.JobSetSpec) (*unstructured.Unst
 		if policy.Coscheduling != nil {
 			pod.Labels = overlay(pod.Labels, map[string]string{coschedulingv1alpha1.PodGroupLabel: d.job.Name})
 		} else {
-			pod.Annotations = overlay(pod.Annotations, map[string]string{volcanov1beta1.KubeGroupNameAnnotationKey: d.job.Name})
+			pod.Annotations = overlay(
+				pod.Annotations,
+				map[string]string{volcanov1beta1.KubeGroupNameAnnotationKey: d.job.Name},
+			)
 		}
 	}
 	requests := d.requests(*spec, members, late)
@@ -123,7 +129,7 @@ func (d *draft) requests(spec jobsetv1alpha2.JobSetSpec, members []string, late 
 		if !slices.Contains(members, replicated.Name) || slices.Contains(late, i) {
 			continue
 		}
-		pod := &corev1.Pod{Spec: replicated.Template.Spec.Template.Spec}
+		pod := requesting(replicated.Template.Spec.Template.Spec)
 		pods := int64(d.pods(i))
 		for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 			sum := total[name]
@@ -133,6 +139,19 @@ func (d *draft) requests(spec jobsetv1alpha2.JobSetSpec, members []string, late 
 		}
 	}
 	return total
+}
+
+// requesting is a pod as the API server will have it: a container that limits a resource and does not request it requests
+// its limit.
+func requesting(spec corev1.PodSpec) *corev1.Pod {
+	pod := &corev1.Pod{Spec: *spec.DeepCopy()}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			resources := &containers[i].Resources
+			resources.Requests = mergeQuantities(resources.Limits, resources.Requests)
+		}
+	}
+	return pod
 }
 
 func (d *draft) coscheduling(

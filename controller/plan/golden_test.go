@@ -99,9 +99,12 @@ func render(t *testing.T, planned plan.Plan) []byte {
 	for _, config := range planned.ConfigMaps {
 		objects = append(objects, config)
 	}
+	if planned.ForeignGroup != nil {
+		objects = append(objects, planned.ForeignGroup)
+	}
 	var documents [][]byte
-	if len(planned.Keys) > 0 {
-		documents = append(documents, []byte(fmt.Sprintf("keys: %v\n", planned.Keys)))
+	for _, secret := range planned.Secrets {
+		documents = append(documents, []byte(fmt.Sprintf("%s: [%s]\n", secret.Kind, secret.Name)))
 	}
 	for _, object := range append(objects, planned.JobSet) {
 		content, err := plan.Applicable(object)

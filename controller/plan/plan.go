@@ -10,6 +10,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
 // Options are what the cluster and its administrator decide for all jobs.
@@ -43,12 +44,17 @@ type Plan struct {
 	PodGroup *schedulingv1beta1.PodGroup
 	// ForeignGroup is the PodGroup of another gang scheduler's (Coscheduling, Volcano), whose policy the runtime has; else nil.
 	ForeignGroup *unstructured.Unstructured
-	// ConfigMaps are files of the framework's. Keys are the names of Secrets with SSH keys that the job needs: they are made
-	// once, by chance.
+	// ConfigMaps are files of the framework's. Secrets are what else the job needs: they are made once, by chance.
 	ConfigMaps []*corev1.ConfigMap
-	Keys       []string
+	Secrets    []Secret
 	// JobSet is never nil.
 	JobSet *jobsetv1alpha2.JobSet
+}
+
+// Secret is a Secret that the job needs.
+type Secret struct {
+	Name string
+	Kind framework.SecretKind
 }
 
 // RefusalError says why a job cannot be rendered. Trying again is no use until the job or its runtime changes.
@@ -62,7 +68,7 @@ func (e *RefusalError) Error() string {
 	return fmt.Sprintf("rendering runtime %s: %v", e.Runtime, e.Faults.ToAggregate())
 }
 
-// New plans a TrainJob. The error is a RefusalError or an UnsupportedError of package framework.
+// New plans a TrainJob. The error is a RefusalError.
 func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan, error) {
 	draft, err := read(job, runtime, options)
 	if err != nil {
@@ -72,7 +78,7 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 		return Plan{}, &RefusalError{Runtime: runtime.Name, Faults: faults}
 	}
 	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}
-	result.ConfigMaps, result.Keys = draft.files()
+	result.ConfigMaps, result.Secrets = draft.files()
 	if result.ForeignGroup, err = draft.joinForeign(&result.JobSet.Spec); err != nil {
 		return Plan{}, err
 	}

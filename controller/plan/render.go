@@ -35,7 +35,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 		if contribution.Companion != "" && replicated.Name == contribution.Companion {
 			d.renderCompanion(replicated, contribution)
 		}
-		mount(replicated, contribution.Volumes)
+		add(replicated, contribution.Parts)
 		inject(replicated, contribution.Injections)
 	}
 	d.spec.Suspend = clone(d.job.Spec.Suspend)
@@ -103,6 +103,9 @@ func (d *draft) renderTrainer(replicated *jobsetv1alpha2.ReplicatedJob, contribu
 	if trainer.Args != nil {
 		container.Args = slices.Clone(trainer.Args)
 	}
+	if contribution.TakesArgs {
+		container.Args = nil
+	}
 	// The user's variables come last a second time: they keep their place, and win.
 	layers := [][]corev1.EnvVar{trainer.Env, contribution.Env, trainer.Env}
 	if contribution.BeforeUser {
@@ -129,23 +132,27 @@ func (d *draft) renderCompanion(replicated *jobsetv1alpha2.ReplicatedJob, contri
 	}
 }
 
-// mount adds volumes and mounts them: one of the same name, or at the same place, is replaced.
-func mount(replicated *jobsetv1alpha2.ReplicatedJob, volumes []framework.Volume) {
+// add gives the pods what the framework has for them.
+func add(replicated *jobsetv1alpha2.ReplicatedJob, parts []framework.PodParts) {
 	pod := &replicated.Template.Spec.Template.Spec
-	for _, v := range volumes {
+	for _, part := range parts {
 		container := mainContainer(replicated, trainerv1alpha1.NodeName)
-		if !slices.Contains(v.Roles, replicated.Name) || container == nil {
+		if !slices.Contains(part.Roles, replicated.Name) || container == nil {
 			continue
 		}
-		pod.Volumes = slices.DeleteFunc(pod.Volumes, func(o corev1.Volume) bool { return o.Name == v.Volume.Name })
-		pod.Volumes = append(pod.Volumes, *v.Volume.DeepCopy())
-		container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(o corev1.VolumeMount) bool {
-			return o.MountPath == v.Path
-		})
-		container.VolumeMounts = append(
-			container.VolumeMounts,
-			corev1.VolumeMount{Name: v.Volume.Name, MountPath: v.Path},
-		)
+		for _, volume := range part.Volumes {
+			pod.Volumes = slices.DeleteFunc(pod.Volumes, func(o corev1.Volume) bool { return o.Name == volume.Name })
+			pod.Volumes = append(pod.Volumes, *volume.DeepCopy())
+		}
+		for _, mount := range part.Mounts {
+			container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(o corev1.VolumeMount) bool {
+				return o.MountPath == mount.MountPath
+			})
+			container.VolumeMounts = append(container.VolumeMounts, *mount.DeepCopy())
+		}
+		for _, init := range part.InitContainers {
+			pod.InitContainers = append(pod.InitContainers, *init.DeepCopy())
+		}
 	}
 }
 

@@ -25,15 +25,17 @@ func worldOf(
 		resources = *trainer.ResourcesPerNode
 	}
 	world := framework.World{
-		Job:       job.Name,
-		Runtime:   runtime.Name,
-		Policy:    policyOf(runtime),
-		Nodes:     1,
-		Processes: trainer.NumProcPerNode,
-		GPUs:      gpus(resources),
-		CPUs:      cpus(resources),
-		Env:       trainer.Env,
-		Args:      trainer.Args,
+		Job:        job.Name,
+		Namespace:  job.Namespace,
+		Runtime:    runtime.Name,
+		Policy:     policyOf(runtime),
+		Nodes:      1,
+		Processes:  trainer.NumProcPerNode,
+		GPUs:       gpus(resources),
+		CPUs:       cpus(resources),
+		Env:        trainer.Env,
+		Args:       trainer.Args,
+		JobCommand: trainer.Command,
 
 		NodesGiven: trainer.NumNodes != nil,
 		Subdomain:  job.Name,
@@ -44,7 +46,8 @@ func worldOf(
 	for i := range spec.ReplicatedJobs {
 		if ancestor(spec.ReplicatedJobs[i]) == trainerv1alpha1.AncestorTrainer {
 			if main := mainContainer(&spec.ReplicatedJobs[i], trainerv1alpha1.NodeName); main != nil {
-				world.Command = main.Command
+				// Rendering changes the container's variables in place.
+				world.Command, world.RuntimeArgs, world.RuntimeEnv = main.Command, main.Args, slices.Clone(main.Env)
 			}
 			break
 		}
@@ -58,6 +61,7 @@ func worldOf(
 	for _, replicated := range spec.ReplicatedJobs {
 		world.Roles = append(world.Roles, framework.Role{
 			Name:       replicated.Name,
+			Trains:     ancestor(replicated) == trainerv1alpha1.AncestorTrainer,
 			Containers: containerNames(replicated.Template.Spec.Template.Spec),
 			Replicas:   max(1, replicated.Replicas),
 			Pods:       max(1, ptr.Deref(replicated.Template.Spec.Parallelism, 1)),

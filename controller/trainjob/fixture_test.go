@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	coschedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/lockstep-project/lockstep/controller"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -51,6 +52,10 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The reconciler knows foreign groups by their shape only; the fake cluster must know them.
+	if err = coschedulingv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
 	w := &world{
 		t:        t,
 		clock:    clocktesting.NewFakePassiveClock(created()),
@@ -58,6 +63,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		registry: prometheus.NewRegistry(),
 	}
 	kind := func(object runtime.Object) string {
+		if known := object.GetObjectKind().GroupVersionKind().Kind; known != "" {
+			return known
+		}
 		gvks, _, _ := scheme.ObjectKinds(object)
 		return gvks[0].Kind
 	}

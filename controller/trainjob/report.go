@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/framework"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
@@ -64,10 +63,7 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 func resultOf(done outcome) string {
-	var (
-		refusal     *plan.RefusalError
-		unsupported *framework.UnsupportedError
-	)
+	var refusal *plan.RefusalError
 	switch {
 	case done.waiting:
 		return instruments.ResultWaiting
@@ -75,7 +71,7 @@ func resultOf(done outcome) string {
 		return instruments.ResultOK
 	case errors.Is(done.err, resolve.ErrMissing):
 		return instruments.ResultMissingRuntime
-	case errors.As(done.err, &refusal), errors.As(done.err, &unsupported), errors.Is(done.err, resolve.ErrUnknown):
+	case errors.As(done.err, &refusal), errors.Is(done.err, resolve.ErrUnknown):
 		return instruments.ResultRefused
 	default:
 		return instruments.ResultError

@@ -1,0 +1,168 @@
+package framework
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// The variables of the node's container that decide how Flux is set up, and what they are where nobody sets them.
+const (
+	fluxImageVariable  = "FLUX_VIEW_IMAGE"
+	fluxDeviceVariable = "FLUX_NETWORK_DEVICE"
+	fluxPolicyVariable = "FLUX_QUEUE_POLICY"
+
+	fluxImage  = "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy"
+	fluxDevice = "eth0"
+	fluxPolicy = "fcfs"
+)
+
+// fluxInstaller is the init container that brings Flux along.
+const fluxInstaller = "flux-installer"
+
+// Flux is the Flux Framework: a broker in each pod, which together are a small cluster manager that runs the job's command.
+// An init container brings it along, so that the job's image need not have it.
+type Flux struct{}
+
+// Name is the framework's name.
+func (Flux) Name() string { return "flux" }
+
+// Selects reports whether policy asks for Flux.
+func (Flux) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.Flux != nil }
+
+// Validate refuses what leaves Flux without tasks, pods or a name.
+func (Flux) Validate(world World, spec *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	if world.Processes != nil && *world.Processes < 1 {
+		faults = append(faults, field.Invalid(spec.Child("trainer", "numProcPerNode"), *world.Processes,
+			"must be greater than or equal to 1 for Flux TrainJob"))
+	}
+	node := world.role(trainerv1alpha1.NodeName)
+	switch {
+	case node == nil || !node.Trains:
+		faults = append(faults, field.Invalid(
+			spec.Child("runtimeRef", "name"),
+			world.Runtime,
+			"must have a replicated job called node with the label of the trainer, because Flux knows its hosts by that name",
+		))
+	case slices.Contains(node.Containers, fluxInstaller):
+		faults = append(faults, field.Invalid(spec.Child("trainer", "initContainers"), fluxInstaller,
+			fmt.Sprintf("InitContainer '%s' is reserved", fluxInstaller)))
+	}
+	if most := validation.DNS1123LabelMaxLength - len("-"+fluxScripts); len(world.Job) > most {
+		faults = append(faults, field.TooLong(field.NewPath("metadata", "name"), world.Job, most))
+	}
+	return append(faults, validateFluxSettings(fluxSettingsOf(world), spec.Child("trainer", "env"))...)
+}
+
+// validateFluxSettings refuses what would break the file that it is written to.
+func validateFluxSettings(settings fluxSettings, env *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	for _, setting := range [][2]string{
+		{fluxDeviceVariable, settings.device}, {fluxPolicyVariable, settings.policy},
+	} {
+		if !plain(setting[1], "._:@*-") {
+			faults = append(faults, field.Invalid(env.Key(setting[0]), setting[1],
+				"must be letters, digits and any of . _ : @ * -"))
+		}
+	}
+	return faults
+}
+
+// Contribute returns Flux itself, its configuration, and the command that starts it.
+func (Flux) Contribute(world World) Contribution {
+	settings := fluxSettingsOf(world)
+	return Contribution{
+		Command:   []string{"/bin/bash", fluxScriptsDir + "/" + fluxEntrypoint, fluxCommand(world)},
+		TakesArgs: true,
+		Secrets:   []Secret{{Suffix: fluxCurve, Kind: CURVECertificate}},
+		Files: []Files{{Suffix: fluxScripts, Data: map[string]string{
+			fluxInit:       settings.initScript(),
+			fluxEntrypoint: settings.entrypointScript(),
+		}}},
+		Parts: []PodParts{fluxParts(world.Job, settings.image)},
+	}
+}
+
+// fluxSettings are what the scripts and the pods depend on.
+type fluxSettings struct {
+	job, namespace, subdomain string
+	image, device, policy     string
+	// hosts is the number of pods, tasks and gpus are those of each.
+	hosts, tasks int32
+	gpus         int64
+}
+
+func fluxSettingsOf(world World) fluxSettings {
+	settings := fluxSettings{
+		job: world.Job, namespace: world.Namespace, subdomain: world.Subdomain,
+		image:  fluxSetting(world, fluxImageVariable, fluxImage),
+		device: fluxSetting(world, fluxDeviceVariable, fluxDevice),
+		policy: fluxSetting(world, fluxPolicyVariable, fluxPolicy),
+		hosts:  world.Nodes, tasks: 1, gpus: world.GPUs,
+	}
+	if node := world.role(trainerv1alpha1.NodeName); node != nil {
+		settings.hosts = node.Pods
+	}
+	switch {
+	case world.Processes != nil:
+		settings.tasks = *world.Processes
+	case world.Policy.Flux != nil && world.Policy.Flux.NumProcPerNode != nil:
+		settings.tasks = max(1, *world.Policy.Flux.NumProcPerNode)
+	}
+	return settings
+}
+
+// fluxSetting is the value of a variable: the job's, else the runtime's, else the usual. One whose value comes from
+// elsewhere is not known here and does not count.
+func fluxSetting(world World, name, usual string) string {
+	value := ""
+	for _, variable := range slices.Concat(world.RuntimeEnv, world.Env) {
+		if variable.Name == name {
+			value = cmp.Or(variable.Value, value)
+		}
+	}
+	return cmp.Or(value, usual)
+}
+
+// fluxParts are what the pods get. Upstream mounts the shared memory read-only, and a test of its contract says so.
+func fluxParts(job, image string) PodParts {
+	scripts := job + "-" + fluxScripts
+	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	install := corev1.VolumeMount{Name: "flux-install", MountPath: fluxRoot}
+	config := corev1.VolumeMount{Name: scripts, MountPath: fluxScriptsDir, ReadOnly: true}
+	return PodParts{
+		Roles: []string{trainerv1alpha1.NodeName},
+		Volumes: []corev1.Volume{
+			{Name: "spack-install", VolumeSource: empty},
+			{Name: install.Name, VolumeSource: empty},
+			{Name: scripts, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: scripts}, DefaultMode: new(int32(0o755)),
+			}}},
+			{Name: "shared-memory", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+				Medium: corev1.StorageMediumMemory,
+			}}},
+			{Name: fluxCurve, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+				SecretName: job + "-" + fluxCurve, DefaultMode: new(int32(0o400)),
+			}}},
+		},
+		Mounts: []corev1.VolumeMount{
+			install,
+			{Name: "spack-install", MountPath: fluxSoftware},
+			config,
+			{Name: fluxCurve, MountPath: fluxCurveDir, ReadOnly: true},
+			{Name: "shared-memory", MountPath: "/dev/shm", ReadOnly: true},
+		},
+		InitContainers: []corev1.Container{{
+			Name: fluxInstaller, Image: image,
+			Command:      []string{"/bin/bash", fluxScriptsDir + "/" + fluxInit},
+			VolumeMounts: []corev1.VolumeMount{install, config},
+		}},
+	}
+}

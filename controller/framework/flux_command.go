@@ -1,0 +1,37 @@
+package framework
+
+import "strings"
+
+// fluxCommand is what the tasks run, as one line of shell; empty if nobody says, and then Flux waits to be told.
+//
+// The runtime's arguments belong to the runtime's command: a job that has its own of either does without them.
+func fluxCommand(world World) string {
+	command, args := world.Command, world.RuntimeArgs
+	if world.JobCommand != nil {
+		command, args = world.JobCommand, nil
+	}
+	if world.Args != nil {
+		args = world.Args
+	}
+	words := make([]string, 0, len(command)+len(args))
+	for _, list := range [][]string{command, args} {
+		for _, word := range list {
+			words = append(words, shellWord(word))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord is a word such that bash reads back what it was. One that says nothing to bash stays as it is.
+func shellWord(word string) string {
+	if plain(word, "_@%+=:,./-") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// plain reports whether a word is some letters, digits and signs.
+func plain(word, signs string) bool {
+	return word != "" &&
+		strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"+signs) == ""
+}
