@@ -78,7 +78,7 @@ func readCase(t *testing.T, dir string) (*trainerv1alpha1.TrainJob, plan.Runtime
 	return &job, plan.Runtime{Kind: rt.Kind, Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}, options
 }
 
-func readYAML(t *testing.T, file string, into any) {
+func readYAML(t testing.TB, file string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,0 +1,101 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// seeds adds the TrainJob and the runtime of every golden case.
+func seeds(f *testing.F) {
+	f.Helper()
+	cases, err := filepath.Glob("testdata/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, dir := range cases {
+		var job trainerv1alpha1.TrainJob
+		var rt trainerv1alpha1.ClusterTrainingRuntime
+		readYAML(f, filepath.Join(dir, "trainjob.yaml"), &job)
+		readYAML(f, filepath.Join(dir, "runtime.yaml"), &rt)
+		jobText, err := json.Marshal(job)
+		if err != nil {
+			f.Fatal(err)
+		}
+		runtimeText, err := json.Marshal(rt)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(jobText), string(runtimeText))
+	}
+}
+
+// FuzzPlan plans whatever decodes as a TrainJob and a runtime, valid or not. A plan is the same each time, leaves its inputs as
+// they were, and nothing panics; what it renders can be written down.
+func FuzzPlan(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, jobText, runtimeText string) {
+		var job trainerv1alpha1.TrainJob
+		var rt trainerv1alpha1.ClusterTrainingRuntime
+		if json.Unmarshal([]byte(jobText), &job) != nil || json.Unmarshal([]byte(runtimeText), &rt) != nil {
+			t.Skip()
+		}
+		runtime := plan.Runtime{Kind: "ClusterTrainingRuntime", Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}
+		jobBefore, specBefore := job.DeepCopy(), rt.Spec.DeepCopy()
+		for _, options := range []plan.Options{{}, {Gang: true, KeepsConstraints: true}} {
+			first, err := plan.New(&job, runtime, options)
+			if !equality.Semantic.DeepEqual(jobBefore, &job) || !equality.Semantic.DeepEqual(*specBefore, rt.Spec) {
+				t.Fatal("an input was changed")
+			}
+			second, again := plan.New(&job, runtime, options)
+			if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
+				t.Fatalf("first %v, then %v", err, again)
+			}
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Fatalf("planned twice:\n%s", diff)
+			}
+			if err != nil {
+				continue
+			}
+			if _, err = plan.Applicable(first.JobSet); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// FuzzPatches merges whatever decodes as patches. Merging a manager's patch twice is merging it once, and a refusal names no
+// patch of a job that has none.
+func FuzzPatches(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, jobText, runtimeText string) {
+		var job trainerv1alpha1.TrainJob
+		var rt trainerv1alpha1.ClusterTrainingRuntime
+		if json.Unmarshal([]byte(jobText), &job) != nil || json.Unmarshal([]byte(runtimeText), &rt) != nil {
+			t.Skip()
+		}
+		runtime := plan.Runtime{Kind: "ClusterTrainingRuntime", Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}
+		once, err := plan.New(&job, runtime, plan.Options{})
+		if err != nil {
+			t.Skip()
+		}
+		twice := job.DeepCopy()
+		twice.Spec.RuntimePatches = nil
+		for _, patch := range job.Spec.RuntimePatches {
+			twice.Spec.RuntimePatches = append(twice.Spec.RuntimePatches, patch, patch)
+		}
+		doubled, err := plan.New(twice, runtime, plan.Options{})
+		if err != nil {
+			t.Fatalf("a patch that is merged twice is refused: %v", err)
+		}
+		if diff := cmp.Diff(once.JobSet, doubled.JobSet); diff != "" {
+			t.Fatalf("merged twice (-once +twice):\n%s", diff)
+		}
+	})
+}
