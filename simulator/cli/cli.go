@@ -27,6 +27,8 @@ var errUnplaced = errors.New("not every job completed")
 
 // Environment is what a command may touch of the world outside.
 type Environment struct {
+	// In is standard input; nil where there is none.
+	In io.Reader
 	// Out takes the answer and nothing else, Err takes progress and errors.
 	Out, Err io.Writer
 	Clock    clock.WithTicker
@@ -67,7 +69,7 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetErr(env.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, err) })
-	root.AddCommand(newUp(env), newVersion(env))
+	root.AddCommand(newUp(env), newMigrate(env), newVersion(env))
 	return root
 }
 

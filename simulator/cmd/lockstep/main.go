@@ -14,7 +14,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := cli.Run(ctx, os.Args[1:], cli.Environment{Out: os.Stdout, Err: os.Stderr, Clock: clock.RealClock{}})
+	code := cli.Run(ctx, os.Args[1:], cli.Environment{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Clock: clock.RealClock{},
+	})
 	stop()
 	os.Exit(code)
 }
