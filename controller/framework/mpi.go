@@ -19,6 +19,9 @@ const (
 	mpiSSH      = "OMPI_MCA_plm_rsh_args"
 )
 
+// maxConfigMap is how many bytes of data the API server takes in a ConfigMap.
+const maxConfigMap = 1 << 20
+
 // Where an MPI job's files are. Images and users' commands count on these places.
 const (
 	mpiKeys       = "mpi-ssh-auth"
@@ -86,6 +89,12 @@ func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
 		slices.Sort(taken)
 		faults = append(faults, field.Invalid(spec.Child("trainer", "env"), taken,
 			fmt.Sprintf("must not have reserved envs, invalid envs configured: %v", taken)))
+	}
+	policy := mpiPolicyOf(world)
+	if size := len(policy.hosts(world, policy.slots(world))); size > maxConfigMap {
+		faults = append(faults, field.Invalid(spec.Child("trainer", "numNodes"), world.Nodes, fmt.Sprintf(
+			"the hostfile would have %d bytes, and a ConfigMap holds %d; shorten the job's name or take fewer nodes",
+			size, maxConfigMap)))
 	}
 	both := world.role(trainerv1alpha1.LauncherName) != nil && world.role(trainerv1alpha1.NodeName) != nil
 	if world.NodesGiven && world.Nodes >= 2 && mpiPolicyOf(world).launcherRuns && !both {

@@ -46,6 +46,9 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	for i := range d.world.Roles {
 		d.world.Roles[i].Pods = d.size(i)
 	}
+	if err = tooMany(runtime, d.world.Roles); err != nil {
+		return nil, err
+	}
 	if d.wantsGang(options) {
 		d.gang = d.newGang()
 	}

@@ -46,7 +46,12 @@ func FuzzPlan(f *testing.F) {
 		if json.Unmarshal([]byte(jobText), &job) != nil || json.Unmarshal([]byte(runtimeText), &rt) != nil {
 			t.Skip()
 		}
-		runtime := plan.Runtime{Kind: "ClusterTrainingRuntime", Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}
+		runtime := plan.Runtime{
+			Kind:        "ClusterTrainingRuntime",
+			Name:        rt.Name,
+			Annotations: rt.Annotations,
+			Spec:        rt.Spec,
+		}
 		jobBefore, specBefore := job.DeepCopy(), rt.Spec.DeepCopy()
 		for _, options := range []plan.Options{{}, {Gang: true, KeepsConstraints: true}} {
 			first, err := plan.New(&job, runtime, options)
@@ -80,7 +85,12 @@ func FuzzPatches(f *testing.F) {
 		if json.Unmarshal([]byte(jobText), &job) != nil || json.Unmarshal([]byte(runtimeText), &rt) != nil {
 			t.Skip()
 		}
-		runtime := plan.Runtime{Kind: "ClusterTrainingRuntime", Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}
+		runtime := plan.Runtime{
+			Kind:        "ClusterTrainingRuntime",
+			Name:        rt.Name,
+			Annotations: rt.Annotations,
+			Spec:        rt.Spec,
+		}
 		once, err := plan.New(&job, runtime, plan.Options{})
 		if err != nil {
 			t.Skip()

@@ -73,8 +73,8 @@ func (d *draft) newGang() *gang {
 	g.fault(fault)
 	wishes, faults := d.wishes(members)
 	g.annotations, g.faults = wishes, append(g.faults, faults...)
-	if text, err := d.announce(waits); err != nil {
-		g.fault(field.InternalError(runtimePath(), err))
+	if text, fault := d.announce(waits); fault != nil {
+		g.fault(fault)
 	} else if text != "" {
 		g.annotations = overlay(g.annotations, map[string]string{topology.AnnotationLateMembers: text})
 	}

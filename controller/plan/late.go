@@ -8,12 +8,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
 // announce is the value of topology.AnnotationLateMembers for the pods of late members: what the scheduler needs to hold
 // places for them, and the labels by which it knows them when they come.
-func (d *draft) announce(late []int) (string, error) {
+func (d *draft) announce(late []int) (string, *field.Error) {
+	if fault := d.tooLate(late); fault != nil {
+		return "", fault
+	}
 	var pods []corev1.PodTemplateSpec
 	for _, i := range late {
 		replicated := d.spec.ReplicatedJobs[i]
@@ -38,7 +42,7 @@ func (d *draft) announce(late []int) (string, error) {
 	}
 	text, err := json.Marshal(pods)
 	if err != nil {
-		return "", fmt.Errorf("printing the late members: %w", err)
+		return "", field.InternalError(runtimePath(), fmt.Errorf("printing the late members: %w", err))
 	}
 	return string(text), nil
 }

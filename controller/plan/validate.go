@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"errors"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -9,6 +11,10 @@ import (
 // Validate says what is wrong with a job on its runtime; empty if New would render it.
 func Validate(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) field.ErrorList {
 	draft, err := read(job, runtime, options)
+	var refusal *RefusalError
+	if errors.As(err, &refusal) {
+		return refusal.Faults
+	}
 	if err != nil {
 		return field.ErrorList{field.Invalid(runtimePath(), runtime.Name, err.Error())}
 	}

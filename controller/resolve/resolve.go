@@ -43,20 +43,37 @@ type Found struct {
 // Find is the runtime by which a job is judged and rendered: its snapshot, and before there is one the runtime as it is. The
 // error is ErrMissing, ErrUnknown, ErrSnapshot or one of the API server's.
 func (r *Resolver) Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
-	ref := ReferenceOf(job)
-	if ref.Group != trainerv1alpha1.Group || blank(ref) == nil {
-		return Found{}, fmt.Errorf("%w: %s.%s", ErrUnknown, ref.Kind, ref.Group)
+	ref, err := known(job)
+	if err != nil {
+		return Found{}, err
 	}
-	if job.UID != "" { // one that is being created has none
-		if found, ok, err := r.snapshot(ctx, job, ref); ok || err != nil {
-			return found, err
-		}
+	if found, ok, err := r.snapshot(ctx, job, ref); ok || err != nil {
+		return found, err
+	}
+	return r.Current(ctx, job)
+}
+
+// Current is the runtime as it is now. A job that is being created is judged by it: what snapshot there is by its name is an
+// earlier job's. The error is as of Find, but for ErrSnapshot.
+func (r *Resolver) Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
+	ref, err := known(job)
+	if err != nil {
+		return Found{}, err
 	}
 	object := blank(ref)
 	if err := r.read(ctx, ref, object); err != nil {
 		return Found{}, err
 	}
 	return found(ref, object), nil
+}
+
+// known is the job's reference if it is to a kind of runtime that there is.
+func known(job *trainerv1alpha1.TrainJob) (Reference, error) {
+	ref := ReferenceOf(job)
+	if ref.Group != trainerv1alpha1.Group || blank(ref) == nil {
+		return ref, fmt.Errorf("%w: %s.%s", ErrUnknown, ref.Kind, ref.Group)
+	}
+	return ref, nil
 }
 
 // read reads a runtime from the cache, and past it if it is not there: a runtime and its first job are often created

@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ErrMalformed indicates that an object is not a TrainJob; the text names the field.
+var ErrMalformed = errors.New("not a TrainJob")
+
+// Default returns what is stored when a client that saw old wants next: JSON of TrainJobs, old empty on creation. It
+// works on the JSON itself, so what this controller does not know of comes through.
+//
+// It stamps runtimePatches, folds Kueue's into one, gives back fields that an older client dropped without knowing them,
+// and keeps the spelling of what did not change: the CRD's immutability rules compare spelling, not meaning. It is
+// idempotent. The error is an ErrMalformed about next; an old object that is none says nothing, so that it can be mended.
+func Default(old, next []byte, now time.Time) ([]byte, error) {
+	tree, err := parse(next)
+	if err != nil {
+		return nil, err
+	}
+	var before map[string]any
+	if len(old) > 0 {
+		if before, err = parse(old); err != nil {
+			before = nil
+		}
+	}
+	if spec, ok := tree["spec"].(map[string]any); ok {
+		had := object(before, "spec")
+		for _, part := range specParts() {
+			part.restore(had, spec)
+		}
+		if patches, isList := spec["runtimePatches"].([]any); isList {
+			hadPatches, _ := had["runtimePatches"].([]any)
+			spec["runtimePatches"] = defaultPatches(hadPatches, patches, now)
+		}
+	}
+	out, err := json.Marshal(tree)
+	if err != nil {
+		return nil, fmt.Errorf("printing the TrainJob: %w", err)
+	}
+	return out, nil
+}
+
+// kueue is the manager whose entry Kueue's webhook appends to every TrainJob, also where there is one.
+const kueue = "kueue.x-k8s.io/manager"
+
+// defaultPatches stamps an entry that is new or changed; one that means what it meant is put back as it was, time
+// included.
+func defaultPatches(had, wanted []any, now time.Time) []any {
+	wanted = folded(wanted)
+	stamp := metav1.NewTime(now).UTC().Format(time.RFC3339)
+	for i, entry := range wanted {
+		next, ok := entry.(map[string]any)
+		if !ok {
+			continue
+		}
+		old := named(had, "manager", next["manager"])
+		whole, fields := entryParts()
+		switch {
+		case old == nil && next["time"] == nil:
+			next["time"] = stamp
+		case old == nil:
+		case whole.regains(old, next):
+			wanted[i] = old
+		default:
+			for _, pair := range podSpecs(old, next) {
+				for _, part := range fields {
+					part.restore(pair[0], pair[1])
+				}
+			}
+			next["time"] = stamp
+		}
+	}
+	return wanted
+}
+
+// folded makes one of Kueue's entries: in the place of the first, with what the last says. Kueue just appended that; it
+// says that nothing is assigned yet.
+func folded(patches []any) []any {
+	var out []any
+	first := -1
+	for _, patch := range patches {
+		if entry, ok := patch.(map[string]any); ok && entry["manager"] == kueue {
+			if first >= 0 {
+				out[first] = entry
+				continue
+			}
+			first = len(out)
+		}
+		out = append(out, patch)
+	}
+	if out == nil { // an empty list stays one
+		return patches
+	}
+	return out
+}

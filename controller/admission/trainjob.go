@@ -1,0 +1,175 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
+)
+
+// Runtimes finds the runtime of a job: as it is now, or the job's own copy where it has one. The error is a resolve.ErrMissing
+// or a resolve.ErrUnknown if the job is to be refused, and any other if nobody can tell.
+type Runtimes interface {
+	Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (resolve.Found, error)
+	Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (resolve.Found, error)
+}
+
+// Verdict is what becomes of a request.
+type Verdict struct {
+	// Refusal says why the object is not let in, on one line; nil if it is.
+	Refusal error
+	// Warnings are shown to the user either way.
+	Warnings []string
+}
+
+// Validator decides which TrainJobs are let in, whoever manages them.
+type Validator struct {
+	Runtimes Runtimes
+	// JobSets reads the JobSet of a job whose patches change.
+	JobSets client.Reader
+	// Live reads the priority class that Volcano would look for in vain.
+	Live client.Reader
+	// Options must be those of the reconciler.
+	Options plan.Options
+}
+
+// Create judges a new TrainJob. The error says why that was not possible.
+func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (Verdict, error) {
+	found, err := v.Runtimes.Current(ctx, job)
+	verdict, err := judgeFound(job, found, err)
+	if err != nil || verdict.Refusal != nil {
+		return verdict, err
+	}
+	if faults := plan.Validate(job, found.Runtime, v.Options); len(faults) > 0 {
+		verdict.Refusal = faults.ToAggregate()
+		return verdict, nil
+	}
+	fault, err := v.checkPriorityClass(ctx, plan.PriorityClass(job, found.Runtime))
+	if fault != nil {
+		verdict.Refusal = fault
+	}
+	if err != nil || fault != nil {
+		return verdict, err
+	}
+	planned, err := plan.New(job, found.Runtime, v.Options)
+	if err != nil {
+		verdict.Refusal = err
+		return verdict, nil //nolint:nilerr // it is the verdict
+	}
+	verdict.Warnings = append(verdict.Warnings, longNames(planned.JobSet)...)
+	return verdict, nil
+}
+
+// Update judges a change of a TrainJob. Only what it makes worse is refused: a job that is at fault already, maybe by a
+// younger rule, or whose runtime is gone, can still be suspended, relabeled and let go of.
+func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
+	faults := v.checkPatchesChange(ctx, old, next)
+	respecified := !equality.Semantic.DeepEqual(lasting(old), lasting(next))
+	rewished := !maps.Equal(wishes(old), wishes(next))
+	if next.DeletionTimestamp != nil || !respecified && !rewished {
+		return Verdict{Refusal: faults.ToAggregate()}, nil
+	}
+	found, err := v.Runtimes.Find(ctx, next)
+	verdict, err := judgeFound(next, found, err)
+	switch {
+	case err == nil && verdict.Refusal == nil:
+		before := map[string]bool{}
+		for _, fault := range plan.Validate(old, found.Runtime, v.Options) {
+			before[fault.Error()] = true
+		}
+		for _, fault := range plan.Validate(next, found.Runtime, v.Options) {
+			if !before[fault.Error()] {
+				faults = append(faults, fault)
+			}
+		}
+	case !respecified: // it is no news that there is no runtime
+		err, verdict.Refusal = nil, nil
+	}
+	verdict.Refusal = utilerrors.NewAggregate([]error{verdict.Refusal, faults.ToAggregate()})
+	return verdict, err
+}
+
+// judgeFound says why a job without a runtime is refused. The error is any other than that there is none.
+func judgeFound(job *trainerv1alpha1.TrainJob, found resolve.Found, err error) (Verdict, error) {
+	kind := resolve.ReferenceOf(job).Kind
+	switch {
+	case errors.Is(err, resolve.ErrUnknown):
+		return Verdict{Refusal: err}, nil
+	case errors.Is(err, resolve.ErrMissing):
+		return Verdict{Refusal: field.Invalid(
+			field.NewPath("spec", "runtimeRef"), job.Spec.RuntimeRef.Name,
+			fmt.Sprintf("%v: specified %s must be created before the TrainJob is created", err, lowerFirst(kind)))}, nil
+	case err != nil:
+		return Verdict{}, fmt.Errorf("finding the runtime of TrainJob %s: %w", job.Name, err)
+	}
+	var verdict Verdict
+	if found.Deprecated && found.Runtime.Kind == trainerv1alpha1.ClusterTrainingRuntimeKind {
+		verdict.Warnings = []string{"Referenced " + deprecation(found.Runtime.Name)}
+	}
+	return verdict, nil
+}
+
+// deprecation warns of a runtime's removal.
+func deprecation(name string) string {
+	return fmt.Sprintf("ClusterTrainingRuntime %q is deprecated and will be removed in a future release of Kubeflow "+
+		"Trainer. See runtime deprecation policy: https://trainer.kubeflow.org/en/latest/operator-guides/runtime.html"+
+		"#runtime-deprecation-policy", name)
+}
+
+// longNames warns of pods' names that are too long for the JobSet controller. It is no refusal, because upstream lets the
+// job in.
+func longNames(jobSet *jobsetv1alpha2.JobSet) []string {
+	longest := ""
+	for _, job := range jobSet.Spec.ReplicatedJobs {
+		last := fmt.Sprintf(
+			"%s-%s-%d-%d",
+			jobSet.Name,
+			job.Name,
+			max(1, job.Replicas)-1,
+			*job.Template.Spec.Parallelism-1,
+		)
+		if len(last) > len(longest) {
+			longest = last
+		}
+	}
+	excess := len(longest) - validation.DNS1123LabelMaxLength
+	if excess <= 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.name: no pods can be made, because pod %s would have a name of more than %d "+
+		"characters; shorten the job's name by %d", longest, validation.DNS1123LabelMaxLength, excess)}
+}
+
+// lasting is a spec but for what is meant to change all the time.
+func lasting(job *trainerv1alpha1.TrainJob) trainerv1alpha1.TrainJobSpec {
+	spec := job.Spec
+	spec.Suspend = nil
+	return spec
+}
+
+// wishes are the annotations that the plan reads.
+func wishes(job *trainerv1alpha1.TrainJob) map[string]string {
+	own := map[string]string{}
+	for key, value := range job.Annotations {
+		if strings.HasPrefix(key, "lockstep.dev/") {
+			own[key] = value
+		}
+	}
+	return own
+}
+
+func lowerFirst(text string) string {
+	return strings.ToLower(text[:1]) + text[1:]
+}

@@ -1,0 +1,343 @@
+package admission_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller/admission"
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
+)
+
+const deprecated = `ClusterTrainingRuntime "rt" is deprecated and will be removed in a future release of Kubeflow ` +
+	`Trainer. See runtime deprecation policy: https://trainer.kubeflow.org/en/latest/operator-guides/runtime.html` +
+	`#runtime-deprecation-policy`
+
+// finds answers every job alike.
+type finds struct {
+	found resolve.Found
+	err   error
+}
+
+func (f finds) Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (resolve.Found, error) {
+	return f.Find(ctx, job)
+}
+
+func (f finds) Find(context.Context, *trainerv1alpha1.TrainJob) (resolve.Found, error) {
+	if f.err != nil {
+		return resolve.Found{}, f.err
+	}
+	return f.found, nil
+}
+
+// missing is how a runtime that is not there is reported.
+func missing() finds { return finds{err: fmt.Errorf("runtime rt: %w", resolve.ErrMissing)} }
+
+// there is the runtime of the planner's golden cases about patches.
+func there(t *testing.T) finds {
+	t.Helper()
+	var rt trainerv1alpha1.ClusterTrainingRuntime
+	readYAML(t, filepath.Join("..", "plan", "testdata", "torch-patches", "runtime.yaml"), &rt)
+	return finds{found: resolve.Found{Runtime: plan.Runtime{Kind: rt.Kind, Name: rt.Name, Spec: rt.Spec}}}
+}
+
+func newValidator(t *testing.T, runtimes admission.Runtimes, objects ...client.Object) *admission.Validator {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{jobsetv1alpha2.AddToScheme, schedulingv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	return &admission.Validator{Runtimes: runtimes, JobSets: cluster, Live: cluster}
+}
+
+// trainJob is a job that there's runtime renders.
+func trainJob(changes ...func(*trainerv1alpha1.TrainJob)) *trainerv1alpha1.TrainJob {
+	job := &trainerv1alpha1.TrainJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "train"},
+		Spec: trainerv1alpha1.TrainJobSpec{
+			RuntimeRef: trainerv1alpha1.RuntimeRef{Name: "rt", Kind: new("ClusterTrainingRuntime")},
+		},
+	}
+	for _, change := range changes {
+		change(job)
+	}
+	return job
+}
+
+type change = func(*trainerv1alpha1.TrainJob)
+
+func suspended(job *trainerv1alpha1.TrainJob) { job.Spec.Suspend = new(true) }
+func running(job *trainerv1alpha1.TrainJob)   { job.Spec.Suspend = new(false) }
+func labeled(job *trainerv1alpha1.TrainJob)   { job.Labels = map[string]string{"a": "b"} }
+func deleting(job *trainerv1alpha1.TrainJob)  { job.DeletionTimestamp = &metav1.Time{Time: now()} }
+func noNodes(job *trainerv1alpha1.TrainJob) {
+	job.Spec.Trainer = &trainerv1alpha1.Trainer{NumNodes: new(int32(0))}
+}
+
+func called(name string) change {
+	return func(job *trainerv1alpha1.TrainJob) { job.Name = name }
+}
+
+func annotated(key, value string) change {
+	return func(job *trainerv1alpha1.TrainJob) { job.Annotations = map[string]string{key: value} }
+}
+
+func refersTo(kind string) change {
+	return func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = new(kind) }
+}
+
+// patchedBy adds a manager's patch for a ReplicatedJob.
+func patchedBy(manager, replicatedJob string) change {
+	return func(job *trainerv1alpha1.TrainJob) {
+		job.Spec.RuntimePatches = append(job.Spec.RuntimePatches, trainerv1alpha1.RuntimePatch{
+			Manager: manager,
+			TrainingRuntimeSpec: &trainerv1alpha1.TrainingRuntimeSpecPatch{
+				Template: &trainerv1alpha1.JobSetTemplatePatch{Spec: &trainerv1alpha1.JobSetSpecPatch{
+					ReplicatedJobs: []trainerv1alpha1.ReplicatedJobPatch{{Name: replicatedJob}},
+				}},
+			},
+		})
+	}
+}
+
+func TestCreate(t *testing.T) {
+	old := there(t)
+	old.found.Deprecated = true
+	own := old
+	own.found.Runtime.Kind = trainerv1alpha1.TrainingRuntimeKind
+	long := strings.Repeat("x", 55)
+	for name, c := range map[string]struct {
+		runtimes       admission.Runtimes
+		job            *trainerv1alpha1.TrainJob
+		want, warnings string
+	}{
+		"a good job": {runtimes: there(t), job: trainJob()},
+		"a missing cluster runtime": {
+			runtimes: missing(), job: trainJob(),
+			want: `spec.runtimeRef: Invalid value: "rt": runtime rt: the runtime does not exist: ` +
+				`specified clusterTrainingRuntime must be created before the TrainJob is created`,
+		},
+		"a missing runtime of the namespace": {
+			runtimes: missing(), job: trainJob(refersTo("TrainingRuntime")),
+			want: `spec.runtimeRef: Invalid value: "rt": runtime rt: the runtime does not exist: ` +
+				`specified trainingRuntime must be created before the TrainJob is created`,
+		},
+		"a kind of runtime that nobody knows": {
+			runtimes: finds{err: fmt.Errorf("%w: Other.acme.io", resolve.ErrUnknown)}, job: trainJob(refersTo("Other")),
+			want: `unsupported runtime: Other.acme.io`,
+		},
+		"a deprecated cluster runtime": {runtimes: old, job: trainJob(), warnings: "Referenced " + deprecated},
+		"a deprecated cluster runtime and a fault": {
+			runtimes: old, job: trainJob(noNodes), warnings: "Referenced " + deprecated,
+			want: "spec.trainer.numNodes: Invalid value: 0: must be at least 1",
+		},
+		"a runtime of the namespace is not called deprecated": {runtimes: own, job: trainJob()},
+		"all faults together, as the planner finds them": {
+			runtimes: there(t), job: trainJob(noNodes, patchedBy("nobody", "other")),
+			want: `[spec.trainer.numNodes: Invalid value: 0: must be at least 1, spec.runtimePatches.manager: ` +
+				`Invalid value: "nobody": must be a domain-prefixed path (such as "acme.io/foo"), spec.runtimePatches: ` +
+				`Invalid value: "other": must not have replicated job that doesn't exist in the runtime job template]`,
+		},
+		"a job for MultiKueue is judged all the same": {
+			runtimes: missing(), job: trainJob(func(job *trainerv1alpha1.TrainJob) {
+				job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue")
+			}),
+			want: `spec.runtimeRef: Invalid value: "rt": runtime rt: the runtime does not exist: ` +
+				`specified clusterTrainingRuntime must be created before the TrainJob is created`,
+		},
+		"a name that is just short enough for pods": {runtimes: there(t), job: trainJob(called(long[:53]))},
+		"a name too long for pods": {
+			runtimes: there(t), job: trainJob(called(long)),
+			warnings: "metadata.name: no pods can be made, because pod " + long + "-first-0-0 would have a name of more than " +
+				"63 characters; shorten the job's name by 2",
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			got, err := newValidator(t, c.runtimes).Create(t.Context(), c.job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, got, c.want, c.warnings)
+		})
+	}
+}
+
+// Volcano would leave a group whose class does not exist where it is.
+func TestPriorityClassOfAVolcanoGroup(t *testing.T) {
+	for name, c := range map[string]struct{ class, exists, want string }{
+		"none":                   {},
+		"one that is":            {class: "high", exists: "high"},
+		"one of Kubernetes' own": {class: "system-node-critical"},
+		"one that is not": {class: "high", want: `spec.templateSpec.priorityClassName: Invalid value: "high": ` +
+			`PriorityClass "high" doesn't exist: priorityclasses.scheduling.k8s.io "high" not found`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := there(t)
+			found.found.Runtime.Spec.PodGroupPolicy = &trainerv1alpha1.PodGroupPolicy{
+				PodGroupPolicySource: trainerv1alpha1.PodGroupPolicySource{
+					Volcano: &trainerv1alpha1.VolcanoPodGroupPolicySource{},
+				},
+			}
+			found.found.Runtime.Spec.Template.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.PriorityClassName = c.class
+			class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(c.exists, "other")}}
+			got, err := newValidator(t, found, class).Create(t.Context(), trainJob())
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, got, c.want, "")
+		})
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	const forbidden = "spec.runtimePatches: Forbidden: RuntimePatches can"
+	const never = forbidden + " only be modified when the TrainJob is suspended before or after the update"
+	const wasMissing = `spec.runtimeRef: Invalid value: "rt": runtime rt: the runtime does not exist: ` +
+		`specified clusterTrainingRuntime must be created before the TrainJob is created`
+	active := &jobsetv1alpha2.JobSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "train"},
+		Status: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{
+			{Name: "first", Ready: 1}, {Name: "node", Active: 1},
+		}},
+	}
+	for name, c := range map[string]struct {
+		runtimes  admission.Runtimes
+		jobSet    client.Object
+		old, next []change
+		want      string
+	}{
+		"nothing changes and the runtime is gone": {runtimes: missing()},
+		"suspension with the runtime gone":        {runtimes: missing(), old: []change{running}, next: []change{suspended}},
+		"a label of a job at fault":               {runtimes: there(t), old: []change{noNodes}, next: []change{noNodes, labeled}},
+		"a job being deleted": {
+			runtimes: missing(), old: []change{deleting}, next: []change{deleting, noNodes},
+		},
+		"a change of the spec with the runtime gone": {
+			runtimes: missing(), old: []change{suspended}, next: []change{suspended, patchedBy("a.io/b", "node")}, want: wasMissing,
+		},
+		"a change that brings a fault": {
+			runtimes: there(t), next: []change{noNodes}, want: "spec.trainer.numNodes: Invalid value: 0: must be at least 1",
+		},
+		"Kueue clears its patch of a job at fault": {
+			runtimes: there(t), next: []change{noNodes, suspended},
+			old: []change{noNodes, suspended, patchedBy("kueue.x-k8s.io/manager", "node")},
+		},
+		"an annotation of ours that does not exist": {
+			runtimes: there(t), old: []change{running}, next: []change{running, annotated("lockstep.dev/gnag", "on")},
+			want: "metadata.annotations[lockstep.dev/gnag]: Forbidden: there is no such annotation; there are ",
+		},
+		"an annotation of ours with a value that is none": {
+			runtimes: there(t), next: []change{annotated("lockstep.dev/gang", "yes")},
+			want: `metadata.annotations[lockstep.dev/gang]: Invalid value: "yes": must be one of on, off`,
+		},
+		"an annotation of ours with the runtime gone": {
+			runtimes: missing(), next: []change{annotated("lockstep.dev/gang", "yes")},
+		},
+		"somebody else's annotation": {runtimes: missing(), next: []change{annotated("acme.io/a", "b")}},
+		"a patch for a running job": {
+			runtimes: there(t), old: []change{running}, next: []change{running, patchedBy("a.io/b", "node")}, want: never,
+		},
+		"a patch for a job that says nothing of suspension": {
+			runtimes: there(t), next: []change{patchedBy("a.io/b", "node")}, want: never,
+		},
+		"a patch and the start in one, as Kueue does": {
+			runtimes: there(t), old: []change{suspended}, next: []change{running, patchedBy("a.io/b", "node")},
+		},
+		"a patch and suspension in one": {
+			runtimes: there(t), old: []change{running}, next: []change{suspended, patchedBy("a.io/b", "node")},
+		},
+		"a patch for a suspended job whose pods still run": {
+			runtimes: there(t), jobSet: active, old: []change{suspended},
+			next: []change{suspended, patchedBy("a.io/b", "node")},
+			want: forbidden + "not be modified when the JobSet's ReplicatedJob node is still active",
+		},
+		"suspension of a job whose pods run": {
+			runtimes: there(t), jobSet: active, old: []change{running, patchedBy("a.io/b", "node")},
+			next: []change{suspended, patchedBy("a.io/b", "node")},
+		},
+		"a patch with a fault": {
+			runtimes: there(t), old: []change{suspended}, next: []change{suspended, patchedBy("a.io/b", "other")},
+			want: "spec.runtimePatches: Invalid value: \"other\": must not have replicated job that doesn't exist in the " +
+				"runtime job template",
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			var objects []client.Object
+			if c.jobSet != nil {
+				objects = append(objects, c.jobSet)
+			}
+			got, err := newValidator(
+				t,
+				c.runtimes,
+				objects...).Update(t.Context(), trainJob(c.old...), trainJob(c.next...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, got, c.want, "")
+		})
+	}
+}
+
+func TestNobodyCanTell(t *testing.T) {
+	lost := errors.New("connection lost")
+	validator := newValidator(t, finds{err: lost})
+	if _, err := validator.Create(t.Context(), trainJob()); !errors.Is(err, lost) {
+		t.Errorf("creation: %v, want that the connection was lost", err)
+	}
+	if _, err := validator.Update(t.Context(), trainJob(), trainJob(noNodes)); !errors.Is(err, lost) {
+		t.Errorf("an update: %v, want that the connection was lost", err)
+	}
+	if _, err := validator.Update(t.Context(), trainJob(running), trainJob(suspended)); err != nil {
+		t.Errorf("suspension: %v, want none", err)
+	}
+	validator = newValidator(t, there(t))
+	validator.JobSets = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return lost
+		},
+	})
+	got, err := validator.Update(t.Context(), trainJob(suspended), trainJob(suspended, patchedBy("a.io/b", "node")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, got, "spec.runtimePatches: Internal error: getting JobSet train: connection lost", "")
+}
+
+// check compares a verdict. A refusal that is wanted to end in a blank may go on.
+func check(t *testing.T, got admission.Verdict, want, warnings string) {
+	t.Helper()
+	refusal := ""
+	if got.Refusal != nil {
+		refusal = got.Refusal.Error()
+	}
+	if refusal != want && (!strings.HasSuffix(want, " ") || !strings.HasPrefix(refusal, want)) {
+		t.Errorf("refused\n%s, want\n%s", refusal, want)
+	}
+	if wanted := strings.FieldsFunc(
+		warnings,
+		func(r rune) bool { return r == '\n' },
+	); !slices.Equal(
+		got.Warnings,
+		wanted,
+	) {
+		t.Errorf("warnings %q, want %q", got.Warnings, wanted)
+	}
+}

@@ -1,0 +1,134 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// The paths of the webhooks, which are upstream's.
+const (
+	DefaultTrainJobPath        = "/mutate-trainer-kubeflow-org-v1alpha1-trainjob"
+	ValidateTrainJobPath       = "/validate-trainer-kubeflow-org-v1alpha1-trainjob"
+	ValidateRuntimePath        = "/validate-trainer-kubeflow-org-v1alpha1-trainingruntime"
+	ValidateClusterRuntimePath = "/validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime"
+)
+
+// Register puts the webhooks on a server. Objects of v2alpha1 come to them as well: the version is not looked at.
+func Register(server webhook.Server, validator *Validator, clocks clock.PassiveClock) {
+	handlers := Handlers(validator, clocks)
+	for _, path := range []string{
+		DefaultTrainJobPath, ValidateTrainJobPath, ValidateRuntimePath, ValidateClusterRuntimePath,
+	} {
+		server.Register(path, handlers[path])
+	}
+}
+
+// Handlers are the webhooks by path. A panic in one is answered with an error: the request fails, the process goes on.
+func Handlers(validator *Validator, clocks clock.PassiveClock) map[string]*ctrladmission.Webhook {
+	handlers := map[string]*ctrladmission.Webhook{}
+	for path, handle := range map[string]ctrladmission.HandlerFunc{
+		DefaultTrainJobPath: func(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
+			return defaultTrainJob(request, clocks)
+		},
+		ValidateTrainJobPath:       judge(validator.judge),
+		ValidateRuntimePath:        judge(judgeRuntime),
+		ValidateClusterRuntimePath: judge(judgeClusterRuntime),
+	} {
+		handlers[path] = (&ctrladmission.Webhook{Handler: handle}).WithRecoverPanic(true)
+	}
+	return handlers
+}
+
+func defaultTrainJob(request ctrladmission.Request, clocks clock.PassiveClock) ctrladmission.Response {
+	if !writes(request) {
+		return ctrladmission.Allowed("")
+	}
+	out, err := Default(request.OldObject.Raw, request.Object.Raw, clocks.Now())
+	if err != nil {
+		if leaving(request.Object.Raw) {
+			return ctrladmission.Allowed("")
+		}
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	return ctrladmission.PatchResponseFromRaw(request.Object.Raw, out)
+}
+
+// judgment judges next, which is to take the place of old, nil if it is new.
+type judgment[T any] func(ctx context.Context, old, next *T) (Verdict, error)
+
+// judge is the webhook of a judgment. A refusal is a plain 403 with the faults on one line, as upstream's is.
+func judge[T any](judgment judgment[T]) ctrladmission.HandlerFunc {
+	return func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+		if !writes(request) {
+			return ctrladmission.Allowed("")
+		}
+		var next T
+		if err := json.Unmarshal(request.Object.Raw, &next); err != nil {
+			if leaving(request.Object.Raw) {
+				return ctrladmission.Allowed("")
+			}
+			return ctrladmission.Errored(
+				http.StatusBadRequest,
+				fmt.Errorf("parsing the %s: %w", request.Kind.Kind, err),
+			)
+		}
+		var old *T
+		if request.Operation == admissionv1.Update {
+			old = new(T)
+			// An old object that cannot be read is judged as far as it could be: it must be possible to mend it.
+			_ = json.Unmarshal(request.OldObject.Raw, old)
+		}
+		verdict, err := judgment(ctx, old, &next)
+		switch {
+		case err != nil:
+			return ctrladmission.Errored(http.StatusInternalServerError, err).WithWarnings(verdict.Warnings...)
+		case verdict.Refusal != nil:
+			return ctrladmission.Denied(verdict.Refusal.Error()).WithWarnings(verdict.Warnings...)
+		}
+		return ctrladmission.Allowed("").WithWarnings(verdict.Warnings...)
+	}
+}
+
+// judge judges a TrainJob, old nil if it is new.
+func (v *Validator) judge(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
+	if old == nil {
+		return v.Create(ctx, next)
+	}
+	return v.Update(ctx, old, next)
+}
+
+func judgeRuntime(_ context.Context, old, next *trainerv1alpha1.TrainingRuntime) (Verdict, error) {
+	if old != nil {
+		return Verdict{}, nil
+	}
+	return JudgeRuntime(next), nil
+}
+
+func judgeClusterRuntime(_ context.Context, old, next *trainerv1alpha1.ClusterTrainingRuntime) (Verdict, error) {
+	return JudgeClusterRuntime(old, next), nil
+}
+
+// writes reports whether a request creates or updates the object itself.
+func writes(request ctrladmission.Request) bool {
+	return request.SubResource == "" &&
+		(request.Operation == admissionv1.Create || request.Operation == admissionv1.Update)
+}
+
+// leaving reports whether an object is being deleted: nothing may keep its finalizers from going.
+func leaving(raw []byte) bool {
+	var object struct {
+		Metadata struct {
+			DeletionTimestamp any `json:"deletionTimestamp"`
+		} `json:"metadata"`
+	}
+	return json.Unmarshal(raw, &object) == nil && object.Metadata.DeletionTimestamp != nil
+}

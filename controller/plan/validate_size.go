@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/lockstep-project/lockstep/controller/framework"
+)
+
+const (
+	// maxPods is how many pods a job may have. Hostfiles and announcements are written pod by pod, and a gang is counted
+	// in 32 bits: without a bound, one TrainJob takes all of the controller's memory.
+	maxPods = 100_000
+	// maxLate is how many late members a gang may have: each takes some 250 bytes of the PodGroup's 256 KiB of annotations.
+	maxLate = 900
+)
+
+// tooMany refuses a job with more pods than that, nil if it has not.
+func tooMany(runtime Runtime, roles []framework.Role) error {
+	var pods int64
+	for _, role := range roles {
+		pods += int64(role.Replicas) * int64(role.Pods)
+	}
+	if pods <= maxPods {
+		return nil
+	}
+	return &RefusalError{Runtime: runtime.Name, Faults: field.ErrorList{field.Invalid(
+		field.NewPath("spec", "trainer", "numNodes"), pods,
+		fmt.Sprintf("the job would have more than %d pods, the runtime's others included", maxPods))}}
+}
+
+// tooLate refuses a gang with more late members than can be announced, nil if it has not.
+func (d *draft) tooLate(late []int) *field.Error {
+	var pods int64
+	for _, i := range late {
+		pods += int64(max(1, d.spec.ReplicatedJobs[i].Replicas)) * int64(d.count(i))
+	}
+	if pods <= maxLate {
+		return nil
+	}
+	return field.Invalid(runtimePath(), d.runtime.Name, fmt.Sprintf(
+		"%d pods would wait until others of the gang are ready; places can be held for %d", pods, maxLate))
+}
