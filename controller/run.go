@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -19,9 +21,11 @@ import (
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
@@ -33,13 +37,16 @@ import (
 const (
 	// leaseName is the lease for which replicas compete.
 	leaseName = "lockstep-controller"
-	// The API server's own fairness protects it; these limits only stop a controller that runs wild.
-	queriesPerSecond, burst = 200, 400
+	// readyPatience is how long readyz waits for caches that are being filled; a kubelet asks with 1 s of patience.
+	readyPatience = 500 * time.Millisecond
 )
 
 var (
 	// ErrNoConfig indicates that there is no usable kubeconfig and no service account.
 	ErrNoConfig = errors.New("finding the cluster")
+	// ErrNoCertificate indicates that there is no usable certificate where somebody else was to put one.
+	ErrNoCertificate = errors.New("reading the certificate of the webhooks")
+	errNotSynced     = errors.New("the caches are not filled yet")
 	// ErrNoGroups indicates that the cluster does not serve PodGroups; the text says how to switch them on.
 	ErrNoGroups = errors.New("this cluster cannot place gangs")
 )
@@ -59,7 +66,7 @@ func Scheme() (*runtime.Scheme, error) {
 
 // Run runs the controller until ctx ends. Its metrics are registered on registry.
 func Run(ctx context.Context, options config.Options, registry prometheus.Registerer) error {
-	restConfig, err := connect(options.Kubeconfig)
+	restConfig, err := connect(options)
 	if err != nil {
 		return err
 	}
@@ -73,14 +80,19 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if err != nil {
 		return err
 	}
+	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader())
+	planning := plan.Options{Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints()}
+	if options.WebhookPort != 0 {
+		registerWebhooks(mgr, resolver, planning)
+	}
 	reconciler := &trainjob.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
-		Resolver:    resolve.New(mgr.GetClient(), mgr.GetAPIReader()),
+		Resolver:    resolver,
 		Recorder:    mgr.GetEventRecorder("lockstep-controller"),
 		Clock:       clock.RealClock{},
 		Instruments: metrics,
-		Options:     plan.Options{Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints()},
+		Options:     planning,
 	}
 	if err = reconciler.SetupWithManager(ctx, mgr, options.Workers); err != nil {
 		return err
@@ -91,16 +103,16 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	return nil
 }
 
-func connect(kubeconfig string) (*rest.Config, error) {
+func connect(options config.Options) (*rest.Config, error) {
 	load := clientconfig.GetConfig
-	if kubeconfig != "" {
-		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }
+	if options.Kubeconfig != "" {
+		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", options.Kubeconfig) }
 	}
 	restConfig, err := load()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoConfig, err)
 	}
-	restConfig.QPS, restConfig.Burst = queriesPerSecond, burst
+	restConfig.QPS, restConfig.Burst = options.QueriesPerSecond, options.Burst
 	return restConfig, nil
 }
 
@@ -131,7 +143,7 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+	settings := ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		Metrics:                       metricsserver.Options{BindAddress: options.MetricsBindAddress},
@@ -140,15 +152,55 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       options.Namespace,
 		LeaderElectionReleaseOnCancel: true,
-	})
+	}
+	var keeper *certificate.Keeper
+	if options.WebhookPort != 0 {
+		if settings.WebhookServer, keeper, err = newWebhooks(restConfig, scheme, options); err != nil {
+			return nil, err
+		}
+	}
+	mgr, err := ctrl.NewManager(restConfig, settings)
 	if err != nil {
 		return nil, fmt.Errorf("building the manager: %w", err)
+	}
+	if keeper != nil {
+		if err = mgr.Add(keeper); err != nil {
+			return nil, fmt.Errorf("adding the keeper of the certificate: %w", err)
+		}
 	}
 	if err = mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding healthz: %w", err)
 	}
-	if err = mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("adding readyz: %w", err)
+	return mgr, addReadiness(mgr, settings.WebhookServer, keeper)
+}
+
+// addReadiness makes a replica ready when its caches are filled and its webhooks, if there are any, answer with a
+// certificate. It need not be the leader.
+func addReadiness(mgr ctrl.Manager, server webhook.Server, keeper *certificate.Keeper) error {
+	checks := map[string]healthz.Checker{"caches": func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), readyPatience)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errNotSynced
+		}
+		return nil
+	}}
+	if server != nil {
+		checks["webhooks"] = server.StartedChecker()
 	}
-	return mgr, nil
+	if keeper != nil {
+		checks["webhooks"] = func(request *http.Request) error {
+			// Asking the server before there is a certificate only makes it log a failed handshake.
+			if _, err := keeper.GetCertificate(nil); err != nil {
+				return err
+			}
+			return server.StartedChecker()(request)
+		}
+	}
+	for name, check := range checks {
+		if err := mgr.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("adding %s to readyz: %w", name, err)
+		}
+	}
+	return nil
 }

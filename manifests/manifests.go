@@ -1,11 +1,12 @@
 // Package manifests holds what gets applied to a cluster, embedded so that a binary carries the manifests it was built
-// with: CRDs, RBAC, the scheduler's configuration and the runtimes.
+// with: CRDs, RBAC, the scheduler's configuration, the runtimes and the webhook configurations.
 package manifests
 
 import "embed"
 
 // Files holds every manifest under its path in this folder. The folders are the order of application: crds, then
-// controller, scheduler and datacache (accounts and roles), then runtimes. The samples are files for users and are not embedded.
+// controller, scheduler and datacache (accounts and roles), then runtimes, and webhooks when the controller answers. Not
+// embedded are files for users: the samples, and install, which runs the controller in a cluster that has machines of its own.
 //
-//go:embed namespace.yaml crds/*.yaml controller/*.yaml scheduler/*.yaml datacache/*.yaml runtimes/*.yaml
+//go:embed namespace.yaml crds/*.yaml controller/*.yaml scheduler/*.yaml datacache/*.yaml runtimes/*.yaml webhooks/*.yaml
 var Files embed.FS

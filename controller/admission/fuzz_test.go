@@ -49,7 +49,7 @@ func tryMangled(t *testing.T, m mangler, first, blueprint any, switches byte) {
 	agree(t, &job, found, options)
 	admission.JudgeClusterRuntime(nil, &rt)
 	validator := &admission.Validator{
-		Runtimes: finds{found: resolve.Found{Runtime: found}}, JobSets: noJobSets{}, Options: options,
+		Runtimes: finds{found: resolve.Found{Runtime: found}}, JobSets: nothing{}, Live: nothing{}, Options: options,
 	}
 	if _, err := validator.Update(t.Context(), &old, &job); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func agree(t *testing.T, job *trainerv1alpha1.TrainJob, found plan.Runtime, opti
 		}
 	}
 	validator := &admission.Validator{
-		Runtimes: finds{found: resolve.Found{Runtime: found}}, JobSets: noJobSets{}, Options: options,
+		Runtimes: finds{found: resolve.Found{Runtime: found}}, JobSets: nothing{}, Live: nothing{}, Options: options,
 	}
 	verdict, err := validator.Create(t.Context(), job)
 	if err != nil || (verdict.Refusal == nil) != (len(faults) == 0) {
@@ -97,10 +97,10 @@ func agree(t *testing.T, job *trainerv1alpha1.TrainJob, found plan.Runtime, opti
 	}
 }
 
-// noJobSets has none.
-type noJobSets struct{ client.Reader }
+// nothing finds whatever it is asked for, and it is empty.
+type nothing struct{ client.Reader }
 
-func (noJobSets) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return nil
 }
 

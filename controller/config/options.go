@@ -12,7 +12,8 @@ import (
 type Options struct {
 	// Kubeconfig is a file; empty means KUBECONFIG, then the service account, then ~/.kube/config.
 	Kubeconfig string
-	// Namespace is where the lease is, and where the probe at start asks for a PodGroup without creating it.
+	// Namespace is where the lease and the webhooks' Service and Secret are, and where the probe at start asks for a
+	// PodGroup without creating it.
 	Namespace string
 	// LeaderElect lets several replicas run of which one works. Off starts a second faster.
 	LeaderElect bool
@@ -26,7 +27,38 @@ type Options struct {
 	Workers int
 	// Verbosity is the level of logs: 2 decisions, 4 candidates.
 	Verbosity int
+
+	// WebhookHost is the address on which webhooks are served; empty means all. With Self it is also a name in the
+	// certificate, so that replicas which share a Secret need the same one.
+	WebhookHost string
+	// WebhookPort is the port on which webhooks are served; 0 switches them off.
+	WebhookPort int
+	// WebhookCertDir holds tls.crt and tls.key with External.
+	WebhookCertDir string
+	// CertManagement is Self or External.
+	CertManagement string
+	// WebhookService and WebhookSecret are names in Namespace: the Service that the webhook configurations name, and the
+	// Secret with the certificates. Only the file can change them, and then the roles must allow the other Secret.
+	WebhookService, WebhookSecret string
+
+	// QueriesPerSecond and Burst bound the calls to the API server. Its own fairness protects it; these limits only stop
+	// a controller that runs wild. Only the file can change them.
+	QueriesPerSecond float32
+	Burst            int
+	// Unused are the fields of the file that are known and have no effect, by path, in order.
+	Unused []string
 }
+
+// The values of Options.CertManagement.
+const (
+	// Self means that the controller makes the certificate of its webhooks, renews it, and writes the caBundle of the
+	// webhook configurations.
+	Self = "self"
+	// External means that somebody else keeps certificate files in WebhookCertDir, and the caBundle.
+	External = "external"
+)
+
+const maxPort = 65535
 
 // Default returns the options of a controller that was given none.
 func Default() Options {
@@ -36,33 +68,67 @@ func Default() Options {
 		HealthProbeBindAddress: ":8081",
 		GangDefault:            "off",
 		Workers:                5,
+		WebhookPort:            9443,
+		WebhookCertDir:         "/tmp/k8s-webhook-server/serving-certs",
+		CertManagement:         Self,
+		WebhookService:         "lockstep-controller-webhook",
+		WebhookSecret:          "lockstep-webhook-cert",
+		QueriesPerSecond:       200,
+		Burst:                  400,
 	}
 }
 
 // ErrHelp indicates that help was asked for, and written.
 var ErrHelp = pflag.ErrHelp
 
-// Parse reads options from a command line. Help goes to out.
+// Parse reads options from a command line, and from the configuration file that it names. Flags win over the file. Help
+// goes to out.
 func Parse(arguments []string, out io.Writer) (Options, error) {
 	options := Default()
+	path, err := options.parseFlags(arguments, out)
+	if err != nil {
+		return options, err
+	}
+	if path != "" {
+		// The file's values become the defaults of the flags, which are then read again.
+		options = Default()
+		if err = options.readFile(path); err != nil {
+			return options, err
+		}
+		if _, err = options.parseFlags(arguments, out); err != nil {
+			return options, err
+		}
+	}
+	return options, options.Validate()
+}
+
+// parseFlags overwrites the options for which there is a flag, and returns the path of the configuration file.
+func (o *Options) parseFlags(arguments []string, out io.Writer) (string, error) {
 	flags := pflag.NewFlagSet("lockstep-controller", pflag.ContinueOnError)
-	options.addFlags(flags)
+	path := flags.String("config", "", "configuration file of Kubeflow Trainer ("+fileVersion+"); flags win over it")
+	o.addFlags(flags)
+	o.addWebhookFlags(flags)
 	flags.Usage = func() {
 		_, _ = fmt.Fprintf(out, "Usage: lockstep-controller [flags]\n\n%s", flags.FlagUsages())
 	}
 	if err := flags.Parse(arguments); err != nil {
-		return options, err //nolint:wrapcheck // the flag's name is in it
+		return "", err //nolint:wrapcheck // the flag's name is in it
 	}
 	if flags.NArg() > 0 {
-		return options, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		return "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	return options, options.Validate()
+	return *path, nil
 }
 
 func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"kubeconfig file; without it KUBECONFIG, the service account or ~/.kube/config")
-	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the lease and of the probe at start")
+	flags.StringVar(
+		&o.Namespace,
+		"namespace",
+		o.Namespace,
+		"namespace of the lease, of the probe at start, and of the webhooks' Service and Secret",
+	)
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "work only while holding the lease")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		`address of the metrics; "0" for none`)
@@ -72,6 +138,21 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 		"on or off: whether jobs are gangs that do not say otherwise")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "TrainJobs reconciled at a time")
 	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "verbosity of logs: 2 for decisions, 4 for candidates")
+}
+
+func (o *Options) addWebhookFlags(flags *pflag.FlagSet) {
+	flags.StringVar(
+		&o.WebhookHost,
+		"webhook-host",
+		o.WebhookHost,
+		"address on which webhooks are served, and with --cert-management=self a name in their certificate; empty for all",
+	)
+	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhooks; 0 for none")
+	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir,
+		"folder with tls.crt and tls.key for --cert-management=external; they are read again when they change")
+	flags.StringVar(&o.CertManagement, "cert-management", o.CertManagement,
+		"self: make, keep and renew the certificate of the webhooks in a Secret, and write their caBundle; "+
+			"external: somebody else does")
 }
 
 // Validate says what is wrong with the options.
@@ -87,6 +168,15 @@ func (o *Options) Validate() error {
 	}
 	if o.Namespace == "" {
 		return errors.New("--namespace: must not be empty")
+	}
+	if o.WebhookPort < 0 || o.WebhookPort > maxPort {
+		return fmt.Errorf("--webhook-port=%d: must be a port, or 0 for no webhooks", o.WebhookPort)
+	}
+	if o.CertManagement != Self && o.CertManagement != External {
+		return fmt.Errorf("--cert-management=%s: must be %s or %s", o.CertManagement, Self, External)
+	}
+	if o.CertManagement == External && o.WebhookPort != 0 && o.WebhookCertDir == "" {
+		return errors.New("--webhook-cert-dir: must not be empty with --cert-management=external")
 	}
 	return nil
 }

@@ -13,13 +13,17 @@ import (
 
 func TestParse(t *testing.T) {
 	got, err := config.Parse(strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 "+
-		"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4"), io.Discard)
+		"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
+		"--webhook-cert-dir=d --cert-management=external"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := config.Options{
 		Kubeconfig: "k", Namespace: "n", LeaderElect: true, MetricsBindAddress: "0", HealthProbeBindAddress: ":1",
 		GangDefault: "on", Workers: 9, Verbosity: 4,
+		WebhookHost: "h", WebhookPort: 2, WebhookCertDir: "d", CertManagement: config.External,
+		WebhookService: "lockstep-controller-webhook", WebhookSecret: "lockstep-webhook-cert",
+		QueriesPerSecond: 200, Burst: 400,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
@@ -33,13 +37,18 @@ func TestParse(t *testing.T) {
 // TestBadFlagsAreRefusedOnOneLine holds what the command line promises.
 func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 	for line, want := range map[string]string{
-		"--gang-default=yes": "gang-default",
-		"--workers=0":        "workers",
-		"--workers=many":     "workers",
-		"--v=-1":             "--v",
-		"--namespace=":       "namespace",
-		"--bogus":            "bogus",
-		"now":                "now",
+		"--gang-default=yes":     "gang-default",
+		"--workers=0":            "workers",
+		"--workers=many":         "workers",
+		"--v=-1":                 "--v",
+		"--namespace=":           "namespace",
+		"--webhook-port=-1":      "webhook-port",
+		"--webhook-port=65536":   "webhook-port",
+		"--cert-management=both": "cert-management",
+		"--config=none.yaml":     "none.yaml",
+		"--cert-management=external --webhook-cert-dir=": "webhook-cert-dir",
+		"--bogus": "bogus",
+		"now":     "now",
 	} {
 		var out strings.Builder
 		_, err := config.Parse(strings.Fields(line), &out)

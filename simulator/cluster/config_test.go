@@ -28,7 +28,11 @@ webhooks:
 `
 
 func TestWebhooksAreCalledOnLoopback(t *testing.T) {
-	object, err := cluster.OnLoopback([]byte(webhooks), "https://127.0.0.1:9443", []byte("authority"))
+	moved, err := cluster.OnLoopback([]byte(webhooks), "https://127.0.0.1:9443", []byte("authority"))
+	if err != nil || len(moved) != 1 {
+		t.Fatalf("%d configurations, %v", len(moved), err)
+	}
+	object, err := cluster.AsJobSet(moved[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +47,9 @@ func TestWebhooksAreCalledOnLoopback(t *testing.T) {
 		}
 		if _, named, _ := unstructured.NestedMap(webhook, "clientConfig", "service"); named {
 			t.Errorf("webhook %d still names a Service, and there is no cluster network", i)
+		}
+		if bundle, _, _ := unstructured.NestedString(webhook, "clientConfig", "caBundle"); bundle != "YXV0aG9yaXR5" {
+			t.Errorf("webhook %d trusts %q, want the authority in base64", i, bundle)
 		}
 		_, limited, _ := unstructured.NestedMap(webhook, "objectSelector")
 		if isPods := i == 1; limited != isPods {

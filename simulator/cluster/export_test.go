@@ -7,6 +7,7 @@ var (
 	OpenState   = openState
 	ChoosePorts = choosePorts
 	OnLoopback  = onLoopback
+	AsJobSet    = asJobSetDeploys
 	KWOKConfig  = kwokConfig
 	VersionFlag = versionFlags
 )

@@ -12,22 +12,16 @@ import (
 	"path/filepath"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests"
 )
 
-// labelJobSet marks the pods that a JobSet made: the only ones that JobSet's pod webhooks need to see.
-const labelJobSet = "jobset.sigs.k8s.io/jobset-name"
-
-// install applies what has to be there before any controller starts: namespaces, CRDs, accounts and roles, webhooks.
+// install applies what has to be there before any controller starts: namespaces, CRDs, accounts and roles, runtimes.
 func (c *Cluster) install(ctx context.Context) error {
 	crds, err := os.ReadFile(filepath.Join(c.plan.binaries.JobSetManifests, "crd.yaml"))
 	if err != nil {
@@ -49,6 +43,11 @@ func (c *Cluster) install(ctx context.Context) error {
 
 // applyFolder applies the Kubernetes objects of one folder of manifests in the order of their file names.
 func (c *Cluster) applyFolder(ctx context.Context, dir string) error {
+	return eachFile(dir, func(content []byte) error { return c.applyYAML(ctx, content) })
+}
+
+// eachFile calls back for the files of one folder of manifests in the order of their names.
+func eachFile(dir string, use func(content []byte) error) error {
 	entries, err := fs.ReadDir(manifests.Files, dir)
 	if err != nil {
 		return fmt.Errorf("reading manifests/%s: %w", dir, err)
@@ -61,7 +60,7 @@ func (c *Cluster) applyFolder(ctx context.Context, dir string) error {
 		if err != nil {
 			return fmt.Errorf("reading manifests/%s: %w", dir, err)
 		}
-		if err := c.applyYAML(ctx, content); err != nil {
+		if err := use(content); err != nil {
 			return fmt.Errorf("manifests/%s: %w", path.Join(dir, entry.Name()), err)
 		}
 	}
@@ -71,6 +70,11 @@ func (c *Cluster) applyFolder(ctx context.Context, dir string) error {
 // applyYAML applies every document of a YAML stream. Documents that are a component's configuration rather than an
 // object of the API server (they have no name) are passed over.
 func (c *Cluster) applyYAML(ctx context.Context, content []byte) error {
+	return eachObject(content, func(object *unstructured.Unstructured) error { return c.Apply(ctx, object) })
+}
+
+// eachObject calls back for the objects of a YAML stream, in order.
+func eachObject(content []byte, use func(*unstructured.Unstructured) error) error {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
 	for {
 		var object unstructured.Unstructured
@@ -82,7 +86,7 @@ func (c *Cluster) applyYAML(ctx context.Context, content []byte) error {
 		if object.GetName() == "" {
 			continue
 		}
-		if err := c.Apply(ctx, &object); err != nil {
+		if err := use(&object); err != nil {
 			return err
 		}
 	}
@@ -121,71 +125,4 @@ func hasTrueCondition(object *unstructured.Unstructured, kind string) bool {
 		}
 	}
 	return false
-}
-
-// installWebhooks registers JobSet's webhooks at its port on loopback, which must be ready to answer by then.
-func (c *Cluster) installWebhooks(ctx context.Context) error {
-	content, err := os.ReadFile(filepath.Join(c.plan.binaries.JobSetManifests, "webhook.yaml"))
-	if err != nil {
-		return fmt.Errorf("reading JobSet's webhooks: %w", err)
-	}
-	base := c.plan.ports.url("https", c.plan.ports.jobsetWebhook)
-	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
-		object, err := onLoopback(document, base, c.plan.access.certPEM)
-		if err != nil {
-			return err
-		}
-		if err := c.Apply(ctx, object); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// onLoopback turns a webhook configuration that names a Service into one that names a URL, and limits the webhooks on
-// pods to a JobSet's pods, as JobSet's own deployment does.
-func onLoopback(document []byte, base string, authority []byte) (*unstructured.Unstructured, error) {
-	var kind metav1.TypeMeta
-	if err := yaml.Unmarshal(document, &kind); err != nil {
-		return nil, fmt.Errorf("decoding JobSet's webhooks: %w", err)
-	}
-	jobsetPods := &metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: labelJobSet, Operator: metav1.LabelSelectorOpExists}},
-	}
-	move := func(client *admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations, to **metav1.LabelSelector) {
-		url := base + *client.Service.Path
-		*client = admissionv1.WebhookClientConfig{URL: &url, CABundle: authority}
-		if rules[0].Resources[0] == "pods" {
-			*to = jobsetPods
-		}
-	}
-	var typed runtime.Object
-	if kind.Kind == "MutatingWebhookConfiguration" {
-		configuration := &admissionv1.MutatingWebhookConfiguration{}
-		if err := yaml.UnmarshalStrict(document, configuration); err != nil {
-			return nil, fmt.Errorf("decoding JobSet's webhooks: %w", err)
-		}
-		configuration.Name = "jobset-mutating-webhook-configuration"
-		for i := range configuration.Webhooks {
-			w := &configuration.Webhooks[i]
-			move(&w.ClientConfig, w.Rules, &w.ObjectSelector)
-		}
-		typed = configuration
-	} else {
-		configuration := &admissionv1.ValidatingWebhookConfiguration{}
-		if err := yaml.UnmarshalStrict(document, configuration); err != nil {
-			return nil, fmt.Errorf("decoding JobSet's webhooks: %w", err)
-		}
-		configuration.Name = "jobset-validating-webhook-configuration"
-		for i := range configuration.Webhooks {
-			w := &configuration.Webhooks[i]
-			move(&w.ClientConfig, w.Rules, &w.ObjectSelector)
-		}
-		typed = configuration
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
-	if err != nil {
-		return nil, fmt.Errorf("converting JobSet's webhooks: %w", err)
-	}
-	return &unstructured.Unstructured{Object: content}, nil
 }

@@ -186,6 +186,8 @@ func (p plan) controller() component {
 			"--kubeconfig=" + p.access.controllerKubeconfig, "--gang-default=on", "--leader-elect=false",
 			"--metrics-bind-address=0",
 			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.ports.controllerHealth),
+			"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", p.ports.controllerWebhook),
+			"--cert-management=external", "--webhook-cert-dir=" + p.access.certDir,
 		},
 		health: p.ports.url("http", p.ports.controllerHealth) + "/readyz",
 	}

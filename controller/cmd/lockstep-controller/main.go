@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"k8s.io/klog/v2"
@@ -40,11 +41,15 @@ func run(arguments []string) (int, error) {
 	klog.InitFlags(logs)
 	_ = logs.Set("v", strconv.Itoa(options.Verbosity))
 	ctrl.SetLogger(klog.NewKlogr())
+	if len(options.Unused) > 0 {
+		klog.Warningf("The configuration file says what has no effect here: %s", strings.Join(options.Unused, ", "))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err = controller.Run(ctx, options, metrics.Registry)
 	switch {
-	case errors.Is(err, controller.ErrNoGroups), errors.Is(err, controller.ErrNoConfig):
+	case errors.Is(err, controller.ErrNoGroups), errors.Is(err, controller.ErrNoConfig),
+		errors.Is(err, controller.ErrNoCertificate):
 		return 2, err
 	case err != nil:
 		return 1, err

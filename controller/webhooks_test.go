@@ -1,0 +1,154 @@
+package controller_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	strict "sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/controller"
+	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/manifests"
+)
+
+// objects decodes the documents of a file into the given objects, in order, strictly.
+func objects(t *testing.T, content []byte, into ...any) {
+	t.Helper()
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for i, object := range into {
+		document, err := reader.Read()
+		if err == nil {
+			err = strict.UnmarshalStrict(document, object)
+		}
+		if err != nil {
+			t.Fatalf("document %d: %v", i, err)
+		}
+	}
+	if _, err := reader.Read(); !errors.Is(err, io.EOF) {
+		t.Fatalf("there are more than %d documents", len(into))
+	}
+}
+
+// TestTheWebhookConfigurations holds the contract of Kubeflow Trainer, with our names around it.
+func TestTheWebhookConfigurations(t *testing.T) {
+	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mutating admissionregistrationv1.MutatingWebhookConfiguration
+	var validating admissionregistrationv1.ValidatingWebhookConfiguration
+	objects(t, content, &mutating, &validating)
+	if mutating.Name != controller.MutatingConfiguration || validating.Name != controller.ValidatingConfiguration {
+		t.Errorf("the configurations are %s and %s; the controller would not find them", mutating.Name, validating.Name)
+	}
+	if kueue := "kueue-mutating-webhook-configuration"; mutating.Name < kueue {
+		t.Errorf("%s runs before %s", mutating.Name, kueue)
+	}
+	entries := slices.Clone(validating.Webhooks)
+	for _, webhook := range mutating.Webhooks {
+		entries = append(entries, admissionregistrationv1.ValidatingWebhook{
+			Name: webhook.Name, ClientConfig: webhook.ClientConfig, Rules: webhook.Rules,
+			FailurePolicy: webhook.FailurePolicy, MatchPolicy: webhook.MatchPolicy,
+			ObjectSelector: webhook.ObjectSelector, SideEffects: webhook.SideEffects,
+			TimeoutSeconds: webhook.TimeoutSeconds, AdmissionReviewVersions: webhook.AdmissionReviewVersions,
+		})
+	}
+	got := map[string]string{}
+	for _, webhook := range entries {
+		if webhook.FailurePolicy == nil || *webhook.FailurePolicy != admissionregistrationv1.Fail ||
+			*webhook.SideEffects != admissionregistrationv1.SideEffectClassNone ||
+			*webhook.MatchPolicy != admissionregistrationv1.Equivalent || *webhook.TimeoutSeconds != 10 ||
+			!slices.Equal(webhook.AdmissionReviewVersions, []string{"v1"}) || len(webhook.ClientConfig.CABundle) > 0 {
+			t.Errorf("%s: %+v", webhook.Name, webhook)
+		}
+		service, exempt := webhook.ClientConfig.Service, ""
+		if service.Name != config.Default().WebhookService || service.Namespace != config.Default().Namespace ||
+			service.Port != nil {
+			t.Errorf("%s calls %+v", webhook.Name, service)
+		}
+		if webhook.ObjectSelector != nil {
+			exempt = fmt.Sprint(" ", webhook.ObjectSelector.MatchExpressions)
+		}
+		rule := webhook.Rules[0]
+		got[webhook.Name] = fmt.Sprint(
+			*service.Path,
+			rule.APIGroups,
+			rule.APIVersions,
+			rule.Operations,
+			rule.Resources,
+			exempt,
+		)
+	}
+	const exempt = " [{trainer.kubeflow.org/webhook-validation NotIn [disabled]}]"
+	entry := func(verb, singular string) string {
+		return "/" + verb + "-trainer-kubeflow-org-v1alpha1-" + singular +
+			"[trainer.kubeflow.org] [v1alpha1] [CREATE UPDATE] [" + singular + "s]"
+	}
+	want := map[string]string{
+		"defaulter.trainjob.trainer.kubeflow.org":               entry("mutate", "trainjob"),
+		"validator.trainjob.trainer.kubeflow.org":               entry("validate", "trainjob"),
+		"validator.trainingruntime.trainer.kubeflow.org":        entry("validate", "trainingruntime") + exempt,
+		"validator.clustertrainingruntime.trainer.kubeflow.org": entry("validate", "clustertrainingruntime") + exempt,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("webhooks (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheInstalledController holds that Deployment, Service, options and account belong together.
+func TestTheInstalledController(t *testing.T) {
+	content, err := os.ReadFile("../manifests/install/controller.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	var service corev1.Service
+	objects(t, content, &deployment, &service)
+	pod := deployment.Spec.Template
+	options, err := config.Parse(pod.Spec.Containers[0].Args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !options.LeaderElect || *deployment.Spec.Replicas != 2 {
+		t.Errorf("%d replicas, leader election %t", *deployment.Spec.Replicas, options.LeaderElect)
+	}
+	if service.Name != options.WebhookService || service.Namespace != options.Namespace ||
+		deployment.Namespace != options.Namespace || pod.Spec.ServiceAccountName != "lockstep-controller" {
+		t.Errorf("Service %s/%s, Deployment in %s, account %s; the options say %+v",
+			service.Namespace, service.Name, deployment.Namespace, pod.Spec.ServiceAccountName, options)
+	}
+	for _, selector := range []map[string]string{service.Spec.Selector, deployment.Spec.Selector.MatchLabels} {
+		if !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
+			t.Errorf("%v does not select the pods %v", selector, pod.Labels)
+		}
+	}
+	ports := map[string]string{}
+	for _, port := range pod.Spec.Containers[0].Ports {
+		ports[port.Name] = fmt.Sprint(":", port.ContainerPort)
+	}
+	if ports["webhook"] != fmt.Sprint(":", options.WebhookPort) || ports["metrics"] != options.MetricsBindAddress ||
+		ports["health"] != options.HealthProbeBindAddress {
+		t.Errorf("ports %v; the options say %+v", ports, options)
+	}
+	if port := service.Spec.Ports[0]; port.Port != 443 || port.TargetPort.StrVal != "webhook" {
+		t.Errorf("the Service leads from %d to %v", port.Port, port.TargetPort)
+	}
+	container := pod.Spec.Containers[0].SecurityContext
+	if !*pod.Spec.SecurityContext.RunAsNonRoot || !*container.ReadOnlyRootFilesystem ||
+		*container.AllowPrivilegeEscalation || !slices.Equal(container.Capabilities.Drop, []corev1.Capability{"ALL"}) ||
+		pod.Spec.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("the pod's security: %+v, %+v", pod.Spec.SecurityContext, container)
+	}
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// labelJobSet marks the pods that a JobSet made: the only ones that JobSet's pod webhooks need to see.
+const labelJobSet = "jobset.sigs.k8s.io/jobset-name"
+
+// installWebhooks registers JobSet's webhooks and ours at their ports on loopback. They must be ready to answer by then.
+func (c *Cluster) installWebhooks(ctx context.Context) error {
+	content, err := os.ReadFile(filepath.Join(c.plan.binaries.JobSetManifests, "webhook.yaml"))
+	if err != nil {
+		return fmt.Errorf("reading JobSet's webhooks: %w", err)
+	}
+	authority := c.plan.access.certPEM
+	configurations, err := onLoopback(content, c.plan.ports.url("https", c.plan.ports.jobsetWebhook), authority)
+	if err != nil {
+		return fmt.Errorf("JobSet's webhooks: %w", err)
+	}
+	for i, configuration := range configurations {
+		if configurations[i], err = asJobSetDeploys(configuration); err != nil {
+			return fmt.Errorf("JobSet's webhooks: %w", err)
+		}
+	}
+	err = eachFile("webhooks", func(content []byte) error {
+		ours, err := onLoopback(content, c.plan.ports.url("https", c.plan.ports.controllerWebhook), authority)
+		configurations = append(configurations, ours...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, configuration := range configurations {
+		if err := c.Apply(ctx, configuration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onLoopback reads webhook configurations that name a Service and returns them with URLs, as there is no network on
+// which a Service could be reached.
+func onLoopback(content []byte, base string, authority []byte) ([]*unstructured.Unstructured, error) {
+	var moved []*unstructured.Unstructured
+	err := eachObject(content, func(object *unstructured.Unstructured) error {
+		moved = append(moved, object)
+		return eachWebhook(object, func(webhook map[string]any) error {
+			path, _, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+			if err != nil {
+				return fmt.Errorf("reading the path of %s: %w", object.GetName(), err)
+			}
+			webhook["clientConfig"] = map[string]any{
+				"url": base + path, "caBundle": base64.StdEncoding.EncodeToString(authority),
+			}
+			return nil
+		})
+	})
+	return moved, err
+}
+
+// asJobSetDeploys returns a configuration as JobSet's own deployment has it: with a name that says whose it is, and the
+// webhooks on pods limited to a JobSet's pods.
+func asJobSetDeploys(configuration *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	deployed := configuration.DeepCopy()
+	deployed.SetName("jobset-" + configuration.GetName())
+	return deployed, eachWebhook(deployed, func(webhook map[string]any) error {
+		rules, _, err := unstructured.NestedSlice(webhook, "rules")
+		if err != nil {
+			return fmt.Errorf("reading the rules of %s: %w", deployed.GetName(), err)
+		}
+		if slices.ContainsFunc(rules, isAboutPods) {
+			webhook["objectSelector"] = map[string]any{
+				"matchExpressions": []any{map[string]any{"key": labelJobSet, "operator": "Exists"}},
+			}
+		}
+		return nil
+	})
+}
+
+func isAboutPods(rule any) bool {
+	fields, _ := rule.(map[string]any)
+	resources, _, _ := unstructured.NestedStringSlice(fields, "resources")
+	return slices.Contains(resources, "pods")
+}
+
+// eachWebhook calls back for the entries of a configuration, and keeps what that changes.
+func eachWebhook(configuration *unstructured.Unstructured, change func(webhook map[string]any) error) error {
+	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", configuration.GetName(), err)
+	}
+	for i, entry := range webhooks {
+		webhook, ok := entry.(map[string]any)
+		if !ok {
+			return fmt.Errorf("reading %s: webhook %d is no object", configuration.GetName(), i)
+		}
+		if err := change(webhook); err != nil {
+			return err
+		}
+	}
+	if err := unstructured.SetNestedSlice(configuration.Object, webhooks, "webhooks"); err != nil {
+		return fmt.Errorf("writing %s: %w", configuration.GetName(), err)
+	}
+	return nil
+}
