@@ -34,7 +34,7 @@ GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build lockstep, lockstep-scheduler and lockstep-controller into bin/ (minutes once, then seconds).
@@ -55,6 +55,7 @@ test-full: test ## The long suites: a cluster with fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
+	$(MAKE) --no-print-directory conformance
 
 .PHONY: bench
 bench: $(BIN)/benchstat ## Run the benchmarks six times and summarise them.
@@ -89,6 +90,24 @@ fmt: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Format the code.
 generate: $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Make the generated files: deep copies, CRDs, the reference of annotations.
 	$(MAKE) -C controller/api generate CONTROLLER_GEN=$< GO=$(GO)
 	$(GO) run $(JOBS) ./controller/cmd/annotations > docs/annotations.md
+
+# What Kubeflow Trainer itself makes of the planner's cases. It needs an older Kubernetes, and so a module of its own.
+CASES := controller/plan/testdata
+
+.PHONY: conformance
+conformance: $(BIN)/conformance ## Fail if Kubeflow Trainer answers the planner's cases otherwise than is committed.
+	@new=$$(mktemp -d) && trap 'rm -rf "$$new"' EXIT && $< -cases $(CASES) -out "$$new" && \
+	diff -r -x 'want*' -x runtime.yaml -x trainjob.yaml -x options.yaml -x cluster.yaml $(CASES) "$$new" || \
+		{ echo "conformance: upstream's answers differ; see what make generate-conformance changes" >&2; exit 1; }
+
+.PHONY: generate-conformance
+generate-conformance: $(BIN)/conformance ## Ask Kubeflow Trainer about the planner's cases and write its answers there.
+	$< -cases $(CASES) -out $(CASES)
+
+.PHONY: $(BIN)/conformance
+$(BIN)/conformance:
+	@echo "building Kubeflow Trainer's planner (two minutes once)"
+	@cd controller/conformance && $(GO) build -p 1 -o $@ ./cmd/conformance
 
 .PHONY: verify
 verify: ## Fail if generated files or go.mod are stale, or a house rule is broken.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/framework"
 )
@@ -105,4 +107,20 @@ func parse(t *testing.T) []*ast.File {
 		files = append(files, file)
 	}
 	return files
+}
+
+// A hostfile that no ConfigMap holds would be refused by the API server again and again.
+func TestAHostfileThatIsTooLargeIsRefused(t *testing.T) {
+	world := framework.World{Job: "train", Subdomain: "train", Nodes: 60_000, NodesGiven: true, Roles: []framework.Role{
+		{Name: "node", Replicas: 1, Pods: 60_000},
+	}}
+	world.Policy.MPI = &trainerv1alpha1.MPIMLPolicySource{}
+	faults := framework.MPI{}.Validate(world, field.NewPath("spec"))
+	if len(faults) != 1 || !strings.Contains(faults[0].Error(), "a ConfigMap holds 1048576") {
+		t.Errorf("faults %v, want one about the hostfile", faults)
+	}
+	world.Roles[0].Pods = 20_000
+	if faults = (framework.MPI{}).Validate(world, field.NewPath("spec")); len(faults) != 0 {
+		t.Errorf("faults %v of a hostfile that fits", faults)
+	}
 }

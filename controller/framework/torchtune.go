@@ -59,18 +59,25 @@ func tuningOf(world World) tuning {
 	t := tuning{world: world, model: tunedModel(world.Runtime)}
 	quantized, dora := false, false
 	for _, arg := range world.Args {
-		low := strings.ToLower(arg)
+		key, value, _ := strings.Cut(arg, "=")
+		isTrue := strings.EqualFold(strings.TrimSpace(value), "true")
 		t.lora = t.lora || strings.Contains(arg, "model.lora_attn_modules")
-		quantized = quantized || strings.Contains(low, "model.quantize_base") && strings.HasSuffix(low, "=true")
-		dora = dora || strings.Contains(low, "model.use_dora") && strings.HasSuffix(low, "=true")
+		quantized = quantized || strings.Contains(key, "model.quantize_base") && isTrue
+		dora = dora || strings.Contains(key, "model.use_dora") && isTrue
 	}
-	t.qlora = t.lora && quantized && !dora
+	t.qlora = quantized && !dora
 	return t
 }
 
 // single reports whether one process of one node does all.
 func (t tuning) single() bool {
-	return t.world.Nodes == 1 && (t.world.Processes != nil && *t.world.Processes == 1 || t.world.GPUs == 1)
+	return t.world.Nodes == 1 && (torchProcessCount(t.world) == "1" || t.world.GPUs == 1)
+}
+
+// saidSingle reports whether the job or the runtime says that one process does all. A node without GPUs does too, but
+// validation does not go by its CPUs: QLoRA needs a GPU.
+func (t tuning) saidSingle() bool {
+	return t.world.Processes != nil && *t.world.Processes == 1 || t.world.GPUs == 1
 }
 
 // recipe is torchtune's recipe and the suffix of its configuration's name.
@@ -106,16 +113,17 @@ func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
 	if world.Nodes > 1 && t.model != llama70B {
 		invalid(trainer.Child("numNodes"), world.Nodes, fmt.Sprintf("must be 1 for %s model", t.model))
 	}
-	if t.qlora && t.model == qwen {
+	// With more nodes there is no recipe for either kind of LoRA, and that is what is said.
+	if t.qlora && t.world.Nodes == 1 && t.model == qwen {
 		invalid(runtime, world.Runtime, "QLoRA is not supported for "+qwen+" model")
 	}
-	if t.qlora && !t.single() && (t.model == llama1B || t.model == llama3B) {
+	if t.qlora && t.world.Nodes == 1 && !t.saidSingle() && (t.model == llama1B || t.model == llama3B) {
 		invalid(trainer.Child("numProcPerNode"), torchProcessCount(world),
 			fmt.Sprintf("must be auto or 1 for %s model when using QLoRA", t.model))
 		invalid(trainer.Child("resourcesPerNode"), world.GPUs,
 			fmt.Sprintf("must have gpu resource with value 1 for %s model when using QLoRA", t.model))
 	}
-	if t.lora && world.Nodes > 1 {
+	if (t.lora || t.qlora) && world.Nodes > 1 {
 		invalid(trainer.Child("numNodes"), world.Nodes,
 			"LoRA fine-tuning is not supported for multi-node training in TorchTune")
 	}

@@ -50,7 +50,7 @@ type Role struct {
 	Trains bool
 	// Containers are the names of its containers, init containers last.
 	Containers []string
-	// Replicas is the number of its Jobs, Pods that of the pods of each.
+	// Replicas is the number of its Jobs, Pods that of the pods of each. For a Sizer, Pods is what the runtime says.
 	Replicas, Pods int32
 }
 
@@ -135,7 +135,7 @@ type Files struct {
 	Data   map[string]string
 }
 
-// Injection is env for one container of one ReplicatedJob.
+// Injection is env for one container of one ReplicatedJob. The job's own variables come after it.
 type Injection struct {
 	Role, Container string
 	Env             []corev1.EnvVar

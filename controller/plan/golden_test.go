@@ -78,14 +78,14 @@ func readCase(t *testing.T, dir string) (*trainerv1alpha1.TrainJob, plan.Runtime
 	return &job, plan.Runtime{Kind: rt.Kind, Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}, options
 }
 
-func readYAML(t testing.TB, file string, into any) {
-	t.Helper()
+func readYAML(tb testing.TB, file string, into any) {
+	tb.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err = yaml.UnmarshalStrict(text, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
+		tb.Fatalf("%s: %v", file, err)
 	}
 }
 

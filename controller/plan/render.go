@@ -20,6 +20,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 		count := d.count(i)
 		replicated.Template.Spec.Parallelism = new(count)
 		replicated.Template.Spec.Completions = new(count)
+		inject(replicated, contribution.Injections)
 		switch ancestor(*replicated) {
 		case trainerv1alpha1.AncestorTrainer:
 			replicated.Replicas = 1
@@ -36,7 +37,6 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 			d.renderCompanion(replicated, contribution)
 		}
 		add(replicated, contribution.Parts)
-		inject(replicated, contribution.Injections)
 	}
 	d.spec.Suspend = clone(d.job.Spec.Suspend)
 	return &jobsetv1alpha2.JobSet{
@@ -70,18 +70,10 @@ func (d *draft) size(i int) int32 {
 	if sizer, ok := d.framework.(framework.Sizer); ok {
 		return max(1, sizer.Pods(d.world, d.world.Roles[i]))
 	}
-	replicated, policy := d.spec.ReplicatedJobs[i], d.runtime.Spec.MLPolicy
-	nodes := replicated.Template.Spec.Parallelism
-	if ancestor(replicated) == trainerv1alpha1.AncestorTrainer && policy != nil {
-		nodes = policy.NumNodes
-	}
 	if i == d.firstTrainer() && trainerOf(d.job).NumNodes != nil {
-		nodes = d.job.Spec.Trainer.NumNodes
+		return max(1, *d.job.Spec.Trainer.NumNodes)
 	}
-	if nodes == nil {
-		return 1
-	}
-	return max(1, *nodes)
+	return d.world.Roles[i].Pods
 }
 
 // renderTrainer puts what the job says about its trainer, and what the framework contributes, into the main container.
@@ -132,26 +124,32 @@ func (d *draft) renderCompanion(replicated *jobsetv1alpha2.ReplicatedJob, contri
 	}
 }
 
-// add gives the pods what the framework has for them.
+// add gives the pods what the framework has for them. A volume of the same name, or a mount at the same place, is replaced
+// where it is.
 func add(replicated *jobsetv1alpha2.ReplicatedJob, parts []framework.PodParts) {
 	pod := &replicated.Template.Spec.Template.Spec
 	for _, part := range parts {
-		container := mainContainer(replicated, trainerv1alpha1.NodeName)
-		if !slices.Contains(part.Roles, replicated.Name) || container == nil {
+		if !slices.Contains(part.Roles, replicated.Name) {
 			continue
 		}
 		for _, volume := range part.Volumes {
-			pod.Volumes = slices.DeleteFunc(pod.Volumes, func(o corev1.Volume) bool { return o.Name == volume.Name })
-			pod.Volumes = append(pod.Volumes, *volume.DeepCopy())
-		}
-		for _, mount := range part.Mounts {
-			container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(o corev1.VolumeMount) bool {
-				return o.MountPath == mount.MountPath
-			})
-			container.VolumeMounts = append(container.VolumeMounts, *mount.DeepCopy())
+			pod.Volumes = upsert(
+				pod.Volumes,
+				*volume.DeepCopy(),
+				func(o corev1.Volume) bool { return o.Name == volume.Name },
+			)
 		}
 		for _, init := range part.InitContainers {
 			pod.InitContainers = append(pod.InitContainers, *init.DeepCopy())
+		}
+		container := mainContainer(replicated, trainerv1alpha1.NodeName)
+		if container == nil {
+			continue
+		}
+		for _, mount := range part.Mounts {
+			container.VolumeMounts = upsert(container.VolumeMounts, *mount.DeepCopy(), func(o corev1.VolumeMount) bool {
+				return o.MountPath == mount.MountPath
+			})
 		}
 	}
 }
@@ -183,7 +181,8 @@ func (d *draft) renderInitializer(replicated *jobsetv1alpha2.ReplicatedJob) {
 	}
 }
 
-// inject adds env to the containers that injections name; regular containers are looked at before init containers.
+// inject adds env to the containers that injections name, before the job's own; regular containers are looked at before
+// init containers.
 func inject(replicated *jobsetv1alpha2.ReplicatedJob, injections []framework.Injection) {
 	pod := &replicated.Template.Spec.Template.Spec
 	for _, injection := range injections {
@@ -203,15 +202,18 @@ func inject(replicated *jobsetv1alpha2.ReplicatedJob, injections []framework.Inj
 // upsertEnv sets variables by name: one that exists keeps its place, others are appended.
 func upsertEnv(env, add []corev1.EnvVar) []corev1.EnvVar {
 	for _, variable := range add {
-		variable = *variable.DeepCopy()
-		i := slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == variable.Name })
-		if i >= 0 {
-			env[i] = variable
-			continue
-		}
-		env = append(env, variable)
+		env = upsert(env, *variable.DeepCopy(), func(e corev1.EnvVar) bool { return e.Name == variable.Name })
 	}
 	return env
+}
+
+// upsert puts an item in the place of the first that is the same, or at the end.
+func upsert[T any](items []T, item T, same func(T) bool) []T {
+	if i := slices.IndexFunc(items, same); i >= 0 {
+		items[i] = item
+		return items
+	}
+	return append(items, item)
 }
 
 // upsertPorts opens ports. Upstream recognizes a port by its number or its name, and so takes any nameless port for

@@ -11,8 +11,7 @@ import (
 // Validate says what is wrong with a job on its runtime; empty if New would render it.
 func Validate(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) field.ErrorList {
 	draft, err := read(job, runtime, options)
-	var refusal *RefusalError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*RefusalError](err); ok {
 		return refusal.Faults
 	}
 	if err != nil {
@@ -27,7 +26,7 @@ func (d *draft) validate(options Options) field.ErrorList {
 	if nodes := trainerOf(d.job).NumNodes; nodes != nil && *nodes < 1 {
 		faults = append(faults, field.Invalid(spec.Child("trainer", "numNodes"), *nodes, "must be at least 1"))
 	}
-	faults = append(faults, validateInitializers(d.job, d.runtime)...)
+	faults = append(faults, d.validateInitializers()...)
 	faults = append(faults, validatePatches(d.job.Spec.RuntimePatches, d.runtime)...)
 	faults = append(faults, d.framework.Validate(d.world, spec)...)
 	faults = append(faults, d.checkForeign()...)

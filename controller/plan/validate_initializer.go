@@ -14,8 +14,9 @@ import (
 // cacheScheme is that of datasets that a service streams: there are no files to be mounted.
 const cacheScheme = "cache://"
 
-// validateInitializers checks that the runtime has what the job configures.
-func validateInitializers(job *trainerv1alpha1.TrainJob, runtime Runtime) field.ErrorList {
+// validateInitializers checks that the runtime has what the job configures. The job's patches may bring the mount.
+func (d *draft) validateInitializers() field.ErrorList {
+	job := d.job
 	if job.Spec.Initializer == nil {
 		return nil
 	}
@@ -23,16 +24,16 @@ func validateInitializers(job *trainerv1alpha1.TrainJob, runtime Runtime) field.
 	if dataset := job.Spec.Initializer.Dataset; dataset != nil {
 		// Upstream asks for the mount here too, and so refuses every job of its own runtime with a cache.
 		streamed := dataset.StorageURI != nil && strings.HasPrefix(*dataset.StorageURI, cacheScheme)
-		container, fault := initializer(runtime, trainerv1alpha1.DatasetInitializerName, "datasetConfig")
+		container, fault := d.initializer(trainerv1alpha1.DatasetInitializerName, "datasetConfig")
 		if fault == nil && !streamed {
-			fault = checkMount(runtime, container)
+			fault = checkMount(d.runtime, container)
 		}
 		faults = append(faults, fault)
 	}
 	if job.Spec.Initializer.Model != nil {
-		container, fault := initializer(runtime, trainerv1alpha1.ModelInitializerName, "modelConfig")
+		container, fault := d.initializer(trainerv1alpha1.ModelInitializerName, "modelConfig")
 		if fault == nil {
-			fault = checkMount(runtime, container)
+			fault = checkMount(d.runtime, container)
 		}
 		faults = append(faults, fault)
 	}
@@ -40,16 +41,16 @@ func validateInitializers(job *trainerv1alpha1.TrainJob, runtime Runtime) field.
 }
 
 // initializer is the container called name of the ReplicatedJob called name.
-func initializer(runtime Runtime, name, input string) (*corev1.Container, *field.Error) {
-	jobs := runtime.Spec.Template.Spec.ReplicatedJobs
+func (d *draft) initializer(name, input string) (*corev1.Container, *field.Error) {
+	jobs := d.spec.ReplicatedJobs
 	i := position(jobs, name)
 	if i < 0 {
-		return nil, field.Invalid(runtimePath(), runtime.Name,
+		return nil, field.Invalid(runtimePath(), d.runtime.Name,
 			fmt.Sprintf("must have %s job when trainJob is configured with input %s", name, input))
 	}
 	container := mainContainer(&jobs[i], name)
 	if container == nil {
-		return nil, field.Invalid(runtimePath(), runtime.Name,
+		return nil, field.Invalid(runtimePath(), d.runtime.Name,
 			fmt.Sprintf("must have container with name - %s in the %s job", name, name))
 	}
 	return container, nil

@@ -64,10 +64,18 @@ func worldOf(
 			Trains:     ancestor(replicated) == trainerv1alpha1.AncestorTrainer,
 			Containers: containerNames(replicated.Template.Spec.Template.Spec),
 			Replicas:   max(1, replicated.Replicas),
-			Pods:       max(1, ptr.Deref(replicated.Template.Spec.Parallelism, 1)),
+			Pods:       max(1, ptr.Deref(podsOf(replicated, runtime), 1)),
 		})
 	}
 	return world
+}
+
+// podsOf is how many pods the runtime wants of each Job of a ReplicatedJob; nil if it does not say.
+func podsOf(replicated jobsetv1alpha2.ReplicatedJob, runtime Runtime) *int32 {
+	if ancestor(replicated) == trainerv1alpha1.AncestorTrainer && runtime.Spec.MLPolicy != nil {
+		return runtime.Spec.MLPolicy.NumNodes
+	}
+	return replicated.Template.Spec.Parallelism
 }
 
 func containerNames(pod corev1.PodSpec) []string {
@@ -78,17 +86,16 @@ func containerNames(pod corev1.PodSpec) []string {
 	return names
 }
 
-// nodeResources are those of the first main container that has any, in the first ReplicatedJob that trains.
+// nodeResources are those of the main container of the first ReplicatedJob that is called node or trains, even if they
+// are empty. So a launcher in front of the nodes hides their GPUs; upstream's rule.
 func nodeResources(spec jobsetv1alpha2.JobSetSpec) corev1.ResourceRequirements {
-	for _, replicated := range spec.ReplicatedJobs {
-		if replicated.Name != trainerv1alpha1.NodeName && ancestor(replicated) != trainerv1alpha1.AncestorTrainer {
+	for i := range spec.ReplicatedJobs {
+		replicated := &spec.ReplicatedJobs[i]
+		if replicated.Name != trainerv1alpha1.NodeName && ancestor(*replicated) != trainerv1alpha1.AncestorTrainer {
 			continue
 		}
-		for _, container := range replicated.Template.Spec.Template.Spec.Containers {
-			has := len(container.Resources.Limits)+len(container.Resources.Requests) > 0
-			if container.Name == trainerv1alpha1.NodeName && has {
-				return container.Resources
-			}
+		if container := mainContainer(replicated, trainerv1alpha1.NodeName); container != nil {
+			return container.Resources
 		}
 	}
 	return corev1.ResourceRequirements{}

@@ -87,6 +87,7 @@ func TestSchema(t *testing.T) {
 		"node chosen":  {kind: "trainjobs", object: train(patch("nodeSelector: {a: b}")), old: train(patch("nodeSelector: {a: c}"))},
 		"grace":        {kind: "trainjobs", object: train(patch("terminationGracePeriodSeconds: -1")), want: "greater than or equal to 0"},
 		"status":       {kind: "trainjobs", object: train("") + "\nstatus: {trainerStatus: {progressPercentage: 101, lastUpdatedTime: '2026-11-21T10:00:00Z'}}", want: "less than or equal to 100"},
+		"status time":  {kind: "trainjobs", object: train("") + "\nstatus: {trainerStatus: {progressPercentage: 1}}", want: "lastUpdatedTime is required when trainerStatus is present"},
 		"two policies": {kind: "trainingruntimes", object: "metadata: {name: rt}\nspec: {mlPolicy: {torch: {}, jax: {}}}", want: "Only one of the policy"},
 		"one policy":   {kind: "clustertrainingruntimes", object: "metadata: {name: rt}\nspec: {mlPolicy: {torch: {}}}"},
 		"injection": {

@@ -92,19 +92,19 @@ type MLPolicy struct {
 
 // MLPolicySource is the framework: at most one field is set.
 type MLPolicySource struct {
-	// torch configures PyTorch.
+	// torch configures PyTorch, whose processes torchrun starts.
 	// +optional
 	Torch *TorchMLPolicySource `json:"torch,omitempty"`
-	// mpi configures MPI.
+	// mpi configures MPI, whose processes mpirun starts from a launcher.
 	// +optional
 	MPI *MPIMLPolicySource `json:"mpi,omitempty"`
-	// jax configures JAX.
+	// jax configures JAX, one process on each node.
 	// +optional
 	JAX *JAXMLPolicySource `json:"jax,omitempty"`
-	// xgboost configures XGBoost.
+	// xgboost configures XGBoost, one worker for each GPU or node.
 	// +optional
 	XGBoost *XGBoostMLPolicySource `json:"xgboost,omitempty"`
-	// flux configures Flux.
+	// flux configures Flux, whose brokers start the processes.
 	// +optional
 	Flux *FluxMLPolicySource `json:"flux,omitempty"`
 }

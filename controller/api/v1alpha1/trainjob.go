@@ -241,8 +241,8 @@ type TrainerStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +optional
 	Metrics []Metric `json:"metrics,omitempty"`
-	// lastUpdatedTime is when the processes last reported.
-	// +required
+	// lastUpdatedTime is when the processes last reported. A rule of the whole status demands it.
+	// +optional
 	LastUpdatedTime metav1.Time `json:"lastUpdatedTime,omitempty,omitzero"`
 }
 
