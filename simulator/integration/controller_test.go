@@ -83,12 +83,13 @@ func TestTheStatusFollowsTheJobSet(t *testing.T) {
 	}
 }
 
-// What the controller refuses is told where the user looks, not only in its log.
-func TestARefusedJobSaysWhy(t *testing.T) {
-	job := play(t, 4*time.Second, strings.Replace(gang("refused", 2, "1s"), "  annotations:",
-		"  annotations:\n    lockstep.dev/spares: some", 1))["refused"]
-	if job.Outcome != outcome.Unplaced || !strings.Contains(job.Reason, "lockstep.dev/spares") {
-		t.Errorf("%s: %s, want Unplaced for its annotation", job.Outcome, job.Reason)
+// What only shows when the job is to be made is told where the user looks, not only in a log: this name is short enough for
+// a TrainJob, and too long for its pods.
+func TestAJobThatCannotBeMadeSaysWhy(t *testing.T) {
+	name := strings.Repeat("long-", 11) + "name"
+	job := play(t, 4*time.Second, gang(name, 2, "1s"))[name]
+	if job.Outcome != outcome.Unplaced || !strings.Contains(job.Reason, "spec.replicatedJobs[0].name: Invalid value") {
+		t.Errorf("%s: %s, want Unplaced for its name", job.Outcome, job.Reason)
 	}
 }
 

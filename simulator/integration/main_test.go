@@ -13,7 +13,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
@@ -32,6 +35,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	log.SetLogger(klog.NewKlogr()) // or controller-runtime prints a stack to say that nobody did
 	os.Exit(run(m))
 }
 
@@ -174,4 +178,14 @@ func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.P
 		t.Fatal(err)
 	}
 	return pods.Items
+}
+
+// eventually fails the test unless what is waited for comes within 20 s.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		t.Fatalf("%s did not come: %v", what, err)
+	}
 }
