@@ -36,26 +36,28 @@ func seeds(f *testing.F) {
 	}
 }
 
+// decoded are a job and a runtime, valid or not; what does not decode is passed over.
+func decoded(t *testing.T, jobText, runtimeText string) (trainerv1alpha1.TrainJob, plan.Runtime) {
+	t.Helper()
+	var job trainerv1alpha1.TrainJob
+	var rt trainerv1alpha1.ClusterTrainingRuntime
+	if json.Unmarshal([]byte(jobText), &job) != nil || json.Unmarshal([]byte(runtimeText), &rt) != nil {
+		t.Skip()
+	}
+	return job, plan.Runtime{Kind: rt.Kind, Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}
+}
+
 // FuzzPlan plans whatever decodes as a TrainJob and a runtime, valid or not. A plan is the same each time, leaves its inputs as
 // they were, and nothing panics; what it renders can be written down.
 func FuzzPlan(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, jobText, runtimeText string) {
-		var job trainerv1alpha1.TrainJob
-		var rt trainerv1alpha1.ClusterTrainingRuntime
-		if json.Unmarshal([]byte(jobText), &job) != nil || json.Unmarshal([]byte(runtimeText), &rt) != nil {
-			t.Skip()
-		}
-		runtime := plan.Runtime{
-			Kind:        "ClusterTrainingRuntime",
-			Name:        rt.Name,
-			Annotations: rt.Annotations,
-			Spec:        rt.Spec,
-		}
-		jobBefore, specBefore := job.DeepCopy(), rt.Spec.DeepCopy()
+		job, runtime := decoded(t, jobText, runtimeText)
+		jobBefore, specBefore := job.DeepCopy(), runtime.Spec.DeepCopy()
 		for _, options := range []plan.Options{{}, {Gang: true, KeepsConstraints: true}} {
 			first, err := plan.New(&job, runtime, options)
-			if !equality.Semantic.DeepEqual(jobBefore, &job) || !equality.Semantic.DeepEqual(*specBefore, rt.Spec) {
+			if !equality.Semantic.DeepEqual(jobBefore, &job) ||
+				!equality.Semantic.DeepEqual(*specBefore, runtime.Spec) {
 				t.Fatal("an input was changed")
 			}
 			second, again := plan.New(&job, runtime, options)
@@ -80,17 +82,7 @@ func FuzzPlan(f *testing.F) {
 func FuzzPatches(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, jobText, runtimeText string) {
-		var job trainerv1alpha1.TrainJob
-		var rt trainerv1alpha1.ClusterTrainingRuntime
-		if json.Unmarshal([]byte(jobText), &job) != nil || json.Unmarshal([]byte(runtimeText), &rt) != nil {
-			t.Skip()
-		}
-		runtime := plan.Runtime{
-			Kind:        "ClusterTrainingRuntime",
-			Name:        rt.Name,
-			Annotations: rt.Annotations,
-			Spec:        rt.Spec,
-		}
+		job, runtime := decoded(t, jobText, runtimeText)
 		once, err := plan.New(&job, runtime, plan.Options{})
 		if err != nil {
 			t.Skip()

@@ -40,7 +40,7 @@ func answerOf(t *testing.T, err error) submitted {
 	if err == nil {
 		return submitted{code: http.StatusOK}
 	}
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it bare
+	status, ok := err.(apierrors.APIStatus)
 	if !ok {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
 	}
 }
 
-// A job whose runtime is gone can be suspended, resumed and labelled: it has a copy.
+// A job whose runtime is gone can be suspended, resumed and labeled: it has a copy.
 func TestAJobOutlivesItsRuntime(t *testing.T) {
 	runtimes := schema.GroupVersionResource{
 		Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainingruntimes",
