@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
 // ErrMalformed indicates that an object is not a TrainJob; the text names the field.
@@ -46,9 +48,6 @@ func Default(old, next []byte, now time.Time) ([]byte, error) {
 	return out, nil
 }
 
-// kueue is the manager whose entry Kueue's webhook appends to every TrainJob, also where there is one.
-const kueue = "kueue.x-k8s.io/manager"
-
 // defaultPatches stamps an entry that is new or changed; one that means what it meant is put back as it was, time
 // included.
 func defaultPatches(had, wanted []any, now time.Time) []any {
@@ -79,13 +78,13 @@ func defaultPatches(had, wanted []any, now time.Time) []any {
 	return wanted
 }
 
-// folded makes one of Kueue's entries: in the place of the first, with what the last says. Kueue just appended that; it
+// folded makes one of Kueue's entries, of which its webhook appends one also where there is one: in the place of the first, with what the last says. Kueue just appended that; it
 // says that nothing is assigned yet.
 func folded(patches []any) []any {
 	var out []any
 	first := -1
 	for _, patch := range patches {
-		if entry, ok := patch.(map[string]any); ok && entry["manager"] == kueue {
+		if entry, ok := patch.(map[string]any); ok && entry["manager"] == plan.KueueManager {
 			if first >= 0 {
 				out[first] = entry
 				continue

@@ -47,7 +47,7 @@ func TestCheckRuntime(t *testing.T) {
 		},
 		"an annotation that does not exist": {
 			runtime: `metadata: {annotations: {lockstep.dev/gnag: "on"}}`,
-			want: "metadata.annotations[lockstep.dev/gnag]: Forbidden: there is no such annotation; there are " +
+			want: "metadata.annotations[lockstep.dev/gnag]: Invalid value: \"on\": there is no such annotation; there are " +
 				"lockstep.dev/auto-resources, lockstep.dev/communication, ",
 		},
 		"wrong values on the runtime": {

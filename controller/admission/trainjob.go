@@ -78,6 +78,9 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 	faults := v.checkPatchesChange(ctx, old, next)
 	respecified := !equality.Semantic.DeepEqual(lasting(old), lasting(next))
 	rewished := !maps.Equal(wishes(old), wishes(next))
+	if next.DeletionTimestamp == nil {
+		faults = append(faults, v.checkSwitchesChange(ctx, old, next)...)
+	}
 	if next.DeletionTimestamp != nil || !respecified && !rewished {
 		return Verdict{Refusal: faults.ToAggregate()}, nil
 	}

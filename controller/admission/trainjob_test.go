@@ -152,9 +152,10 @@ func TestCreate(t *testing.T) {
 		"a runtime of the namespace is not called deprecated": {runtimes: own, job: trainJob()},
 		"all faults together, as the planner finds them": {
 			runtimes: there(t), job: trainJob(noNodes, patchedBy("nobody", "other")),
-			want: `[spec.trainer.numNodes: Invalid value: 0: must be at least 1, spec.runtimePatches.manager: ` +
+			want: `[spec.runtimePatches.manager: ` +
 				`Invalid value: "nobody": must be a domain-prefixed path (such as "acme.io/foo"), spec.runtimePatches: ` +
-				`Invalid value: "other": must not have replicated job that doesn't exist in the runtime job template]`,
+				`Invalid value: "other": must not have replicated job that doesn't exist in the runtime job template, ` +
+				`spec.trainer.numNodes: Invalid value: 0: must be at least 1]`,
 		},
 		"a job for MultiKueue is judged all the same": {
 			runtimes: missing(), job: trainJob(func(job *trainerv1alpha1.TrainJob) {
@@ -242,7 +243,7 @@ func TestUpdate(t *testing.T) {
 		},
 		"an annotation of ours that does not exist": {
 			runtimes: there(t), old: []change{running}, next: []change{running, annotated("lockstep.dev/gnag", "on")},
-			want: "metadata.annotations[lockstep.dev/gnag]: Forbidden: there is no such annotation; there are ",
+			want: "metadata.annotations[lockstep.dev/gnag]: Invalid value: \"on\": there is no such annotation; there are ",
 		},
 		"an annotation of ours with a value that is none": {
 			runtimes: there(t), next: []change{annotated("lockstep.dev/gang", "yes")},

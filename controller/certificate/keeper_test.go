@@ -331,3 +331,15 @@ func TestItRunsByItself(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A Service of another name in a configuration file must not end in a certificate that nobody trusts, and nobody told.
+func TestConfigurationsThatCallSomebodyElse(t *testing.T) {
+	keeper := newKeeper(newCluster(interceptor.Funcs{}), clocktesting.NewFakeClock(time.Now()))
+	keeper.Service = types.NamespacedName{Namespace: "ns", Name: "kubeflow-trainer-controller-manager"}
+	keeper.Validating = nil // of which one entry calls a URL, and so us
+	_, err := keeper.Check(t.Context())
+	if err == nil ||
+		!strings.Contains(err.Error(), "no entry calls this Service: ns/kubeflow-trainer-controller-manager") {
+		t.Errorf("error %v, want one that names the Service", err)
+	}
+}

@@ -5,34 +5,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// publish writes the bundle into the webhook configurations where it differs.
+// errNobodyCalls indicates webhook configurations that call somebody else: nobody would trust the certificate, and every
+// request that they are about would fail.
+var errNobodyCalls = errors.New("no entry calls this Service")
+
+// publish writes the bundle into the webhook configurations where it differs. Configurations of which no entry calls us are an
+// error; those that are not there may be installed later.
 func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
 	var faults []error
+	found, ours := 0, 0
+	trust := func(clients ...*admissionregistrationv1.WebhookClientConfig) bool {
+		found++
+		changed := false
+		for _, entry := range clients {
+			if k.calls(entry) {
+				ours++
+				changed = changed || !bytes.Equal(entry.CABundle, bundle)
+				entry.CABundle = bundle
+			}
+		}
+		return changed
+	}
 	for _, name := range k.Mutating {
 		configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
 		faults = append(faults, k.patch(ctx, name, configuration, func() bool {
-			changed := false
+			var clients []*admissionregistrationv1.WebhookClientConfig
 			for i := range configuration.Webhooks {
-				changed = k.trust(&configuration.Webhooks[i].ClientConfig, bundle) || changed
+				clients = append(clients, &configuration.Webhooks[i].ClientConfig)
 			}
-			return changed
+			return trust(clients...)
 		}))
 	}
 	for _, name := range k.Validating {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		faults = append(faults, k.patch(ctx, name, configuration, func() bool {
-			changed := false
+			var clients []*admissionregistrationv1.WebhookClientConfig
 			for i := range configuration.Webhooks {
-				changed = k.trust(&configuration.Webhooks[i].ClientConfig, bundle) || changed
+				clients = append(clients, &configuration.Webhooks[i].ClientConfig)
 			}
-			return changed
+			return trust(clients...)
 		}))
+	}
+	if found > 0 && ours == 0 {
+		faults = append(
+			faults,
+			fmt.Errorf("webhook configurations %v: %w: %s; mend them or certManagement.webhookServiceName",
+				slices.Concat(k.Mutating, k.Validating), errNobodyCalls, k.Service),
+		)
 	}
 	return errors.Join(faults...)
 }
@@ -60,14 +86,9 @@ func (k *Keeper) patch(ctx context.Context, name string, configuration client.Ob
 	return nil
 }
 
-// trust sets the bundle of an entry that calls us, and tells whether it had another one. An entry of our configurations
-// calls us unless it names somebody else's Service; one with a URL does, as it has to outside of a cluster.
-func (k *Keeper) trust(client *admissionregistrationv1.WebhookClientConfig, bundle []byte) bool {
+// calls reports whether an entry of our configurations calls us: it does unless it names somebody else's Service; one with a
+// URL does, as it has to outside of a cluster.
+func (k *Keeper) calls(client *admissionregistrationv1.WebhookClientConfig) bool {
 	service := client.Service
-	foreign := service != nil && (service.Name != k.Service.Name || service.Namespace != k.Service.Namespace)
-	if foreign || bytes.Equal(client.CABundle, bundle) {
-		return false
-	}
-	client.CABundle = bundle
-	return true
+	return service == nil || service.Name == k.Service.Name && service.Namespace == k.Service.Namespace
 }

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -138,7 +139,7 @@ func (p mpiPolicy) slots(world World) int32 {
 	case world.Processes != nil:
 		return *world.Processes
 	case p.processes == 1 && world.GPUs > 1:
-		return int32(world.GPUs)
+		return int32(min(world.GPUs, math.MaxInt32))
 	}
 	return p.processes
 }

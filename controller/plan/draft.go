@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -35,8 +36,19 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	chosen := framework.Select(policyOf(runtime), trainerOf(job).Command)
 	d := &draft{job: job, runtime: runtime, framework: chosen}
 	var err error
+	if faults := checkOrders(job.Spec.RuntimePatches); len(faults) > 0 {
+		return nil, &RefusalError{Runtime: runtime.Name, Faults: faults}
+	}
 	if d.spec, err = patched(runtime.Spec.Template.Spec, job.Spec.RuntimePatches); err != nil {
-		return nil, fmt.Errorf("rendering runtime %s: %w", runtime.Name, err)
+		return nil, &RefusalError{Runtime: runtime.Name, Faults: field.ErrorList{
+			field.Invalid(field.NewPath("spec", "runtimePatches"), len(job.Spec.RuntimePatches), err.Error()),
+		}}
+	}
+	for i := range d.spec.ReplicatedJobs {
+		// What trains or fetches is one Job, whatever the runtime says: webhooks see to it where they are not passed by.
+		if ancestor(d.spec.ReplicatedJobs[i]) != "" {
+			d.spec.ReplicatedJobs[i].Replicas = 1
+		}
 	}
 	d.labels, d.annotations = metadata(runtime.Spec.Template, job.Spec.RuntimePatches)
 	if runtime.Spec.MLPolicy != nil {

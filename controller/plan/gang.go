@@ -99,11 +99,7 @@ func (d *draft) together() (names []string, waits []int, count int32) {
 
 // pods is the number of pods of the ReplicatedJob at index i, over all its Jobs.
 func (d *draft) pods(i int) int32 {
-	replicated := d.spec.ReplicatedJobs[i]
-	if ancestor(replicated) == trainerv1alpha1.AncestorTrainer { // the renderer leaves it one Job
-		return d.count(i)
-	}
-	return max(1, replicated.Replicas) * d.count(i)
+	return max(1, d.spec.ReplicatedJobs[i].Replicas) * d.count(i)
 }
 
 func (g *gang) fault(fault *field.Error) {

@@ -23,14 +23,12 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 		inject(replicated, contribution.Injections)
 		switch ancestor(*replicated) {
 		case trainerv1alpha1.AncestorTrainer:
-			replicated.Replicas = 1
 			own := framework.Contribution{}
 			if i == first {
 				own = contribution
 			}
 			d.renderTrainer(replicated, own)
 		case trainerv1alpha1.AncestorDatasetInitializer, trainerv1alpha1.AncestorModelInitializer:
-			replicated.Replicas = 1
 			d.renderInitializer(replicated)
 		}
 		if contribution.Companion != "" && replicated.Name == contribution.Companion {

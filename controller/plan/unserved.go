@@ -13,17 +13,19 @@ import (
 // prefix is that of all annotations that are Lockstep's own.
 const prefix = "lockstep.dev/"
 
-// checkUnserved refuses what nobody would serve: an annotation that does not exist, and a hard wish that gets lost with
-// the gang off or at a scheduler that cannot read it. A job that started without would be in a place that its owner
-// ruled out, and nobody would tell.
+// checkUnserved refuses what nobody would serve: an annotation that does not exist, a switch that does nothing yet, and a hard
+// wish that gets lost with the gang off or at a scheduler that cannot read it. A job that started without would be in a
+// place that its owner ruled out, and nobody would tell.
 func (d *draft) checkUnserved(options Options) field.ErrorList {
 	faults := d.checkKeys()
-	if d.jobWish(topology.AnnotationMNNVL) == "required" {
-		faults = append(faults, field.NotSupported(annotationPath(topology.AnnotationMNNVL), "required",
-			[]string{"none", "preferred"}))
+	for key, instead := range unservedValues() {
+		if value := d.jobWish(key); value == instead.value {
+			faults = append(faults, field.NotSupported(annotationPath(key), value, instead.served))
+		}
 	}
+	slices.SortFunc(faults, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	for _, line := range Annotations() {
-		key, value := line.Key, d.jobWish(line.Key)
+		key, value := line.Key, d.anyWish(line.Key)
 		if value == "" || !line.hard {
 			continue
 		}
@@ -31,36 +33,68 @@ func (d *draft) checkUnserved(options Options) field.ErrorList {
 		native := key == topology.AnnotationRequiredTopology && strings.Contains(value, "/") && options.KeepsConstraints
 		switch {
 		case d.gang == nil:
-			faults = append(faults, field.Forbidden(annotationPath(key),
+			faults = append(faults, field.Invalid(annotationPath(key), value,
 				"needs a gang, and "+topology.AnnotationGang+" is off for this job"))
 		case d.scheduler() == "" && !native:
-			faults = append(faults, field.Forbidden(annotationPath(key),
+			faults = append(faults, field.Invalid(annotationPath(key), value,
 				"the native scheduler does not serve it; leave "+topology.AnnotationScheduler+" out"))
 		}
 	}
 	return faults
 }
 
-// checkKeys refuses annotations with our prefix that are none of ours: most likely one is misspelled.
-func (d *draft) checkKeys() field.ErrorList {
-	var known []string
-	for _, line := range Annotations() {
-		if !line.Controller {
-			known = append(known, line.Key)
+// unserved is a value that means something which does not happen yet, and those that do.
+type unserved struct {
+	value  string
+	served []string
+}
+
+func unservedValues() map[string]unserved {
+	return map[string]unserved{
+		topology.AnnotationMNNVL:         {value: "required", served: []string{"none", "preferred"}},
+		topology.AnnotationOnDisruption:  {value: "replace", served: []string{"restart"}},
+		topology.AnnotationAutoResources: {value: "true", served: []string{"false"}},
+	}
+}
+
+// anyWish is what anybody says under a key: the job, else a pod template, else the JobSet template or the runtime.
+func (d *draft) anyWish(key string) string {
+	if value, ok := d.job.Annotations[key]; ok {
+		return value
+	}
+	for _, replicated := range d.spec.ReplicatedJobs {
+		if value, ok := replicated.Template.Spec.Template.Annotations[key]; ok {
+			return value
 		}
 	}
-	slices.Sort(known)
-	said := map[string]bool{}
-	for _, layer := range []map[string]string{d.job.Annotations, d.annotations, d.runtime.Annotations} {
-		for key := range layer {
-			said[key] = true
-		}
+	return d.jobWish(key)
+}
+
+// checkKeys refuses annotations with our prefix that are none of ours, most likely misspelled, and those that only the
+// controller writes.
+func (d *draft) checkKeys() field.ErrorList {
+	known, own := map[string]bool{}, map[string]bool{}
+	for _, line := range Annotations() {
+		known[line.Key], own[line.Key] = !line.Controller, line.Controller
+	}
+	maps.DeleteFunc(known, func(_ string, users bool) bool { return !users })
+	layers := []map[string]string{d.job.Annotations, d.annotations, d.runtime.Annotations}
+	for _, replicated := range d.spec.ReplicatedJobs {
+		layers = append(layers, replicated.Template.Spec.Template.Annotations)
+	}
+	said := map[string]string{}
+	for _, layer := range slices.Backward(layers) {
+		maps.Copy(said, layer)
 	}
 	var faults field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(said)) {
-		if strings.HasPrefix(key, prefix) && !slices.Contains(known, key) {
-			faults = append(faults, field.Forbidden(annotationPath(key),
-				"there is no such annotation; there are "+strings.Join(known, ", ")))
+		switch {
+		case !strings.HasPrefix(key, prefix) || known[key]:
+		case own[key]:
+			faults = append(faults, field.Invalid(annotationPath(key), said[key], "only the controller writes it"))
+		default:
+			faults = append(faults, field.Invalid(annotationPath(key), said[key],
+				"there is no such annotation; there are "+strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
 		}
 	}
 	return faults

@@ -59,6 +59,10 @@ func groupDifferences() []intended {
 			reason: "A streamed dataset has no files to be mounted; upstream refuses every job of its own runtime with a cache.",
 		},
 		{
+			cases: `torch-refuse-patch-orders`, path: `refused`,
+			reason: "With upstream a user's patch can delete what the runtime's administrator set.",
+		},
+		{
 			cases: `torch-refuse-too-many|plain-gang-refuse-late`, path: `refused`,
 			reason: "More pods than the controller's memory, or the announcement of late members, has room for.",
 		},
@@ -107,7 +111,7 @@ func frameworkDifferences() []intended {
 			reason: "One launcher, whatever the policy's numNodes: each would start the job.",
 		},
 		{
-			cases: `mpi-launcher-nodes-as-node`, path: `ConfigMap\[train-mpi-hostfile\]\.data\.hostfile`,
+			cases: `mpi-launcher-nodes-as-node|mpi-gang-replicas`, path: `ConfigMap\[train-mpi-hostfile\]\.data\.hostfile`,
 			reason: "So there is one launcher in the hostfile too.",
 		},
 		{
@@ -116,8 +120,8 @@ func frameworkDifferences() []intended {
 			reason: "The schema takes an empty implementation, and upstream then fails for ever; we take it for OpenMPI.",
 		},
 		{
-			cases: `torch-refuse-numnodes`, path: `refused`,
-			reason: "numNodes below 1: upstream applies a JobSet that never works.",
+			cases: `torch-refuse-num(nodes|bers)`, path: `refused`,
+			reason: "Numbers below 1: upstream applies a JobSet that never works.",
 		},
 		{
 			cases: `torch-refuse-patch-(job|container)`, path: `refused`,
@@ -138,7 +142,7 @@ func frameworkDifferences() []intended {
 			reason: "The same, with a model that does not exist either.",
 		},
 		{
-			cases: `torch-gang-wishes`, path: `refused`,
+			cases: `torch-gang-(wishes|refuse-members-differ)|torch-refuse-pod-wish`, path: `refused`,
 			reason: "The runtime has wishes that only a gang can have; this test takes the gang away.",
 		},
 	}

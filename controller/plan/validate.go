@@ -2,6 +2,8 @@ package plan
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,17 +25,34 @@ func Validate(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) f
 func (d *draft) validate(options Options) field.ErrorList {
 	spec := field.NewPath("spec")
 	var faults field.ErrorList
-	if nodes := trainerOf(d.job).NumNodes; nodes != nil && *nodes < 1 {
-		faults = append(faults, field.Invalid(spec.Child("trainer", "numNodes"), *nodes, "must be at least 1"))
-	}
 	faults = append(faults, d.validateInitializers()...)
 	faults = append(faults, validatePatches(d.job.Spec.RuntimePatches, d.runtime)...)
 	faults = append(faults, d.framework.Validate(d.world, spec)...)
+	faults = append(faults, d.checkNumbers(spec, faults)...)
 	faults = append(faults, d.checkForeign()...)
 	faults = append(faults, d.checkSwitches()...)
 	faults = append(faults, d.checkUnserved(options)...)
 	if d.gang != nil {
 		faults = append(faults, d.gang.faults...)
+	}
+	return faults
+}
+
+// checkNumbers wants nodes and processes, unless another fault about them is known already.
+func (d *draft) checkNumbers(spec *field.Path, known field.ErrorList) field.ErrorList {
+	const least = "must be at least 1"
+	var faults field.ErrorList
+	processes := spec.Child("trainer", "numProcPerNode")
+	said := slices.ContainsFunc(known, func(fault *field.Error) bool { return fault.Field == processes.String() })
+	if given := trainerOf(d.job).NumProcPerNode; given != nil && *given < 1 && !said {
+		faults = append(faults, field.Invalid(processes, *given, least))
+	}
+	if given := trainerOf(d.job).NumNodes; given != nil && *given < 1 {
+		return append(faults, field.Invalid(spec.Child("trainer", "numNodes"), *given, least))
+	}
+	if d.world.Nodes < 1 {
+		faults = append(faults, field.Invalid(runtimePath(), d.runtime.Name,
+			fmt.Sprintf("its mlPolicy.numNodes is %d, and %s", d.world.Nodes, least)))
 	}
 	return faults
 }

@@ -25,9 +25,13 @@ func tooMany(runtime Runtime, roles []framework.Role) error {
 	if pods <= maxPods {
 		return nil
 	}
-	return &RefusalError{Runtime: runtime.Name, Faults: field.ErrorList{field.Invalid(
-		field.NewPath("spec", "trainer", "numNodes"), pods,
-		fmt.Sprintf("the job would have more than %d pods, the runtime's others included", maxPods))}}
+	return &RefusalError{Runtime: runtime.Name, Faults: field.ErrorList{
+		field.Invalid(
+			runtimePath(),
+			runtime.Name,
+			fmt.Sprintf("the job would have %d pods with it; there may be %d", pods, maxPods),
+		),
+	}}
 }
 
 // tooLate refuses a gang with more late members than can be announced, nil if it has not.

@@ -12,21 +12,26 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// remembered is how many parsed snapshots are kept: enough for the unfinished jobs of a large cluster, at a few KiB each.
-const remembered = 8192
+const (
+	// remembered is how many snapshots are known by their version, and how many different runtimes are kept parsed: jobs of one
+	// runtime share it.
+	remembered, kept = 65536, 512
+	// largest is how long the text of a runtime may be that is kept parsed, in bytes. Those of usual size take some KiB.
+	largest = 256 << 10
+)
 
 // Resolver finds runtimes. It is safe for concurrent use.
 type Resolver struct {
 	// cache answers from memory, live from the API server.
 	cache, live client.Reader
-	// snapshots holds what was parsed, by the identity of what it was parsed from.
-	snapshots *lru.Cache
+	// texts holds the hash of a snapshot's text by the snapshot's identity, runtimes what was parsed from a text.
+	texts, runtimes *lru.Cache
 }
 
 // New returns a Resolver that reads from cache, which holds runtimes whole and of ConfigMaps only metadata, and asks live
 // where that does not answer.
 func New(cache, live client.Reader) *Resolver {
-	return &Resolver{cache: cache, live: live, snapshots: lru.New(remembered)}
+	return &Resolver{cache: cache, live: live, texts: lru.New(remembered), runtimes: lru.New(kept)}
 }
 
 // Found is a runtime and where it comes from.

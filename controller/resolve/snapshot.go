@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,8 +65,10 @@ func (r *Resolver) snapshot(
 	known := &metav1.PartialObjectMetadata{}
 	known.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	if err = r.cache.Get(ctx, key, known); err == nil {
-		if parsed, ok := r.snapshots.Get(identity{known.UID, job.UID, known.ResourceVersion}); ok {
-			return *parsed.(*Found), true, nil //nolint:errcheck,forcetypeassert // nothing else is put there
+		if text, ok := r.texts.Get(identity{known.UID, job.UID, known.ResourceVersion}); ok {
+			if parsed, ok := r.runtimes.Get(text); ok {
+				return *parsed.(*Found), true, nil //nolint:errcheck,forcetypeassert // nothing else is put there
+			}
 		}
 	}
 	var config corev1.ConfigMap
@@ -78,12 +81,17 @@ func (r *Resolver) snapshot(
 	if result, err = parse(&config, job, ref); err != nil {
 		return Found{}, false, err
 	}
-	r.snapshots.Add(identity{config.UID, job.UID, config.ResourceVersion}, &result)
+	if content := config.Data[snapshotKey]; len(content) <= largest {
+		// The text says which runtime it is; which one the job names was just compared.
+		text := sha256.Sum256([]byte(content))
+		r.texts.Add(identity{config.UID, job.UID, config.ResourceVersion}, text)
+		r.runtimes.Add(text, &result)
+	}
 	return result, true, nil
 }
 
-// parse reads a snapshot. What is not this job's, or not of the runtime that it names, is refused: whoever may write
-// ConfigMaps could otherwise choose what is rendered.
+// parse reads a snapshot. An earlier job's, or one of another runtime, is refused. That is no defence: an owner reference can
+// be written by whoever may write ConfigMaps, who so chooses what is rendered, as with upstream.
 func parse(config *corev1.ConfigMap, job *trainerv1alpha1.TrainJob, ref Reference) (Found, error) {
 	if !metav1.IsControlledBy(config, job) {
 		return Found{}, fmt.Errorf("%w: a snapshot configmap exists but is owned by another object", ErrSnapshot)

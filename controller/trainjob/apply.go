@@ -46,8 +46,11 @@ func (r *Reconciler) apply(
 			return waiting, err
 		}
 	}
-	if !needed || jobSet != nil && !jobSet.DeletionTimestamp.IsZero() {
+	if jobSet != nil && !jobSet.DeletionTimestamp.IsZero() {
 		return false, nil
+	}
+	if !needed {
+		return false, r.restoreFiles(ctx, job, planned)
 	}
 	if err := r.applyFiles(ctx, job, planned); err != nil {
 		return false, err

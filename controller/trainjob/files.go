@@ -16,6 +16,14 @@ import (
 // applyFiles makes what the job's pods mount: its ConfigMaps, and its Secrets where they are absent.
 func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
 	for _, config := range planned.ConfigMaps {
+		have := &metav1.PartialObjectMetadata{}
+		have.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(config), have); {
+		case err == nil && !metav1.IsControlledBy(have, job):
+			return fmt.Errorf("%s: %w", describe(config), ErrForeign)
+		case client.IgnoreNotFound(err) != nil:
+			return fmt.Errorf("getting %s: %w", describe(config), err)
+		}
 		if err := r.applyObject(ctx, config); err != nil {
 			return err
 		}
@@ -23,6 +31,23 @@ func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJ
 	for _, wanted := range planned.Secrets {
 		if err := r.ensureSecret(ctx, job, wanted); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// restoreFiles makes a ConfigMap of a running job again if somebody deleted it: a pod that starts anew would wait for it for
+// ever. Secrets are not made again while pods run: theirs would no longer fit.
+func (r *Reconciler) restoreFiles(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
+	for _, config := range planned.ConfigMaps {
+		have := &metav1.PartialObjectMetadata{}
+		have.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(config), have)
+		if apierrors.IsNotFound(err) {
+			return r.applyFiles(ctx, job, plan.Plan{ConfigMaps: planned.ConfigMaps})
+		}
+		if err != nil {
+			return fmt.Errorf("getting %s: %w", describe(config), err)
 		}
 	}
 	return nil

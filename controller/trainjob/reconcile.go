@@ -84,15 +84,19 @@ func (r *Reconciler) realize(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) outcome {
 	done := outcome{framework: "unknown"}
+	if suspended(job) && runs(jobSet) {
+		// By itself: JobSet's webhook refuses a suspension that comes with another template, and the pods would run on.
+		if done.err = r.stop(ctx, jobSet); done.err != nil {
+			return done
+		}
+	}
 	planned, err := r.plan(ctx, job)
 	switch {
 	case err == nil:
 		done.framework = planned.Framework
 		done.waiting, done.err = r.apply(ctx, job, planned, jobSet)
-	case jobSet == nil || isTrue(jobSet.Spec.Suspend):
+	case suspended(job) || !runs(jobSet):
 		done.err = err
-	case suspended(job):
-		done.err = errors.Join(err, r.stop(ctx, jobSet))
 	default:
 		// The job runs, and nothing would be applied: what became of its runtime since is no concern of its.
 		klog.FromContext(ctx).V(2).Info("Left a running job alone", "trainJob", klog.KObj(job), "reason", err.Error())

@@ -2,6 +2,7 @@ package trainjob
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func (r *Reconciler) report(
 	}
 	note := done.err.Error()
 	if len(note) > noteLimit {
-		note = note[:noteLimit] + " ..."
+		note = strings.ToValidUTF8(note[:noteLimit], "") + " ..."
 	}
 	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonFailed, "Reconciling",
 		"TrainJob resources reconciliation failed: %s", note)

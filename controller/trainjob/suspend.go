@@ -32,7 +32,10 @@ func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob) {
 	meta.SetStatusCondition(&job.Status.Conditions, condition)
 }
 
-// stop suspends a JobSet whose job cannot be planned any more: whoever suspends a job must be able to rely on it.
+// runs reports whether there is a JobSet that may have pods.
+func runs(jobSet *jobsetv1alpha2.JobSet) bool { return jobSet != nil && !isTrue(jobSet.Spec.Suspend) }
+
+// stop suspends a JobSet and changes nothing else of it: whoever suspends a job must be able to rely on it.
 func (r *Reconciler) stop(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) error {
 	next := jobSet.DeepCopy()
 	next.Spec.Suspend = new(true)

@@ -53,7 +53,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.TrainingRuntimeKind)), changed).
 		Watches(&trainerv1alpha1.ClusterTrainingRuntime{},
 			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.ClusterTrainingRuntimeKind)), changed).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		// Replicas that do not lead fill their caches too: their webhooks read them.
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: new(true)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("building the TrainJob controller: %w", err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -208,6 +209,11 @@ kind: TrainJob
 metadata: {name: unchanging, namespace: default}
 spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
 `)
+	eventually(t, "its JobSet", func() bool {
+		_, err := shared.Dynamic.Resource(jobsetv1alpha2.GroupVersion.WithResource("jobsets")).Namespace("default").
+			Get(t.Context(), "unchanging", metav1.GetOptions{})
+		return err == nil
+	})
 	for name, c := range map[string]struct {
 		patch string
 		code  int32
@@ -220,7 +226,11 @@ spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
 		"patch and pause":  {`{"spec":{"suspend":true,"runtimePatches":[{"manager":"a.b/c"}]}}`, 200, ""},
 		"its labels":       {`{"metadata":{"labels":{"a":"b"}}}`, 200, ""},
 		"its annotation":   {`{"metadata":{"annotations":{"lockstep.dev/spares":"-1"}}}`, 403, "lockstep.dev/spares"},
-		"its trainer gone": {`{"spec":{"trainer":null}}`, 200, ""}, // as upstream: CEL rules compare what is there on both sides
+		"its trainer gone": {`{"spec":{"trainer":null}}`, 422, "field is immutable"},
+		"a deadline":       {`{"spec":{"activeDeadlineSeconds":9}}`, 422, "field is immutable"},
+		"its gang": {
+			`{"metadata":{"annotations":{"lockstep.dev/gang":"off"}}}`, 403, "cannot change any more, because the job has a JobSet",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := shared.Dynamic.Resource(trainJobs).Namespace("default").Patch(t.Context(), "unchanging",

@@ -37,6 +37,11 @@ type TrainJobList struct {
 }
 
 // TrainJobSpec says what to train.
+//
+// What is immutable can neither be added nor taken away: the fields' own rules compare only what is there on both sides.
+// +kubebuilder:validation:XValidation:rule="has(self.trainer) == has(oldSelf.trainer)",fieldPath=".trainer",message="field is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.initializer) == has(oldSelf.initializer)",fieldPath=".initializer",message="field is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",message="field is immutable"
 type TrainJobSpec struct {
 	// runtimeRef names the runtime that the job is rendered from.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
