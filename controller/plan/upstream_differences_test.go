@@ -111,7 +111,8 @@ func frameworkDifferences() []intended {
 			reason: "One launcher, whatever the policy's numNodes: each would start the job.",
 		},
 		{
-			cases: `mpi-launcher-nodes-as-node|mpi-gang-replicas`, path: `ConfigMap\[train-mpi-hostfile\]\.data\.hostfile`,
+			cases:  `mpi-launcher-nodes-as-node|mpi-gang-replicas`,
+			path:   `ConfigMap\[train-mpi-hostfile\]\.data\.hostfile`,
 			reason: "So there is one launcher in the hostfile too.",
 		},
 		{

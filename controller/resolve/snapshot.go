@@ -90,7 +90,7 @@ func (r *Resolver) snapshot(
 	return result, true, nil
 }
 
-// parse reads a snapshot. An earlier job's, or one of another runtime, is refused. That is no defence: an owner reference can
+// parse reads a snapshot. An earlier job's, or one of another runtime, is refused. That is no defense: an owner reference can
 // be written by whoever may write ConfigMaps, who so chooses what is rendered, as with upstream.
 func parse(config *corev1.ConfigMap, job *trainerv1alpha1.TrainJob, ref Reference) (Found, error) {
 	if !metav1.IsControlledBy(config, job) {
