@@ -7,8 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
 // labelJobSet marks the pods that a JobSet made: the only ones that JobSet's pod webhooks need to see.
@@ -42,6 +49,35 @@ func (c *Cluster) installWebhooks(ctx context.Context) error {
 		if err := c.Apply(ctx, configuration); err != nil {
 			return err
 		}
+	}
+	return c.waitForJobSet(ctx)
+}
+
+// waitForJobSet waits until a JobSet could be created. JobSet is ready before its webhooks are all there, and the first job
+// would be told about it.
+func (c *Cluster) waitForJobSet(ctx context.Context) error {
+	jobSet := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "tried"}}
+	jobSet.SetGroupVersionKind(jobsetv1alpha2.GroupVersion.WithKind("JobSet"))
+	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "tried", Image: "none"}}}}
+	jobSet.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{
+		Name: "tried", Replicas: 1,
+		Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pod}},
+	}}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(jobSet)
+	if err != nil {
+		return fmt.Errorf("converting a JobSet: %w", err)
+	}
+	unstructured.RemoveNestedField(content, "status")
+	jobSets := c.Dynamic.Resource(jobsetv1alpha2.GroupVersion.WithResource("jobsets")).Namespace(jobSet.Namespace)
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			_, last = jobSets.Create(ctx, &unstructured.Unstructured{Object: content},
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return last == nil, nil
+		})
+	if err != nil {
+		return fmt.Errorf("waiting for JobSet's webhooks: %w: %w", err, last)
 	}
 	return nil
 }

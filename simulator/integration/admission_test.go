@@ -223,7 +223,6 @@ spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
 		"its runtime":      {`{"spec":{"runtimeRef":{"name":"plain"}}}`, 422, "field is immutable"},
 		"a patch":          {`{"spec":{"runtimePatches":[{"manager":"a.b/c"}]}}`, 403, "RuntimePatches can only be modified when"},
 		"suspension":       {`{"spec":{"suspend":true}}`, 200, ""},
-		"patch and pause":  {`{"spec":{"suspend":true,"runtimePatches":[{"manager":"a.b/c"}]}}`, 200, ""},
 		"its labels":       {`{"metadata":{"labels":{"a":"b"}}}`, 200, ""},
 		"its annotation":   {`{"metadata":{"annotations":{"lockstep.dev/spares":"-1"}}}`, 403, "lockstep.dev/spares"},
 		"its trainer gone": {`{"spec":{"trainer":null}}`, 422, "field is immutable"},
