@@ -22,7 +22,7 @@ func specParts() []part {
 	return []part{
 		{key: "runtimeRef", same: same[trainerv1alpha1.RuntimeRef]},
 		{key: "initializer", same: same[trainerv1alpha1.Initializer]},
-		{key: "trainer", same: same[trainerv1alpha1.Trainer], young: []string{
+		{key: "trainer", same: sameTrainer, young: []string{
 			"resourceClaimsPerNode", // proposed for Trainer 2.4 (KEP-2782)
 		}},
 	}

@@ -58,7 +58,7 @@ func (r *Reconciler) apply(
 	if err := r.applyForeign(ctx, job, planned); err != nil {
 		return false, err
 	}
-	return false, r.applyObject(ctx, planned.JobSet)
+	return false, r.applyObject(ctx, withFixed(planned.JobSet, jobSet))
 }
 
 // ensureGroup creates the Workload and then the PodGroup where they are absent. What exists is immutable but for the
@@ -123,6 +123,7 @@ func (r *Reconciler) applyObject(ctx context.Context, object client.Object) erro
 }
 
 func (r *Reconciler) applyUnstructured(ctx context.Context, content *unstructured.Unstructured) error {
+	dropEmptyMetadata(content.Object)
 	err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
 		client.FieldOwner(fieldManager), client.ForceOwnership)
 	if err != nil {

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
@@ -158,4 +160,46 @@ func TestOurAccountsAreNotAdmin(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A job that fetches something first has volume claims, which JobSet lets nobody change: it must be able to wait in a queue.
+func TestAJobWithClaimsWaitsSuspendedAndGoesOn(t *testing.T) {
+	kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: queued, namespace: default}
+spec:
+  suspend: true
+  runtimeRef: {name: torchtune-qwen2.5-1.5b}
+  trainer: {command: [tune, run], resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}
+  runtimePatches:
+  - manager: example.com/test
+    trainingRuntimeSpec: {template: {spec: {replicatedJobs: [
+      {name: dataset-initializer, template: {spec: {template: {metadata: {
+        annotations: {simulator.lockstep.dev/run-time: 1s}, labels: {a: b}}}}}},
+      {name: model-initializer, template: {spec: {template: {metadata: {
+        annotations: {simulator.lockstep.dev/run-time: 1s}}}}}}]}}}
+`)
+	jobSets := shared.Dynamic.Resource(jobsetv1alpha2.GroupVersion.WithResource("jobsets")).Namespace("default")
+	eventually(t, "its JobSet", func() bool {
+		_, err := jobSets.Get(t.Context(), "queued", metav1.GetOptions{})
+		return err == nil
+	})
+	patch := func(text string) {
+		t.Helper()
+		_, err := shared.Dynamic.Resource(trainJobs).Namespace("default").Patch(t.Context(), "queued",
+			types.MergePatchType, []byte(text), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch(`{"spec":{"runtimePatches":[]}}`) // the queue takes back its labels, and a template's only ones are gone
+	patch(`{"spec":{"suspend":false}}`)
+	within(t, 40*time.Second, "its trainer's pod", func() bool {
+		for _, pod := range podsOf(t.Context(), t, "default", "queued") {
+			if pod.Labels[jobsetv1alpha2.ReplicatedJobNameKey] == "node" {
+				return true
+			}
+		}
+		return false
+	})
 }

@@ -183,7 +183,13 @@ func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.P
 // eventually fails the test unless what is waited for comes within 20 s.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 20*time.Second, true,
+	within(t, 20*time.Second, what, holds)
+}
+
+// within fails the test unless what is waited for comes in time.
+func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
 		func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("%s did not come: %v", what, err)
