@@ -113,12 +113,23 @@ func switchAnnotations() []Annotation {
 		words(
 			topology.AnnotationOnDisruption,
 			"What happens to a gang that loses a member: all start again, or the member "+
-				"alone is replaced.",
+				"alone is replaced. No effect yet; replace is refused.",
 			"restart",
 			"replace",
 		),
-		words(topology.AnnotationMNNVL, "NVLink across nodes by a ComputeDomain.", "required", "preferred", "none"),
-		words(topology.AnnotationAutoResources, "Resources are filled in when the job is created.", "true", "false"),
+		words(
+			topology.AnnotationMNNVL,
+			"NVLink across nodes by a ComputeDomain. No effect yet; required is refused.",
+			"required",
+			"preferred",
+			"none",
+		),
+		words(
+			topology.AnnotationAutoResources,
+			"Resources are filled in when the job is created. No effect yet; true is refused.",
+			"true",
+			"false",
+		),
 	}
 }
 

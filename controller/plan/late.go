@@ -44,6 +44,11 @@ func (d *draft) announce(late []int) (string, *field.Error) {
 	if err != nil {
 		return "", field.InternalError(runtimePath(), fmt.Errorf("printing the late members: %w", err))
 	}
+	if len(text) > maxAnnounced {
+		return "", field.Invalid(runtimePath(), d.runtime.Name, fmt.Sprintf(
+			"what is to be announced of the %d pods that wait until others are ready has %d bytes; there may be %d",
+			len(pods), len(text), maxAnnounced))
+	}
 	return string(text), nil
 }
 

@@ -12,8 +12,9 @@ const (
 	// maxPods is how many pods a job may have. Hostfiles and announcements are written pod by pod, and a gang is counted
 	// in 32 bits: without a bound, one TrainJob takes all of the controller's memory.
 	maxPods = 100_000
-	// maxLate is how many late members a gang may have: each takes some 250 bytes of the PodGroup's 256 KiB of annotations.
-	maxLate = 900
+	// maxLate is how many late members a gang may have, and maxAnnounced how many bytes the announcement of all of them: the API
+	// server takes 256 KiB of annotations, and the others need some of it.
+	maxLate, maxAnnounced = 900, 240 << 10
 )
 
 // tooMany refuses a job with more pods than that, nil if it has not.

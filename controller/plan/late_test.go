@@ -1,0 +1,22 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// Few late members can be too much for an annotation too, when each needs many words to say where it can go.
+func TestAnAnnouncementThatIsTooLongIsRefused(t *testing.T) {
+	job, runtime, options := readCase(t, "testdata/plain-gang-late-launcher")
+	for i := range runtime.Spec.Template.Spec.ReplicatedJobs {
+		pod := &runtime.Spec.Template.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec
+		pod.Tolerations = []corev1.Toleration{{Key: "example.com/" + strings.Repeat("x", 250<<10)}}
+	}
+	if _, err := plan.New(job, runtime, options); err == nil || !strings.Contains(err.Error(), "there may be 245760") {
+		t.Errorf("error %.200v, want one about the announcement", err)
+	}
+}
