@@ -156,6 +156,18 @@ spec:
     trainingRuntimeSpec: {template: {spec: {replicatedJobs: [
       {name: node, template: {spec: {template: {spec: {terminationGracePeriodSeconds: 7}}}}}]}}}
 `)
+	// The controller writes the status once, and the update below must not meet that.
+	eventually(t, "its status", func() bool {
+		now, err := shared.Dynamic.Resource(trainJobs).
+			Namespace("default").
+			Get(t.Context(), "older-client", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
+		stored = now
+		return len(conditions) > 0
+	})
 	patches, _, _ := unstructured.NestedSlice(stored.Object, "spec", "runtimePatches")
 	stamp, _, _ := unstructured.NestedString(patches[0].(map[string]any), "time")
 	if stamp == "" {
