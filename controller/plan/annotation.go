@@ -112,10 +112,10 @@ func switchAnnotations() []Annotation {
 		},
 		words(
 			topology.AnnotationOnDisruption,
-			"What happens to a gang that loses a member: all start again, or the member "+
-				"alone is replaced. No effect yet; replace is refused.",
-			"restart",
-			"replace",
+			"What happens to a gang of which a member is evicted: all start again, which does not count as a failure "+
+				"of the job's, or the member alone is replaced. Policies of the runtime's own are kept.",
+			disruptionRestart,
+			disruptionReplace,
 		),
 		words(
 			topology.AnnotationMNNVL,

@@ -103,6 +103,9 @@ func render(t *testing.T, planned plan.Plan) []byte {
 		objects = append(objects, planned.ForeignGroup)
 	}
 	var documents [][]byte
+	for _, note := range planned.Notes {
+		documents = append(documents, []byte("# "+note+"\n"))
+	}
 	for _, secret := range planned.Secrets {
 		documents = append(documents, []byte(fmt.Sprintf("%s: [%s]\n", secret.Kind, secret.Name)))
 	}

@@ -49,6 +49,8 @@ type Plan struct {
 	Secrets    []Secret
 	// JobSet is never nil.
 	JobSet *jobsetv1alpha2.JobSet
+	// Notes tell the owner what the gang's policy for evicted members changed in the runtime, or left alone.
+	Notes []string
 }
 
 // Secret is a Secret that the job needs.
@@ -85,6 +87,7 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 	if draft.gang != nil {
 		result.Workload, result.PodGroup = draft.gang.objects(job, options)
 		draft.gang.join(&result.JobSet.Spec)
+		result.Notes = draft.newDisruption(draft.gang.members).render(&result.JobSet.Spec)
 	}
 	return result, nil
 }

@@ -52,7 +52,6 @@ type unserved struct {
 func unservedValues() map[string]unserved {
 	return map[string]unserved{
 		topology.AnnotationMNNVL:         {value: "required", served: []string{"none", "preferred"}},
-		topology.AnnotationOnDisruption:  {value: "replace", served: []string{"restart"}},
 		topology.AnnotationAutoResources: {value: "true", served: []string{"false"}},
 	}
 }

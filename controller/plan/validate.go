@@ -32,6 +32,7 @@ func (d *draft) validate(options Options) field.ErrorList {
 	faults = append(faults, d.checkForeign()...)
 	faults = append(faults, d.checkSwitches()...)
 	faults = append(faults, d.checkUnserved(options)...)
+	faults = append(faults, d.checkDisruption()...)
 	if d.gang != nil {
 		faults = append(faults, d.gang.faults...)
 	}

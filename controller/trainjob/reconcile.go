@@ -42,7 +42,9 @@ type outcome struct {
 	framework string
 	// waiting says that an earlier group of the same name has not gone yet.
 	waiting bool
-	err     error
+	// notes are for the job's owner; only when its JobSet was made.
+	notes []string
+	err   error
 }
 
 // Reconcile brings one TrainJob a step further. It writes the status at most once, and Events only after that.
@@ -95,6 +97,9 @@ func (r *Reconciler) realize(
 	case err == nil:
 		done.framework = planned.Framework
 		done.waiting, done.err = r.apply(ctx, job, planned, jobSet)
+		if jobSet == nil && !done.waiting && done.err == nil {
+			done.notes = planned.Notes
+		}
 	case suspended(job) || !runs(jobSet):
 		done.err = err
 	default:

@@ -18,6 +18,8 @@ import (
 const (
 	// reasonFailed is the reason of the Event that tells why a job's objects could not be made.
 	reasonFailed = "TrainJobResourcesCreationFailed"
+	// reasonPolicy is the reason of Events that tell what the policy for evicted members did to the runtime's.
+	reasonPolicy = "DisruptionPolicy"
 	// noteLimit keeps an Event's note below the API's limit of 1024 bytes.
 	noteLimit = 950
 	// waitForRuntime is how long to wait for a missing runtime, if the watch is not sooner.
@@ -31,6 +33,9 @@ func (r *Reconciler) report(
 ) (ctrl.Result, error) {
 	result := resultOf(done)
 	r.Instruments.Reconciles.WithLabelValues(done.framework, result).Inc()
+	for _, note := range done.notes {
+		r.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reasonPolicy, "Reconciling", "%s", note)
+	}
 	switch {
 	case done.waiting:
 		return ctrl.Result{RequeueAfter: waitForGroup}, nil

@@ -94,8 +94,11 @@ func TestAFakePodRunsAsLongAsItsAnnotationSays(t *testing.T) {
 			}
 			stages++
 		}
-		if stages != 5 {
-			t.Errorf("%d stages, want nodes' birth and heartbeat, pods' start, completion and deletion", stages)
+		if stages != 6 {
+			t.Errorf(
+				"%d stages, want nodes' birth and heartbeat, pods' start, completion, termination and removal",
+				stages,
+			)
 		}
 	}
 }

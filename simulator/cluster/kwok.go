@@ -18,7 +18,7 @@ import (
 const manyNodes = 500
 
 // kwokConfig is KWOK's configuration file: its own stages for nodes and pods, but a pod completes only after the run
-// time that its annotation names.
+// time that its annotation names, and one that is deleted ends as a kubelet would end it.
 func kwokConfig(nodes int) ([]byte, error) {
 	complete, err := completeStage()
 	if err != nil {
@@ -39,9 +39,56 @@ options:
 	return bytes.Join([][]byte{
 		[]byte(options),
 		[]byte(nodestages.DefaultNodeInit), []byte(heartbeatstages.DefaultNodeHeartbeatWithLease),
-		[]byte(podstages.DefaultPodReady), complete, []byte(podstages.DefaultPodDelete),
+		[]byte(podstages.DefaultPodReady), complete, []byte(terminateStage), []byte(removeStage),
 	}, []byte("\n---\n")), nil
 }
+
+// A kubelet ends a pod that is being deleted before it lets go of it, with phase Failed unless its containers ended well.
+// Policies for failed pods look at that phase, so KWOK's own stage, which deletes at once, would hide every eviction from them.
+const (
+	terminateStage = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-terminate
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+    - {key: .status.phase, operator: In, values: [Pending, Running]}
+  next:
+    statusTemplate: |
+      {{ $now := Now }}
+      phase: Failed
+      containerStatuses:
+      {{ range .spec.containers }}
+      - image: {{ .image | Quote }}
+        name: {{ .name | Quote }}
+        ready: false
+        restartCount: 0
+        started: false
+        state:
+          terminated:
+            exitCode: 143
+            finishedAt: {{ $now | Quote }}
+            reason: Error
+            startedAt: {{ $now | Quote }}
+      {{ end }}
+`
+	removeStage = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-remove
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+    - {key: .status.phase, operator: In, values: [Succeeded, Failed]}
+  next:
+    delete: true
+`
+)
 
 // completeStage is KWOK's stage that completes a Job's pod, delayed by the pod's run-time annotation.
 func completeStage() ([]byte, error) {

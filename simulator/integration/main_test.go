@@ -98,6 +98,18 @@ func complaints() int {
 // play submits the TrainJobs of some YAML (its own namespace is made) and returns how each ended, by name.
 func play(t *testing.T, patience time.Duration, yaml string) map[string]outcome.Job {
 	t.Helper()
+	return playFiles(t, patience, written(t, yaml))
+}
+
+// submit submits the TrainJobs of some YAML, in which NAMESPACE is the test's own, and comes back at once.
+func submit(t *testing.T, yaml string) {
+	t.Helper()
+	submitFiles(t, written(t, yaml))
+}
+
+// written is a file with some YAML and the test's own namespace.
+func written(t *testing.T, yaml string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "jobs.yaml")
 	namespace := namespaceOf(t)
 	content := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n---\n" +
@@ -105,7 +117,7 @@ func play(t *testing.T, patience time.Duration, yaml string) map[string]outcome.
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return playFiles(t, patience, file)
+	return file
 }
 
 func namespaceOf(t *testing.T) string {
@@ -114,6 +126,26 @@ func namespaceOf(t *testing.T) string {
 }
 
 func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string]outcome.Job {
+	t.Helper()
+	ctx, cancel := shared.Alive(t.Context())
+	defer cancel()
+	submitted := submitFiles(t, paths...)
+	ledger, err := session.Run(ctx, submitted, session.Options{
+		Client: shared.Client, Dynamic: shared.Dynamic, Clock: clock.RealClock{}, Patience: patience,
+		Progress: func(line string) { t.Log(line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]outcome.Job{}
+	for _, job := range session.Report(machines, submitted, ledger, time.Now()).Jobs {
+		byName[job.Name] = job
+	}
+	return byName
+}
+
+// submitFiles submits the TrainJobs of files as lockstep up does. They are discarded when the test ends.
+func submitFiles(t *testing.T, paths ...string) []outcome.JobObservation {
 	t.Helper()
 	jobs, err := workload.Load(paths)
 	if err != nil {
@@ -133,18 +165,7 @@ func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { discard(t, submitted) })
-	ledger, err := session.Run(ctx, submitted, session.Options{
-		Client: shared.Client, Dynamic: shared.Dynamic, Clock: clock.RealClock{}, Patience: patience,
-		Progress: func(line string) { t.Log(line) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := map[string]outcome.Job{}
-	for _, job := range session.Report(machines, submitted, ledger, time.Now()).Jobs {
-		byName[job.Name] = job
-	}
-	return byName
+	return submitted
 }
 
 // discard deletes TrainJobs and waits until their pods are gone, so that tests do not compete for machines.

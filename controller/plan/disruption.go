@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// The values of the annotation that says what becomes of a gang that loses a member.
+const (
+	// disruptionRestart lets all members start again together, as often as it takes: nothing of it is the job's fault.
+	disruptionRestart = "restart"
+	// disruptionReplace lets the lost member alone come back, for jobs that can go on with the others (elastic ones).
+	disruptionReplace = "replace"
+)
+
+// The names of the rules in a JobSet's failure policy.
+const (
+	ruleRestart = "gangWasDisrupted"
+	ruleFail    = "anythingElseFails"
+)
+
+// disruption is the policy for members that are evicted: preempted, drained, on a node that went away. Kubernetes counts
+// such a pod as a failure of its Job, so that a gang that was preempted a few times would fail for good.
+type disruption struct {
+	// keeps is empty, or says whose policy is kept instead of ours.
+	keeps string
+	// action is one of disruptionRestart and disruptionReplace.
+	action string
+	// members are the names of the ReplicatedJobs it holds for.
+	members []string
+}
+
+// newDisruption decides the policy for members of the job. Policies of the runtime are kept, all of them: half of two policies is
+// neither.
+func (d *draft) newDisruption(members []string) disruption {
+	policy := disruption{action: disruptionRestart, members: members}
+	if d.jobWish(topology.AnnotationOnDisruption) == disruptionReplace {
+		policy.action = disruptionReplace
+	}
+	for _, replicated := range d.spec.ReplicatedJobs {
+		job := replicated.Template.Spec
+		switch {
+		case !slices.Contains(members, replicated.Name):
+		case job.PodFailurePolicy != nil:
+			policy.keeps = "podFailurePolicy of replicated job " + replicated.Name
+			return policy
+		case ptr.Deref(job.PodReplacementPolicy, batchv1.Failed) != batchv1.Failed:
+			policy.keeps = "podReplacementPolicy of replicated job " + replicated.Name
+			return policy
+		}
+	}
+	own := d.spec.FailurePolicy
+	switch {
+	case own == nil || policy.action == disruptionReplace:
+	case len(own.Rules) > 0:
+		policy.keeps = "rules of the failurePolicy"
+	case own.RestartStrategy == jobsetv1alpha2.InPlaceRestart:
+		policy.keeps = "restartStrategy of the failurePolicy"
+	}
+	return policy
+}
+
+// checkDisruption refuses a wish for which there is no gang. That all start again is what gangs do anyway.
+func (d *draft) checkDisruption() field.ErrorList {
+	value := d.jobWish(topology.AnnotationOnDisruption)
+	if value != disruptionReplace || d.gang != nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(annotationPath(topology.AnnotationOnDisruption), value,
+		"needs a gang, and "+topology.AnnotationGang+" is off for this job")}
+}
+
+// render writes the policy into the JobSet and returns what its owner should know.
+func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
+	if p.keeps != "" {
+		return []string{
+			fmt.Sprintf("kept as the runtime has it: %s; an evicted member may count as a failure of the job", p.keeps),
+		}
+	}
+	for i := range spec.ReplicatedJobs {
+		replicated := &spec.ReplicatedJobs[i]
+		if !slices.Contains(p.members, replicated.Name) {
+			continue
+		}
+		job := &replicated.Template.Spec
+		if job.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
+			notes = append(
+				notes,
+				fmt.Sprintf("restartPolicy OnFailure of replicated job %s became Never, which the policy for "+
+					"evicted members of a gang needs", replicated.Name),
+			)
+		}
+		job.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+		job.PodFailurePolicy = p.podFailurePolicy()
+		if p.action == disruptionReplace {
+			// The device and the rank are free only once the old pod has ended.
+			job.PodReplacementPolicy = new(batchv1.Failed)
+		}
+	}
+	if p.action == disruptionRestart {
+		spec.FailurePolicy = p.failurePolicy(spec.FailurePolicy)
+	}
+	return notes
+}
+
+// podFailurePolicy tells a Job what to make of an evicted pod. Every eviction by Kubernetes' own components and by Lockstep's
+// scheduler gives the pod the condition DisruptionTarget first.
+func (p disruption) podFailurePolicy() *batchv1.PodFailurePolicy {
+	action := batchv1.PodFailurePolicyActionFailJob
+	if p.action == disruptionReplace {
+		action = batchv1.PodFailurePolicyActionIgnore
+	}
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action: action,
+		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+		},
+	}}}
+}
+
+// failurePolicy starts the JobSet again when a member was evicted, without counting it. A runtime that says how often a job may
+// be started again after failures keeps that; without, any other failure is final, as it would be with no policy at all.
+func (p disruption) failurePolicy(own *jobsetv1alpha2.FailurePolicy) *jobsetv1alpha2.FailurePolicy {
+	policy := own.DeepCopy()
+	restart := jobsetv1alpha2.FailurePolicyRule{
+		Name: ruleRestart, Action: jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts,
+		OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy}, TargetReplicatedJobs: p.members,
+	}
+	if policy == nil {
+		return &jobsetv1alpha2.FailurePolicy{Rules: []jobsetv1alpha2.FailurePolicyRule{
+			restart, {Name: ruleFail, Action: jobsetv1alpha2.FailJobSet},
+		}}
+	}
+	policy.Rules = []jobsetv1alpha2.FailurePolicyRule{restart}
+	return policy
+}

@@ -1,0 +1,186 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+
+// running waits until so many pods of a job run, none of them one of those before, and returns them by rank.
+func running(t *testing.T, namespace, job string, ranks int, before []corev1.Pod) []corev1.Pod {
+	t.Helper()
+	var pods []corev1.Pod
+	within(t, 60*time.Second, fmt.Sprintf("running pods of %s", job), func() bool {
+		pods = slices.DeleteFunc(podsOf(t.Context(), t, namespace, job), func(pod corev1.Pod) bool {
+			old := slices.ContainsFunc(before, func(b corev1.Pod) bool { return b.UID == pod.UID })
+			return old || pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
+		})
+		return len(pods) == ranks
+	})
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return rankOf(a) - rankOf(b) })
+	return pods
+}
+
+func rankOf(pod corev1.Pod) int {
+	var rank int
+	_, _ = fmt.Sscan(pod.Labels["batch.kubernetes.io/job-completion-index"], &rank)
+	return rank
+}
+
+// evict removes pods as a preemption does: the condition first, then the deletion. Of a gang, the Job's controller may have
+// removed some by then.
+func evict(t *testing.T, pods []corev1.Pod) {
+	t.Helper()
+	const patch = `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler",` +
+		`"message":"preempted by a test"}]}}`
+	for _, pod := range pods {
+		client := shared.Client.CoreV1().Pods(pod.Namespace)
+		_, err := client.Patch(
+			t.Context(),
+			pod.Name,
+			types.StrategicMergePatchType,
+			[]byte(patch),
+			metav1.PatchOptions{},
+			"status",
+		)
+		if err == nil {
+			err = client.Delete(t.Context(), pod.Name, metav1.DeleteOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// number reads a number of a JobSet's status; 0 where there is none.
+func number(t *testing.T, namespace, job, field string) int64 {
+	t.Helper()
+	jobSet, err := shared.Dynamic.Resource(jobSets).Namespace(namespace).Get(t.Context(), job, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, _, err := unstructured.NestedInt64(jobSet.Object, "status", field)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// conditionsOf are the types of a TrainJob's conditions that hold.
+func conditionsOf(ctx context.Context, t *testing.T, namespace, name string) []string {
+	t.Helper()
+	job, err := shared.Dynamic.Resource(trainJobs).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+	var held []string
+	for _, condition := range conditions {
+		if fields, ok := condition.(map[string]any); ok && fields["status"] == "True" {
+			held = append(held, fmt.Sprint(fields["type"]))
+		}
+	}
+	return held
+}
+
+// A gang that is preempted has done nothing wrong, however often: it starts again and completes.
+func TestAPreemptedGangStartsAgain(t *testing.T) {
+	const members = 64
+	namespace, name := namespaceOf(t), "preempted"
+	submit(t, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: preempted
+  namespace: NAMESPACE
+  annotations: {simulator.lockstep.dev/run-time: 12s}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: %d, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+`, members))
+	var before []corev1.Pod
+	for time := range 2 {
+		pods := running(t, namespace, name, members, before)
+		if held := conditionsOf(t.Context(), t, namespace, name); len(held) > 0 {
+			t.Fatalf("the job is %v after %d preemptions", held, time)
+		}
+		before = append(before, pods...)
+		evict(t, pods)
+	}
+	within(t, 90*time.Second, "the job's end", func() bool {
+		held := conditionsOf(t.Context(), t, namespace, name)
+		if slices.Contains(held, "Failed") {
+			t.Fatalf("the job failed")
+		}
+		return slices.Contains(held, "Complete")
+	})
+	restarts, counted := number(t, namespace, name, "restarts"), number(t, namespace, name, "restartsCountTowardsMax")
+	t.Logf(
+		"%d members evicted twice: the JobSet was started again %d times, %d of them counted",
+		members,
+		restarts,
+		counted,
+	)
+	if restarts < 2 || counted != 0 {
+		t.Errorf("%d restarts, %d counted, want at least 2 and none", restarts, counted)
+	}
+}
+
+// A job that can go on with the others gets the lost member back, with its rank, near them. The Job's controller waits ten
+// seconds before it replaces a pod.
+func TestALostMemberIsReplaced(t *testing.T) {
+	const members, lost = 16, 5
+	namespace, name := namespaceOf(t), "replaced"
+	submit(t, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: replaced
+  namespace: NAMESPACE
+  annotations:
+    lockstep.dev/on-disruption: replace
+    lockstep.dev/preferred-topology: nvidia.com/gpu.clique
+    simulator.lockstep.dev/run-time: 25s
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: %d, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+`, members))
+	pods := running(t, namespace, name, members, nil)
+	evict(t, pods[lost:lost+1])
+	within(t, 30*time.Second, "the member's return", func() bool {
+		now := podsOf(t.Context(), t, namespace, name)
+		return slices.ContainsFunc(now, func(pod corev1.Pod) bool {
+			return rankOf(pod) == lost && pod.UID != pods[lost].UID && pod.Spec.NodeName != ""
+		})
+	})
+	now := running(t, namespace, name, members, pods[lost:lost+1])
+	cliques := map[string]bool{}
+	for rank, pod := range now {
+		if rank != lost && pod.UID != pods[rank].UID {
+			t.Errorf("rank %d was replaced too", rank)
+		}
+		node, err := shared.Client.CoreV1().Nodes().Get(t.Context(), pod.Spec.NodeName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cliques[node.Labels["nvidia.com/gpu.clique"]] = true
+	}
+	if len(cliques) != 1 || rankOf(now[lost]) != lost {
+		t.Errorf("rank %d came back as %d; the gang is in cliques %v", lost, rankOf(now[lost]), cliques)
+	}
+	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
+		t.Errorf("the JobSet was started again %d times", restarts)
+	}
+	within(t, 60*time.Second, "the job's completion", func() bool {
+		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
+	})
+}
