@@ -39,6 +39,12 @@ const (
 	AnnotationLateMembers = "lockstep.dev/late-members"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
+	// AnnotationExpectedEnd is the instant (RFC 3339) at which the job is expected to end, by its deadline or by its own
+	// report; written by the controller only.
+	AnnotationExpectedEnd = "lockstep.dev/expected-end"
+	// AnnotationLastCheckpoint is the instant (RFC 3339) at which the job last saved its work: what came after would be lost
+	// in a preemption; written by the controller only.
+	AnnotationLastCheckpoint = "lockstep.dev/last-checkpoint"
 )
 
 // LabelClique is the node label that NVIDIA's GPU discovery sets to <ClusterUUID>.<CliqueID>: the nodes that share one

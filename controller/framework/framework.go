@@ -41,3 +41,9 @@ func Select(policy trainerv1alpha1.MLPolicySource, command []string) Framework {
 	}
 	return Plain{}
 }
+
+// Suffixes are those of all ConfigMaps and Secrets that frameworks give jobs: what may be left of one whose framework nobody
+// remembers.
+func Suffixes() (files, secrets []string) {
+	return []string{mpiHosts, fluxScripts}, []string{mpiKeys, fluxCurve}
+}

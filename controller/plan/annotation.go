@@ -150,6 +150,21 @@ func ownAnnotations() []Annotation {
 			Values:     "an instant (RFC 3339)",
 			Meaning:    "Since when the gang waits; it survives suspension.",
 		},
+		{
+			Key:        topology.AnnotationExpectedEnd,
+			On:         []string{onPodGroup},
+			Controller: true,
+			Values:     "an instant (RFC 3339)",
+			Meaning:    "When the job ends: its deadline, or what its trainer reports if that is earlier. Others may start before.",
+		},
+		{
+			Key:        topology.AnnotationLastCheckpoint,
+			On:         []string{onPodGroup},
+			Controller: true,
+			Values:     "an instant (RFC 3339)",
+			Meaning: "When the trainer last saved its work, as it reports by the metric " + MetricCheckpoint +
+				": a preemption loses what came after.",
+		},
 	}
 }
 
@@ -199,8 +214,14 @@ func annotation(key string) (Annotation, bool) {
 	return Annotation{}, false
 }
 
-// IsWish reports whether a PodGroup's annotation is one that a plan copies from users' annotations.
+// IsWish reports whether an annotation is a user's wish that a plan copies to PodGroups.
 func IsWish(key string) bool {
 	line, ok := annotation(key)
 	return ok && line.wish
+}
+
+// IsPlanned reports whether a PodGroup's annotation is one that plans write.
+func IsPlanned(key string) bool {
+	line, ok := annotation(key)
+	return ok && (line.wish || line.Controller)
 }

@@ -3,6 +3,9 @@ package plan
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
 // files are the ConfigMaps of the framework and the Secrets that it wants.
@@ -19,6 +22,18 @@ func (d *draft) files() (configs []*corev1.ConfigMap, secrets []Secret) {
 	}
 	for _, secret := range contribution.Secrets {
 		secrets = append(secrets, Secret{Name: d.job.Name + "-" + secret.Suffix, Kind: secret.Kind})
+	}
+	return configs, secrets
+}
+
+// FileNames are the names of all ConfigMaps and Secrets that a job may have, whatever its framework is, in a fixed order.
+func FileNames(job *trainerv1alpha1.TrainJob) (configs, secrets []string) {
+	files, keys := framework.Suffixes()
+	for _, suffix := range files {
+		configs = append(configs, job.Name+"-"+suffix)
+	}
+	for _, suffix := range keys {
+		secrets = append(secrets, job.Name+"-"+suffix)
 	}
 	return configs, secrets
 }

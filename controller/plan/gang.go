@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -185,9 +184,7 @@ func (g *gang) objects(
 			PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{template},
 		},
 	}
-	meta.Annotations = overlay(g.annotations, map[string]string{
-		topology.AnnotationQueuedAt: job.CreationTimestamp.UTC().Format(time.RFC3339),
-	})
+	meta.Annotations = overlay(g.annotations, timetable(job))
 	group := &schedulingv1beta1.PodGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup"},
 		ObjectMeta: meta,

@@ -48,7 +48,24 @@ func TestGolden(t *testing.T) {
 				return
 			}
 			compare(t, dir, "want.yaml", "want-error.txt", render(t, planned))
+			knownByName(t, job, planned)
 		})
+	}
+}
+
+// knownByName checks that what a job gets can be found when its plan is forgotten.
+func knownByName(t *testing.T, job *trainerv1alpha1.TrainJob, planned plan.Plan) {
+	t.Helper()
+	configs, secrets := plan.FileNames(job)
+	for _, config := range planned.ConfigMaps {
+		if !slices.Contains(configs, config.Name) {
+			t.Errorf("ConfigMap %s is not among %v, and would be left behind", config.Name, configs)
+		}
+	}
+	for _, secret := range planned.Secrets {
+		if !slices.Contains(secrets, secret.Name) {
+			t.Errorf("Secret %s is not among %v, and would be left behind", secret.Name, secrets)
+		}
 	}
 }
 

@@ -72,6 +72,22 @@ func (r *Resolver) Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 	return found(ref, object), nil
 }
 
+// Cached is the runtime as far as the cache knows it, for questions that can wait until it does. The error is as of Current.
+func (r *Resolver) Cached(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
+	ref, err := known(job)
+	if err != nil {
+		return Found{}, err
+	}
+	object := blank(ref)
+	if err := r.cache.Get(ctx, ref.Key, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			return Found{}, fmt.Errorf("%s: %w", ref.name(), ErrMissing)
+		}
+		return Found{}, fmt.Errorf("getting %s: %w", ref.name(), err)
+	}
+	return found(ref, object), nil
+}
+
 // known is the job's reference if it is to a kind of runtime that there is.
 func known(job *trainerv1alpha1.TrainJob) (Reference, error) {
 	ref := ReferenceOf(job)

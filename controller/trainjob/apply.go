@@ -17,6 +17,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 const (
@@ -94,10 +95,14 @@ func (r *Reconciler) updateAnnotations(ctx context.Context, have, want client.Ob
 	if next == nil {
 		next = map[string]string{}
 	}
-	planned := want.GetAnnotations()
+	planned := maps.Clone(want.GetAnnotations())
+	const end = topology.AnnotationExpectedEnd
+	if told := old[end]; told != "" && plan.SameEnd(told, planned[end], r.Clock.Now()) {
+		planned[end] = told
+	}
 	maps.DeleteFunc(next, func(key, _ string) bool {
 		_, ok := planned[key]
-		return plan.IsWish(key) && !ok
+		return plan.IsPlanned(key) && !ok
 	})
 	maps.Copy(next, planned)
 	if maps.Equal(old, next) {

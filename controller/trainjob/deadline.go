@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
 // deadline fails a job that has been active for longer than it may be, or returns how long it still may be. The clock
@@ -15,13 +16,8 @@ func (r *Reconciler) deadline(job *trainerv1alpha1.TrainJob) time.Duration {
 	if job.Spec.ActiveDeadlineSeconds == 0 || suspended(job) || ended(job) {
 		return 0
 	}
-	start := job.CreationTimestamp.Time
-	resumed := meta.FindStatusCondition(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended)
-	if resumed != nil && resumed.Status == metav1.ConditionFalse {
-		start = resumed.LastTransitionTime.Time
-	}
 	now := r.Clock.Now()
-	end := start.Add(time.Duration(job.Spec.ActiveDeadlineSeconds) * time.Second)
+	end := plan.ActiveSince(job).Add(time.Duration(job.Spec.ActiveDeadlineSeconds) * time.Second)
 	if left := end.Sub(now); left >= 0 {
 		return max(left, time.Second)
 	}

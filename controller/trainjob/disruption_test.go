@@ -16,7 +16,8 @@ func TestAKeptPolicyIsToldOnce(t *testing.T) {
 	}
 	w := newWorld(t, gang(), rt, trainJob())
 	w.settle()
-	if event := w.event(); !strings.Contains(event, "DisruptionPolicy") || !strings.Contains(event, "rules of the failurePolicy") {
+	if event := w.event(); !strings.Contains(event, "DisruptionPolicy") ||
+		!strings.Contains(event, "rules of the failurePolicy") {
 		t.Errorf("event %q does not tell that the runtime's rules are kept", event)
 	}
 	w.change(suspend(true))

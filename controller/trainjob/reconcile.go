@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
@@ -69,11 +70,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, errors.Join(done.err, err)
 	}
 	if done.err == nil || ended(next) || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
-		kept, err := r.release(ctx, next, jobSet)
+		kept, err := r.cleanUp(ctx, next, jobSet)
 		done.err = errors.Join(done.err, err)
 		left = sooner(left, kept)
 	}
 	return r.report(next, done, left)
+}
+
+// cleanUp takes away what the job no longer needs, in the end itself, and returns when to come back; zero if nothing is due.
+func (r *Reconciler) cleanUp(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
+) (time.Duration, error) {
+	kept, failure := r.release(ctx, job, jobSet)
+	files, err := r.tidy(ctx, job, jobSet)
+	failure = errors.Join(failure, err)
+	itself, err := r.expire(ctx, job)
+	return sooner(kept, sooner(files, itself)), errors.Join(failure, err)
 }
 
 // ours reports whether this controller is responsible for the job. Others must find nothing touched.

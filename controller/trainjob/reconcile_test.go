@@ -112,6 +112,39 @@ func TestAnnotationsOfARunningGroupFollow(t *testing.T) {
 	}
 }
 
+// A trainer reports every few seconds. What it expects is written down only when it changed enough to matter.
+func TestExpectedEndsOfARunningGroupFollow(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.settle()
+	for _, step := range []struct {
+		after  time.Duration
+		left   int32
+		end    string
+		writes []string
+	}{
+		{after: 10 * time.Minute, left: 36000, end: "2026-11-21T20:10:00Z", writes: []string{"patch PodGroup"}},
+		{after: 11 * time.Minute, left: 36600, end: "2026-11-21T20:10:00Z"},
+		{after: 12 * time.Minute, left: 18000, end: "2026-11-21T15:12:00Z", writes: []string{"patch PodGroup"}},
+	} {
+		now := created().Add(step.after)
+		w.clock.SetTime(now)
+		job := w.job()
+		job.Status.TrainerStatus = &trainerv1alpha1.TrainerStatus{
+			LastUpdatedTime: metav1.NewTime(now), EstimatedRemainingSeconds: &step.left,
+		}
+		if err := w.Client.Status().Update(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		if got := w.podGroup().Annotations[topology.AnnotationExpectedEnd]; got != step.end {
+			t.Errorf("after %v the expected end is %s, want %s", step.after, got, step.end)
+		}
+		if diff := cmp.Diff(step.writes, w.writes); diff != "" {
+			t.Errorf("writes after %v (-want +got):\n%s", step.after, diff)
+		}
+	}
+}
+
 func TestSuspendAndResume(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
@@ -218,7 +251,8 @@ func TestStatusIsCopied(t *testing.T) {
 	}
 	w.clock.SetTime(ended.Add(45 * time.Second))
 	w.settle()
-	if diff := cmp.Diff([]string{"delete PodGroup", "delete Workload"}, w.writes); diff != "" {
+	gone := []string{"delete PodGroup", "delete Workload", "delete ConfigMap"}
+	if diff := cmp.Diff(gone, w.writes); diff != "" {
 		t.Errorf("writes 45 s after the end (-want +got):\n%s", diff)
 	}
 	w.settle()

@@ -70,16 +70,24 @@ func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object
 	return max(0, linger-r.Clock.Since(endOf(job)))
 }
 
-// remove deletes an object of the job, unless it is somebody else's or on its way out already.
-func (r *Reconciler) remove(ctx context.Context, job *trainerv1alpha1.TrainJob, object client.Object) error {
-	if !metav1.IsControlledBy(object, job) || !object.GetDeletionTimestamp().IsZero() {
+// remove deletes an object of the owner's, unless it is somebody else's.
+func (r *Reconciler) remove(ctx context.Context, owner, object client.Object) error {
+	if !metav1.IsControlledBy(object, owner) {
+		return nil
+	}
+	return r.erase(ctx, object)
+}
+
+// erase deletes just this object, unless it is on its way out already. Another one of its name stays.
+func (r *Reconciler) erase(ctx context.Context, object client.Object) error {
+	if !object.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
 	uid := object.GetUID()
 	err := r.Client.Delete(ctx, object, client.Preconditions{UID: &uid},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-		return fmt.Errorf("deleting %T of TrainJob %s: %w", object, client.ObjectKeyFromObject(job), err)
+		return fmt.Errorf("deleting %T %s: %w", object, client.ObjectKeyFromObject(object), err)
 	}
 	return nil
 }

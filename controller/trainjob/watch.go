@@ -62,7 +62,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	return nil
 }
 
-// JobsOf finds the unfinished TrainJobs that use a runtime of a kind: they may have waited for it, or for its mending.
+// JobsOf finds the TrainJobs that use a runtime of a kind: they may have waited for it, or for its mending. Those that are over
+// care only how long it lets them stay.
 func (r *Reconciler) JobsOf(kind string) handler.MapFunc {
 	return func(ctx context.Context, runtime client.Object) []reconcile.Request {
 		ref := resolve.Reference{Group: trainerv1alpha1.Group, Kind: kind, Key: client.ObjectKeyFromObject(runtime)}
@@ -74,7 +75,7 @@ func (r *Reconciler) JobsOf(kind string) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for i := range jobs.Items {
-			if job := &jobs.Items[i]; !ended(job) && ours(job) {
+			if job := &jobs.Items[i]; ours(job) && (!ended(job) || expires(runtime)) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
 			}
 		}

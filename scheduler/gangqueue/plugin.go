@@ -53,9 +53,10 @@ type GangQueue struct {
 	// open holds the gangs that were complete once, by PodGroup.
 	open map[types.NamespacedName]types.UID
 	// starting is set until the scheduler's handlers have seen what was there at its start; early are pods that come to the
-	// queue before that, one of every gang.
+	// queue before that, one of every gang, and came is how many came.
 	starting bool
 	early    map[types.NamespacedName]*corev1.Pod
+	came     int
 	// waiting are those that entered the queue.
 	waiting candidates
 	// checking holds the gangs for which a recheck is under way.

@@ -2,6 +2,7 @@ package gangqueue
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,8 +12,17 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
+const (
+	// quiet is how long no pod must have come before all that were there at the start are taken to be in the queue. Our handler
+	// has been told of all of them by then; the scheduler's own, which fills the queue, says nothing about how far it is.
+	quiet = 250 * time.Millisecond
+	// longest is how long to wait for a quiet moment: where pods come all the time there is none, nor a right order.
+	longest = 5 * time.Second
+)
+
 // begin lets pods into the queue when what was bound before the scheduler's start is known. A gang that the last
-// scheduler left torn is not complete before that, and who came before it would take the rest of its nodes.
+// scheduler left torn is not complete before that, and who came before it would take the rest of its nodes. The others must
+// all be in the queue, or who comes first would not be who waits longest.
 func (q *GangQueue) begin(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), q.seen) {
 		return
@@ -20,11 +30,26 @@ func (q *GangQueue) begin(ctx context.Context) {
 	q.mu.Lock()
 	torn := len(q.checking) > 0
 	q.mu.Unlock()
-	if !torn {
+	if torn {
+		q.clock.AfterFunc(settle, func() { q.releaseWhenQuiet(0, longest) }) // as Recheck
+		return
+	}
+	q.releaseWhenQuiet(0, longest)
+}
+
+// releaseWhenQuiet looks again and again whether more pods have come than before, and releases all if none has.
+func (q *GangQueue) releaseWhenQuiet(before int, left time.Duration) {
+	q.mu.Lock()
+	came := q.came
+	q.mu.Unlock()
+	if left <= 0 || came > 0 && came == before {
 		q.release()
 		return
 	}
-	q.clock.AfterFunc(settle, q.release) // as Recheck: the scheduler's own handlers may see it after ours
+	if came == 0 { // nobody waits for us
+		left = min(left, quiet)
+	}
+	q.clock.AfterFunc(quiet, func() { q.releaseWhenQuiet(came, left-quiet) })
 }
 
 // release activates all at once, so that the queue's order decides.
@@ -55,6 +80,7 @@ func (q *GangQueue) holds(key types.NamespacedName, pod *corev1.Pod) bool {
 			key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name + "/"}
 		}
 		q.early[key] = pod
+		q.came++
 	}
 	return q.starting
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -177,7 +178,7 @@ func discard(t *testing.T, jobs []outcome.JobObservation) {
 		namespace, name := job.TrainJob.GetNamespace(), job.TrainJob.GetName()
 		if err := shared.Dynamic.Resource(trainJobs).
 			Namespace(namespace).
-			Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Errorf("deleting TrainJob %s: %v", name, err)
 		}
 		for len(podsOf(ctx, t, namespace, name)) > 0 {

@@ -62,6 +62,11 @@ type TrainingRuntimeSpec struct {
 	// podGroupPolicy says which foreign gang scheduler the pods are grouped for.
 	// +optional
 	PodGroupPolicy *PodGroupPolicy `json:"podGroupPolicy,omitempty"`
+	// ttlSecondsAfterFinished is how long TrainJobs of this runtime are kept after they ended; they are kept for good without it.
+	// It holds for jobs that ended before it was set, too.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 	// template is the JobSet that TrainJobs become.
 	// +optional
 	Template JobSetTemplateSpec `json:"template,omitempty,omitzero"`

@@ -40,6 +40,11 @@ func allowedDifferences() []allowed {
 	return []allowed{
 		{path: `v2alpha1`, addition: true, reason: "We also serve v2alpha1, the same schema by another name, because " +
 			"upstream's guide to RuntimePatches uses it."},
+		{
+			path:     `.*/schema/\.spec\.ttlSecondsAfterFinished`,
+			addition: true,
+			reason:   "KEP-2899 of upstream's has it, its 2.3 has not.",
+		},
 		{path: `conversion`, addition: true, reason: "None is the default; with two versions we say it."},
 		{path: `.*\.mlPolicy#x-kubernetes-validations`, reason: sameRule},
 		{path: `.*\.envInjection\.targets\[\]\.containerNames#x-kubernetes-validations`, reason: sameRule},
