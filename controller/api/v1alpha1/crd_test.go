@@ -95,6 +95,26 @@ func TestSchema(t *testing.T) {
 			object: "metadata: {name: rt}\nspec: {mlPolicy: {torch: {envInjection: {targets: [{jobName: node, containerNames: [node]}]}}}}",
 			want:   "containerNames must not include the main node container",
 		},
+		"whole gang":           {kind: "trainingruntimes", object: scheduled("{}")},
+		"policy":               {kind: "clustertrainingruntimes", object: scheduled("{schedulingPolicy: {basic: {}}}")},
+		"no policy":            {kind: "trainingruntimes", object: scheduled("{schedulingPolicy: {}}"), want: "exactly one of gang and basic"},
+		"two policies at once": {kind: "trainingruntimes", object: scheduled("{schedulingPolicy: {gang: {}, basic: {}}}"), want: "exactly one of gang and basic"},
+		"disruption":           {kind: "trainingruntimes", object: scheduled("{disruptionMode: {single: {}, all: {}}}"), want: "exactly one of single and all"},
+		"no topology":          {kind: "trainingruntimes", object: scheduled("{schedulingConstraints: {}}"), want: "one topology key"},
+		"two topologies":       {kind: "trainingruntimes", object: scheduled("{schedulingConstraints: {topology: [{key: a}, {key: b}]}}"), want: "at most 1 item"},
+		"claim of nobody":      {kind: "trainingruntimes", object: scheduled("{resourceClaims: [{name: a}]}"), want: "exactly one of resourceClaimName"},
+		"two levels": {
+			kind:   "trainingruntimes",
+			object: scheduled("{disruptionMode: {all: {}}, replicatedJobs: [{targetReplicatedJobs: [node]}]}"),
+			want:   "mutually exclusive",
+		},
+		"groups":        {kind: "trainingruntimes", object: scheduled("{replicatedJobs: [{targetReplicatedJobs: [node], disruptionMode: {all: {}}}]}")},
+		"group of none": {kind: "trainingruntimes", object: scheduled("{replicatedJobs: [{targetReplicatedJobs: []}]}"), want: "at least 1 items"},
+		"two schedulers": {
+			kind:   "trainingruntimes",
+			object: scheduled("{}") + "\n  podGroupPolicy: {coscheduling: {}}",
+			want:   "scheduling and podGroupPolicy are mutually exclusive",
+		},
 		"flux": {kind: "trainingruntimes", object: "metadata: {name: rt}\nspec: {mlPolicy: {flux: {numProcPerNode: 0}}}", want: "must be >= 1"},
 		"mpi":  {kind: "trainingruntimes", object: "metadata: {name: rt}\nspec: {mlPolicy: {mpi: {mpiImplementation: MPICH}}}", want: "Unsupported value"},
 		"jobset": {
@@ -135,6 +155,11 @@ func TestDefaults(t *testing.T) {
 // train is a TrainJob whose spec has more lines.
 func train(more string) string {
 	return "metadata: {name: train}\nspec:\n  runtimeRef: {name: rt}\n  " + strings.ReplaceAll(more, "\n", "\n  ")
+}
+
+// scheduled is a runtime that says how its pods are grouped.
+func scheduled(scheduling string) string {
+	return "metadata: {name: rt}\nspec:\n  scheduling: " + scheduling
 }
 
 // patch is a runtime patch of one pod field.

@@ -55,6 +55,7 @@ type ClusterTrainingRuntimeList struct {
 // TrainingRuntimeSpec is the blueprint of TrainJobs.
 //
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!(has(self.scheduling) && has(self.podGroupPolicy))", message="scheduling and podGroupPolicy are mutually exclusive"
 type TrainingRuntimeSpec struct {
 	// mlPolicy says how the training processes find each other.
 	// +optional
@@ -67,6 +68,9 @@ type TrainingRuntimeSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+	// scheduling says how the pods are grouped for Kubernetes' own gang scheduling.
+	// +optional
+	Scheduling *Scheduling `json:"scheduling,omitempty"`
 	// template is the JobSet that TrainJobs become.
 	// +optional
 	Template JobSetTemplateSpec `json:"template,omitempty,omitzero"`

@@ -65,7 +65,14 @@ func allowedDifferences() []allowed {
 		{
 			path:     `.*/schema/\.spec#x-kubernetes-validations`,
 			addition: true,
-			reason:   "What is immutable can be taken away and put back otherwise at upstream: its rules compare what is there twice.",
+			reason: "What is immutable can be taken away and put back otherwise at upstream: its rules compare what is there twice. " +
+				"Of runtimes: scheduling excludes podGroupPolicy.",
+		},
+		{
+			path:     `.*/schema/\.spec\.scheduling`,
+			addition: true,
+			reason: "Upstream's design for native gang scheduling (KEP-3015), which comes after 2.3; a runtime without it is as " +
+				"it was.",
 		},
 		{path: volume + `\.emptyDir\.mode`, addition: true, reason: newer},
 		{path: pod + `\.evictionResponders`, addition: true, reason: newer},
