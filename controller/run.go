@@ -81,7 +81,9 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		return err
 	}
 	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader())
-	planning := plan.Options{Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints()}
+	planning := plan.Options{
+		Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints(), KeepsClaims: offer.Claims(),
+	}
 	if options.WebhookPort != 0 {
 		registerWebhooks(mgr, resolver, planning)
 	}

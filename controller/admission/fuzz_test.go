@@ -45,7 +45,7 @@ func tryMangled(t *testing.T, m mangler, first, blueprint any, switches byte) {
 	}
 	bound(&old, &job, &rt)
 	found := plan.Runtime{Kind: "ClusterTrainingRuntime", Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}
-	options := plan.Options{Gang: switches&1 != 0, KeepsConstraints: switches&2 != 0}
+	options := plan.Options{Gang: switches&1 != 0, KeepsConstraints: switches&2 != 0, KeepsClaims: switches&2 != 0}
 	agree(t, &job, found, options)
 	admission.JudgeClusterRuntime(nil, &rt)
 	validator := &admission.Validator{
@@ -84,8 +84,10 @@ func agree(t *testing.T, job *trainerv1alpha1.TrainJob, found plan.Runtime, opti
 		if _, err = plan.Applicable(planned.JobSet); err != nil {
 			t.Fatal(err)
 		}
-		if group := planned.PodGroup; group != nil && group.Spec.SchedulingPolicy.Gang.MinCount < 1 {
-			t.Fatalf("a gang of %d", group.Spec.SchedulingPolicy.Gang.MinCount)
+		for _, group := range planned.PodGroups {
+			if gang := group.Spec.SchedulingPolicy.Gang; gang != nil && gang.MinCount < 1 {
+				t.Fatalf("a gang of %d", gang.MinCount)
+			}
 		}
 	}
 	validator := &admission.Validator{

@@ -72,6 +72,10 @@ func readObjects(file string, scheme *runtime.Scheme) ([]client.Object, error) {
 	var objects []client.Object
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
+		document, err := pruned(document)
+		if err != nil {
+			return nil, fmt.Errorf("parsing %s: %w", file, err)
+		}
 		decoded, _, err := decoder.Decode(document, nil, nil)
 		if err != nil {
 			return nil, fmt.Errorf("parsing %s: %w", file, err)
@@ -83,6 +87,23 @@ func readObjects(file string, scheme *runtime.Scheme) ([]client.Object, error) {
 		objects = append(objects, object)
 	}
 	return objects, nil
+}
+
+// pruned is an object without the scheduling of a runtime, which upstream's API server does not know and drops. Whatever else it
+// does not know is a mistake in the case.
+func pruned(document []byte) ([]byte, error) {
+	var content map[string]any
+	if err := yaml.Unmarshal(document, &content); err != nil {
+		return nil, fmt.Errorf("parsing YAML: %w", err)
+	}
+	if spec, ok := content["spec"].(map[string]any); ok {
+		delete(spec, "scheduling")
+	}
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("printing YAML: %w", err)
+	}
+	return text, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -38,6 +38,18 @@ type disruption struct {
 	members []string
 }
 
+// gangMembers are the ReplicatedJobs of the job whose pods start together. Pods of groups that start one by one end one by one
+// too, and Kubernetes' own rules do for them.
+func (d *draft) gangMembers() []string {
+	var names []string
+	for _, g := range d.gangs {
+		if !isBasic(g.rules) {
+			names = append(names, g.members...)
+		}
+	}
+	return names
+}
+
 // newDisruption decides the policy for members of the job. Policies of the runtime are kept, all of them: half of two policies is
 // neither.
 func (d *draft) newDisruption(members []string) disruption {
@@ -71,7 +83,7 @@ func (d *draft) newDisruption(members []string) disruption {
 // checkDisruption refuses a wish for which there is no gang. That all start again is what gangs do anyway.
 func (d *draft) checkDisruption() field.ErrorList {
 	value := d.jobWish(topology.AnnotationOnDisruption)
-	if value != disruptionReplace || d.gang != nil {
+	if value != disruptionReplace || len(d.gangMembers()) > 0 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(annotationPath(topology.AnnotationOnDisruption), value,

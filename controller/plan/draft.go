@@ -26,8 +26,8 @@ type draft struct {
 	spec jobsetv1alpha2.JobSetSpec
 	// labels and annotations are those of the JobSet.
 	labels, annotations map[string]string
-	// gang is nil for a job that is no gang.
-	gang *gang
+	// gangs are the groups of the job, none for one that is no gang.
+	gangs []*gang
 }
 
 // read merges patches into the runtime and looks at the result. Patches for unknown names are merged too, as an
@@ -61,8 +61,8 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	if err = tooMany(runtime, d.world.Roles); err != nil {
 		return nil, err
 	}
-	if d.wantsGang(options) {
-		d.gang = d.newGang()
+	for _, ask := range d.asks(options) {
+		d.gangs = append(d.gangs, d.newGang(ask, options))
 	}
 	return d, nil
 }

@@ -86,7 +86,7 @@ func (d *draft) joinForeign(spec *jobsetv1alpha2.JobSetSpec) (*unstructured.Unst
 	if policy == nil {
 		return nil, nil //nolint:nilnil // no group is a normal answer
 	}
-	members, late, count := d.together()
+	members, late, count := d.together(nil)
 	for i := range spec.ReplicatedJobs {
 		if !slices.Contains(members, spec.ReplicatedJobs[i].Name) {
 			continue

@@ -54,7 +54,7 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, jobText, runtimeText string) {
 		job, runtime := decoded(t, jobText, runtimeText)
 		jobBefore, specBefore := job.DeepCopy(), runtime.Spec.DeepCopy()
-		for _, options := range []plan.Options{{}, {Gang: true, KeepsConstraints: true}} {
+		for _, options := range []plan.Options{{}, {Gang: true, KeepsConstraints: true, KeepsClaims: true}} {
 			first, err := plan.New(&job, runtime, options)
 			if !equality.Semantic.DeepEqual(jobBefore, &job) ||
 				!equality.Semantic.DeepEqual(*specBefore, runtime.Spec) {

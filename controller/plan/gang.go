@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -19,13 +16,16 @@ import (
 const (
 	// lockstepScheduler is the schedulerName of Lockstep's scheduler.
 	lockstepScheduler = "lockstep-scheduler"
-	// gangTemplate is the name of a Workload's only PodGroup template.
+	// gangTemplate is the name of the PodGroup template of a job that is one gang.
 	gangTemplate = "gang"
 )
 
-// gang is the pods of a job that must start together.
+// gang is the pods of one PodGroup, which start together unless its rules say that they start one by one.
 type gang struct {
-	name string
+	// name is that of the PodGroup, template that of its template in the Workload.
+	name, template string
+	// rules are what the runtime's scheduling says about it.
+	rules trainerv1alpha1.GroupScheduling
 	// members are the names of its ReplicatedJobs.
 	members []string
 	// count is how many pods must be there before any is placed. Late members are not counted.
@@ -44,23 +44,24 @@ type member struct {
 	template corev1.PodTemplateSpec
 }
 
-// newGang gathers the members of the job and what they have in common.
-func (d *draft) newGang() *gang {
-	names, waits, count := d.together()
-	g := &gang{name: d.job.Name, scheduler: d.scheduler(), members: names, count: count}
-	var members []member
-	for _, replicated := range d.spec.ReplicatedJobs {
-		if slices.Contains(names, replicated.Name) {
-			members = append(members, member{name: replicated.Name, template: replicated.Template.Spec.Template})
-		}
+// newGang gathers the members of a group and what they have in common.
+func (d *draft) newGang(ask asked, options Options) *gang {
+	names, waits, count := d.together(ask.targets)
+	g := &gang{
+		name:      ask.name,
+		template:  ask.template,
+		rules:     ask.rules,
+		scheduler: d.scheduler(),
+		members:   names,
+		count:     count,
 	}
-	if g.count == 0 {
+	members := slices.DeleteFunc(d.allMembers(), func(m member) bool { return !slices.Contains(names, m.name) })
+	if g.count == 0 && !isBasic(g.rules) {
 		g.faults = append(g.faults, field.Invalid(runtimePath(), d.runtime.Name,
 			"no replicated job can start first: every one waits for another"))
 		return g
 	}
-	g.faults = append(g.faults, d.exclusive()...)
-	g.faults = append(g.faults, grouped(members)...)
+	g.faults = append(g.faults, ungrouped(members)...)
 	var fault *field.Error
 	g.priorityClass, fault = one(members, "priorityClassName", func(pod corev1.PodSpec) string {
 		return pod.PriorityClassName
@@ -70,7 +71,13 @@ func (d *draft) newGang() *gang {
 		return cmp.Or(pod.SchedulerName, g.scheduler)
 	})
 	g.fault(fault)
-	wishes, faults := d.wishes(members)
+	g.faults = append(g.faults, g.checkClaims(members, options)...)
+	if isBasic(g.rules) {
+		g.faults = append(g.faults, g.checkBasic(members)...)
+		return g
+	}
+	g.faults = append(g.faults, d.checkStart(members)...)
+	wishes, faults := d.wishes(members, g.rules)
 	g.annotations, g.faults = wishes, append(g.faults, faults...)
 	if text, fault := d.announce(waits); fault != nil {
 		g.fault(fault)
@@ -81,9 +88,13 @@ func (d *draft) newGang() *gang {
 }
 
 // together are the ReplicatedJobs whose pods belong together, the places in the runtime of those among them that come late, and
-// the number of pods that start first.
-func (d *draft) together() (names []string, waits []int, count int32) {
-	names, late := membership(d.spec)
+// the number of pods that start first. Without targets it is found out who belongs together.
+func (d *draft) together(targets []string) (names []string, waits []int, count int32) {
+	names = targets
+	if names == nil {
+		names = membership(d.spec)
+	}
+	late := lateAmong(d.spec, names)
 	for i, replicated := range d.spec.ReplicatedJobs {
 		switch {
 		case !slices.Contains(names, replicated.Name):
@@ -101,10 +112,42 @@ func (d *draft) pods(i int) int32 {
 	return max(1, d.spec.ReplicatedJobs[i].Replicas) * d.count(i)
 }
 
+// allMembers are all ReplicatedJobs.
+func (d *draft) allMembers() []member {
+	members := make([]member, len(d.spec.ReplicatedJobs))
+	for i, replicated := range d.spec.ReplicatedJobs {
+		members[i] = member{name: replicated.Name, template: replicated.Template.Spec.Template}
+	}
+	return members
+}
+
 func (g *gang) fault(fault *field.Error) {
 	if fault != nil {
 		g.faults = append(g.faults, fault)
 	}
+}
+
+// checkGangs says why the job's groups cannot be. What the job says for all of them is at fault once.
+func (d *draft) checkGangs() field.ErrorList {
+	if len(d.gangs) == 0 {
+		return nil
+	}
+	faults := d.exclusive()
+	for _, g := range d.gangs {
+		faults = append(faults, g.faults...)
+		if first := d.gangs[0]; g.priorityClass != first.priorityClass {
+			faults = append(faults, field.Invalid(runtimePath(), g.priorityClass, fmt.Sprintf(
+				"groups %s and %s of one job must have the same priorityClassName, and the former has %q",
+				first.template, g.template, first.priorityClass)))
+		}
+	}
+	var distinct field.ErrorList
+	for _, fault := range faults {
+		if !slices.ContainsFunc(distinct, func(other *field.Error) bool { return other.Error() == fault.Error() }) {
+			distinct = append(distinct, fault)
+		}
+	}
+	return distinct
 }
 
 // exclusive refuses JobSet's own exclusive placement, which is built from node affinities that a gang cannot satisfy
@@ -131,8 +174,8 @@ func (d *draft) exclusive() field.ErrorList {
 	return faults
 }
 
-// grouped refuses pod templates that already belong to a group.
-func grouped(members []member) field.ErrorList {
+// ungrouped refuses pod templates that already belong to a group.
+func ungrouped(members []member) field.ErrorList {
 	var faults field.ErrorList
 	for _, m := range members {
 		if m.template.Spec.SchedulingGroup != nil {
@@ -153,49 +196,4 @@ func (g *gang) join(spec *jobsetv1alpha2.JobSetSpec) {
 		pod.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(g.name)}
 		pod.SchedulerName = cmp.Or(pod.SchedulerName, g.scheduler)
 	}
-}
-
-// objects are the gang's Workload and PodGroup.
-func (g *gang) objects(
-	job *trainerv1alpha1.TrainJob, options Options,
-) (*schedulingv1beta1.Workload, *schedulingv1beta1.PodGroup) {
-	template := schedulingv1beta1.PodGroupTemplate{
-		Name: gangTemplate,
-		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.count},
-		},
-		PriorityClassName: g.priorityClass,
-	}
-	// The native field knows node labels only, not the names of levels.
-	required := g.annotations[topology.AnnotationRequiredTopology]
-	if options.KeepsConstraints && strings.Contains(required, "/") {
-		template.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
-			Topology: []schedulingv1beta1.TopologyConstraint{{Key: required}},
-		}
-	}
-	meta := metav1.ObjectMeta{Name: g.name, Namespace: job.Namespace, OwnerReferences: Owners(job)}
-	workload := &schedulingv1beta1.Workload{
-		TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "Workload"},
-		ObjectMeta: *meta.DeepCopy(),
-		Spec: schedulingv1beta1.WorkloadSpec{
-			ControllerRef: &schedulingv1beta1.TypedLocalObjectReference{
-				APIGroup: trainerv1alpha1.Group, Kind: trainerv1alpha1.TrainJobKind, Name: job.Name,
-			},
-			PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{template},
-		},
-	}
-	meta.Annotations = overlay(g.annotations, timetable(job))
-	group := &schedulingv1beta1.PodGroup{
-		TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup"},
-		ObjectMeta: meta,
-		Spec: schedulingv1beta1.PodGroupSpec{
-			WorkloadRef: &schedulingv1beta1.WorkloadReference{
-				WorkloadName: workload.Name, TemplateName: template.Name,
-			},
-			SchedulingPolicy:      *template.SchedulingPolicy.DeepCopy(),
-			SchedulingConstraints: template.SchedulingConstraints.DeepCopy(),
-			PriorityClassName:     template.PriorityClassName,
-		},
-	}
-	return workload, group
 }

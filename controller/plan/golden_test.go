@@ -110,8 +110,11 @@ func readYAML(tb testing.TB, file string, into any) {
 func render(t *testing.T, planned plan.Plan) []byte {
 	t.Helper()
 	var objects []runtime.Object
-	if planned.PodGroup != nil {
-		objects = append(objects, planned.Workload, planned.PodGroup)
+	if planned.Workload != nil {
+		objects = append(objects, planned.Workload)
+	}
+	for _, group := range planned.PodGroups {
+		objects = append(objects, group)
 	}
 	for _, config := range planned.ConfigMaps {
 		objects = append(objects, config)

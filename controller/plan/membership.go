@@ -11,11 +11,10 @@ import (
 // membership decides which ReplicatedJobs start together.
 //
 // Out are those that must be complete before a member starts (initializers), and those that start only after the
-// trainer is complete (an evaluation): waiting for them would be waiting for ever. Late are members that start once
-// other members are ready (an MPI launcher): they belong to the gang but cannot be counted before it runs.
-func membership(spec jobsetv1alpha2.JobSetSpec) (members, late []string) {
+// trainer is complete (an evaluation): waiting for them would be waiting for ever.
+func membership(spec jobsetv1alpha2.JobSetSpec) []string {
 	jobs, core := spec.ReplicatedJobs, trainers(spec.ReplicatedJobs)
-	var starters []string
+	var starters, members []string
 	for _, job := range jobs {
 		awaited := awaitedBy(spec, job.Name)
 		if !slices.ContainsFunc(core, func(name string) bool { return awaited[name] == complete }) {
@@ -33,13 +32,20 @@ func membership(spec jobsetv1alpha2.JobSetSpec) (members, late []string) {
 			members = append(members, name)
 		}
 	}
+	return members
+}
+
+// lateAmong are the members that start once other members are ready (an MPI launcher): they belong to the gang but cannot be
+// counted before it runs.
+func lateAmong(spec jobsetv1alpha2.JobSetSpec, members []string) []string {
+	var late []string
 	for _, name := range members {
 		awaited := awaitedBy(spec, name)
 		if slices.ContainsFunc(members, func(other string) bool { return awaited[other] == ready }) {
 			late = append(late, name)
 		}
 	}
-	return members, late
+	return late
 }
 
 // trainers are the jobs that train: by ancestor, else by name, else all that do not fetch something.

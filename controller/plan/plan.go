@@ -20,6 +20,9 @@ type Options struct {
 	// KeepsConstraints says that the API server keeps a PodGroup's topology constraints. Where it does not, it drops
 	// them silently; the annotation is what Lockstep's scheduler reads either way.
 	KeepsConstraints bool `json:"keepsConstraints,omitempty"`
+	// KeepsClaims says that the API server keeps a PodGroup's shared claims. Where it does not, it drops them silently, and
+	// each pod would get a claim of its own.
+	KeepsClaims bool `json:"keepsClaims,omitempty"`
 }
 
 // Runtime is a runtime of either kind, seen as a value.
@@ -40,8 +43,8 @@ type Plan struct {
 	Framework string
 	// Workload is nil for a job that is no gang.
 	Workload *schedulingv1beta1.Workload
-	// PodGroup is nil for a job that is no gang.
-	PodGroup *schedulingv1beta1.PodGroup
+	// PodGroups are those of the Workload's templates, in their order; none for a job that is no gang.
+	PodGroups []*schedulingv1beta1.PodGroup
 	// ForeignGroup is the PodGroup of another gang scheduler's (Coscheduling, Volcano), whose policy the runtime has; else nil.
 	ForeignGroup *unstructured.Unstructured
 	// ConfigMaps are files of the framework's. Secrets are what else the job needs: they are made once, by chance.
@@ -84,10 +87,14 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 	if result.ForeignGroup, err = draft.joinForeign(&result.JobSet.Spec); err != nil {
 		return Plan{}, err
 	}
-	if draft.gang != nil {
-		result.Workload, result.PodGroup = draft.gang.objects(job, options)
-		draft.gang.join(&result.JobSet.Spec)
-		result.Notes = draft.newDisruption(draft.gang.members).render(&result.JobSet.Spec)
+	if len(draft.gangs) > 0 {
+		result.Workload, result.PodGroups = draft.groupObjects(options)
+	}
+	for _, gang := range draft.gangs {
+		gang.join(&result.JobSet.Spec)
+	}
+	if members := draft.gangMembers(); len(members) > 0 {
+		result.Notes = draft.newDisruption(members).render(&result.JobSet.Spec)
 	}
 	return result, nil
 }

@@ -51,8 +51,8 @@ func TestShippedRuntimesRender(t *testing.T) {
 			if planned.Framework != label {
 				t.Errorf("its label says %s, but it gets %s", label, planned.Framework)
 			}
-			members := int(planned.PodGroup.Spec.SchedulingPolicy.Gang.MinCount)
-			members += strings.Count(planned.PodGroup.Annotations[topology.AnnotationLateMembers], `"metadata"`)
+			members := int(planned.PodGroups[0].Spec.SchedulingPolicy.Gang.MinCount)
+			members += strings.Count(planned.PodGroups[0].Annotations[topology.AnnotationLateMembers], `"metadata"`)
 			if members != 3 {
 				t.Errorf("%d members, late ones included, want 3", members)
 			}

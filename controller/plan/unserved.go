@@ -32,12 +32,33 @@ func (d *draft) checkUnserved(options Options) field.ErrorList {
 		// All that the stock scheduler reads is one node label in the native field.
 		native := key == topology.AnnotationRequiredTopology && strings.Contains(value, "/") && options.KeepsConstraints
 		switch {
-		case d.gang == nil:
+		case len(d.gangs) == 0:
 			faults = append(faults, field.Invalid(annotationPath(key), value,
 				"needs a gang, and "+topology.AnnotationGang+" is off for this job"))
+		case !slices.ContainsFunc(d.gangs, func(g *gang) bool { return !isBasic(g.rules) }):
+			faults = append(faults, field.Invalid(annotationPath(key), value,
+				"needs a gang, and the scheduling of runtime "+d.runtime.Name+" has policy basic"))
 		case d.scheduler() == "" && !native:
 			faults = append(faults, field.Invalid(annotationPath(key), value,
 				"the native scheduler does not serve it; leave "+topology.AnnotationScheduler+" out"))
+		}
+	}
+	return append(faults, d.checkNative(options)...)
+}
+
+// checkNative refuses a runtime's constraint for the stock scheduler where the API server drops the field that it reads.
+func (d *draft) checkNative(options Options) field.ErrorList {
+	var faults field.ErrorList
+	for _, g := range d.gangs {
+		key := constraintOf(g.rules)
+		if d.scheduler() == "" && key != "" && g.annotations[topology.AnnotationRequiredTopology] == key &&
+			!options.KeepsConstraints {
+			faults = append(faults, field.Invalid(
+				annotationPath(topology.AnnotationScheduler),
+				"native",
+				"the runtime's schedulingConstraints need the gate TopologyAwareWorkloadScheduling for the native scheduler, and the API "+
+					"server has it off; leave the annotation out",
+			))
 		}
 	}
 	return faults

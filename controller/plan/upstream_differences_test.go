@@ -143,7 +143,8 @@ func frameworkDifferences() []intended {
 			reason: "The same, with a model that does not exist either.",
 		},
 		{
-			cases: `torch-gang-(wishes|refuse-members-differ)|torch-refuse-pod-wish`, path: `refused`,
+			cases:  `torch-gang-(wishes|refuse-members-differ)|torch-refuse-pod-wish|torch-scheduling-refuse-(basic|topology)`,
+			path:   `refused`,
 			reason: "The runtime has wishes that only a gang can have; this test takes the gang away.",
 		},
 	}

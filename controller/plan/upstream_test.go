@@ -88,6 +88,7 @@ func closest(t *testing.T, dir string) []difference {
 	}
 	job, rt, _ := readCase(t, dir)
 	job.Annotations, rt.Annotations = without(job.Annotations), without(rt.Annotations)
+	rt.Spec.Scheduling = nil
 	var nearest []difference
 	for i, file := range answers {
 		text, err := os.ReadFile(file)

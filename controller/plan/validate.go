@@ -33,10 +33,8 @@ func (d *draft) validate(options Options) field.ErrorList {
 	faults = append(faults, d.checkSwitches()...)
 	faults = append(faults, d.checkUnserved(options)...)
 	faults = append(faults, d.checkDisruption()...)
-	if d.gang != nil {
-		faults = append(faults, d.gang.faults...)
-	}
-	return faults
+	faults = append(faults, d.checkScheduling()...)
+	return append(faults, d.checkGangs()...)
 }
 
 // checkNumbers wants nodes and processes, unless another fault about them is known already.

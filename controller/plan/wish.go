@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -34,28 +35,38 @@ func (d *draft) jobWish(key string) string {
 	return ""
 }
 
-// wantsGang reports whether the job is a gang of Lockstep's.
+// wantsGang reports whether the job is a gang of Lockstep's: it says so, else its runtime groups its pods, else all are.
 func (d *draft) wantsGang(options Options) bool {
 	value := d.jobWish(topology.AnnotationGang)
 	switch {
 	case foreignPolicy(d.runtime) != nil:
 		return false
 	case value == "":
-		return options.Gang
+		return options.Gang || d.runtime.Spec.Scheduling != nil
 	}
 	return value == gangOn
 }
 
 // wishes are the scheduling annotations of a gang: the runtime's, overridden by its JobSet template's, by its members'
-// pod templates' and by the TrainJob's. Members must not contradict each other.
-func (d *draft) wishes(members []member) (map[string]string, field.ErrorList) {
+// pod templates' and by the TrainJob's. Members must not contradict each other, nor the constraint of the runtime's scheduling,
+// which stands where theirs stand.
+func (d *draft) wishes(
+	members []member, rules trainerv1alpha1.GroupScheduling,
+) (map[string]string, field.ErrorList) {
 	wishes := map[string]string{}
 	var faults field.ErrorList
 	for _, key := range wishKeys() {
 		value, ok := d.job.Annotations[key]
 		if !ok {
 			var fault *field.Error
-			if value, ok, fault = podWish(members, key); fault != nil {
+			value, ok, fault = podWish(members, key)
+			if constraint := constraintOf(
+				rules,
+			); constraint != "" && key == topology.AnnotationRequiredTopology &&
+				fault == nil {
+				value, ok, fault = constraint, true, contradiction(constraint, value)
+			}
+			if fault != nil {
 				faults = append(faults, fault)
 				continue
 			}
@@ -68,6 +79,17 @@ func (d *draft) wishes(members []member) (map[string]string, field.ErrorList) {
 		}
 	}
 	return wishes, append(faults, checkWishes(wishes)...)
+}
+
+// contradiction is the fault of pod templates that require another topology than the constraint of their group; nil if they
+// require none.
+func contradiction(constraint, value string) *field.Error {
+	if value == "" || value == constraint {
+		return nil
+	}
+	return field.Invalid(runtimePath(), value, fmt.Sprintf(
+		"annotation %s of its pods differs from the %s in schedulingConstraints of its scheduling",
+		topology.AnnotationRequiredTopology, constraint))
 }
 
 // podWish is what the members' pod templates say under a key.

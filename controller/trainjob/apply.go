@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,14 +35,14 @@ func (r *Reconciler) apply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	needed := suspended(job) || jobSet == nil || isTrue(jobSet.Spec.Suspend)
-	if planned.PodGroup != nil && !suspended(job) {
+	if len(planned.PodGroups) > 0 && !suspended(job) {
 		reader := client.Reader(r.Client)
 		if needed {
 			// This apply starts pods. A cache that still shows the group of before a suspension would let them start
 			// without one.
 			reader = r.Live
 		}
-		if waiting, err = r.ensureGroup(ctx, reader, job, planned); err != nil || waiting {
+		if waiting, err = r.ensureGroups(ctx, reader, job, withAttempt(planned, jobSet)); err != nil || waiting {
 			return waiting, err
 		}
 	}
@@ -60,33 +59,6 @@ func (r *Reconciler) apply(
 		return false, err
 	}
 	return false, r.applyObject(ctx, withFixed(planned.JobSet, jobSet))
-}
-
-// ensureGroup creates the Workload and then the PodGroup where they are absent. What exists is immutable but for the
-// annotations, which follow the plan.
-func (r *Reconciler) ensureGroup(
-	ctx context.Context, reader client.Reader, job *trainerv1alpha1.TrainJob, planned plan.Plan,
-) (waiting bool, err error) {
-	for _, want := range []client.Object{planned.Workload, planned.PodGroup} {
-		have := blank(want)
-		switch err = reader.Get(ctx, client.ObjectKeyFromObject(want), have); {
-		case apierrors.IsNotFound(err):
-			if err = r.applyObject(ctx, want); err != nil {
-				return false, err
-			}
-		case err != nil:
-			return false, fmt.Errorf("getting %s: %w", describe(want), err)
-		case !metav1.IsControlledBy(have, job):
-			return false, fmt.Errorf("%s: %w", describe(want), ErrForeign)
-		case !have.GetDeletionTimestamp().IsZero():
-			return true, nil
-		default:
-			if err = r.updateAnnotations(ctx, have, want); err != nil {
-				return false, err
-			}
-		}
-	}
-	return false, nil
 }
 
 // updateAnnotations sets our annotations to those planned, and takes away those that are planned no more.
@@ -150,14 +122,6 @@ func (r *Reconciler) jobSet(ctx context.Context, job *trainerv1alpha1.TrainJob) 
 		return nil, fmt.Errorf("JobSet %s: %w", client.ObjectKeyFromObject(job), ErrForeign)
 	}
 	return &found, nil
-}
-
-// blank is an empty object of the same type.
-func blank(object client.Object) client.Object {
-	if _, ok := object.(*schedulingv1beta1.Workload); ok {
-		return &schedulingv1beta1.Workload{}
-	}
-	return &schedulingv1beta1.PodGroup{}
 }
 
 func describe(object client.Object) string {

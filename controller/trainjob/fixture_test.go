@@ -72,6 +72,7 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&trainerv1alpha1.TrainJob{}, &jobsetv1alpha2.JobSet{}).
 		WithIndex(&trainerv1alpha1.TrainJob{}, trainjob.RuntimeIndex, trainjob.IndexByRuntime).
+		WithIndex(&schedulingv1beta1.PodGroup{}, trainjob.GroupIndex, trainjob.IndexByJob).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 				named, ok := o.(interface {
@@ -90,7 +91,7 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 				return c.Patch(ctx, o, p, opts...)
 			},
 			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-				w.writes = append(w.writes, "delete "+kind(o))
+				w.writes = append(w.writes, strings.TrimSuffix("delete "+kind(o)+" "+o.GetName(), " train"))
 				return c.Delete(ctx, o, opts...)
 			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,

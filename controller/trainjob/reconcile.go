@@ -108,7 +108,9 @@ func (r *Reconciler) realize(
 	switch {
 	case err == nil:
 		done.framework = planned.Framework
-		done.waiting, done.err = r.apply(ctx, job, planned, jobSet)
+		if done.waiting, done.err = r.renew(ctx, job, planned, jobSet); done.err == nil && !done.waiting {
+			done.waiting, done.err = r.apply(ctx, job, planned, jobSet)
+		}
 		if jobSet == nil && !done.waiting && done.err == nil {
 			done.notes = planned.Notes
 		}

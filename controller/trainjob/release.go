@@ -7,7 +7,6 @@ import (
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -19,10 +18,10 @@ import (
 // where its gang stood. All that a job made is gone within 60 s of its end (DESIGN §5).
 const linger = 45 * time.Second
 
-// release takes away what a job that is suspended or over no longer needs: its group, whose shared claims are freed
+// release takes away what a job that is suspended or over no longer needs: its groups, whose shared claims are freed
 // only then, and the JobSet of a job that missed its deadline. It runs after the status was written, so that a job
 // never looks unfinished while its JobSet is gone, and it runs again until all is gone. It returns when to come back
-// for a group that is kept for now; zero if none is.
+// for groups that are kept for now; zero if none is.
 func (r *Reconciler) release(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
@@ -39,32 +38,28 @@ func (r *Reconciler) release(
 	if !ended(job) && !suspended(job) {
 		return 0, nil
 	}
-	key := metav1.ObjectMeta{Name: job.Name, Namespace: job.Namespace}
-	for _, object := range []client.Object{
-		&schedulingv1beta1.PodGroup{ObjectMeta: key}, &schedulingv1beta1.Workload{ObjectMeta: key},
-	} {
-		err := r.Client.Get(ctx, client.ObjectKeyFromObject(job), object)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			continue
-		}
-		if err != nil {
-			return 0, fmt.Errorf("getting %T of TrainJob %s: %w", object, client.ObjectKeyFromObject(job), err)
-		}
+	objects, err := r.gangObjects(ctx, job)
+	if err != nil {
+		return 0, err
+	}
+	var kept time.Duration
+	for _, object := range objects {
 		if left := r.lingers(job, object); left > 0 {
-			return left, nil
+			kept = sooner(kept, left)
+			continue
 		}
 		if err := r.remove(ctx, job, object); err != nil {
 			return 0, err
 		}
 	}
-	return 0, nil
+	return kept, nil
 }
 
 // lingers is how long an object of the job's group may stay. What holds shared claims goes at once, for others wait for
 // the devices, and so does the group of a suspended job, for it must be gone before the job is resumed.
 func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object) time.Duration {
 	group, isGroup := object.(*schedulingv1beta1.PodGroup)
-	if suspended(job) || isGroup && len(group.Spec.ResourceClaims) > 0 {
+	if suspended(job) || isGroup && shares(group) {
 		return 0
 	}
 	return max(0, linger-r.Clock.Since(endOf(job)))

@@ -38,6 +38,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	if err != nil {
 		return fmt.Errorf("indexing TrainJobs by runtime: %w", err)
 	}
+	err = mgr.GetFieldIndexer().IndexField(ctx, &schedulingv1beta1.PodGroup{}, GroupIndex, IndexByJob)
+	if err != nil {
+		return fmt.Errorf("indexing PodGroups by TrainJob: %w", err)
+	}
 	// A runtime's labels say nothing to us, and it has no status: only its spec and annotations matter.
 	changed := builder.WithPredicates(
 		predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))

@@ -1,0 +1,190 @@
+package trainjob
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+const (
+	// GroupIndex is the index under which PodGroups are found by the name of their TrainJob.
+	GroupIndex = "lockstep.dev/trainjob"
+	// attemptLabel says on a group with shared claims for which start of the JobSet it was made, as it says on JobSet's own
+	// Jobs: 0 for the first.
+	attemptLabel = "jobset.sigs.k8s.io/restart-attempt"
+)
+
+// IndexByJob is the value of a PodGroup under GroupIndex.
+func IndexByJob(object client.Object) []string {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil || owner.Kind != trainerv1alpha1.TrainJobKind {
+		return nil
+	}
+	return []string{owner.Name}
+}
+
+// ensureGroups creates the Workload and then the PodGroups where they are absent. What exists is immutable but for the
+// annotations, which follow the plan.
+func (r *Reconciler) ensureGroups(
+	ctx context.Context, reader client.Reader, job *trainerv1alpha1.TrainJob, planned plan.Plan,
+) (waiting bool, err error) {
+	wanted := []client.Object{planned.Workload}
+	for _, group := range planned.PodGroups {
+		wanted = append(wanted, group)
+	}
+	for _, want := range wanted {
+		have := blank(want)
+		switch err = reader.Get(ctx, client.ObjectKeyFromObject(want), have); {
+		case apierrors.IsNotFound(err):
+			if err = r.applyObject(ctx, want); err != nil {
+				return false, err
+			}
+		case err != nil:
+			return false, fmt.Errorf("getting %s: %w", describe(want), err)
+		case !metav1.IsControlledBy(have, job):
+			return false, fmt.Errorf("%s: %w", describe(want), ErrForeign)
+		case !have.GetDeletionTimestamp().IsZero():
+			return true, nil
+		default:
+			if err = r.updateAnnotations(ctx, have, want); err != nil {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// withAttempt is the plan with the start of the JobSet on the groups for which it matters.
+func withAttempt(planned plan.Plan, jobSet *jobsetv1alpha2.JobSet) plan.Plan {
+	attempt := int32(0)
+	if jobSet != nil {
+		attempt = jobSet.Status.Restarts
+	}
+	groups := make([]*schedulingv1beta1.PodGroup, len(planned.PodGroups))
+	for i, group := range planned.PodGroups {
+		groups[i] = group
+		if shares(group) {
+			groups[i] = group.DeepCopy()
+			groups[i].Labels = map[string]string{attemptLabel: strconv.Itoa(int(attempt))}
+		}
+	}
+	planned.PodGroups = groups
+	return planned
+}
+
+// renew takes away the groups with shared claims whose JobSet has started again since they were made, and reports whether any is
+// still there. The devices of such a claim stay allocated for as long as its group exists, and its pods can only be where those
+// are: a gang that lost a device or a node would wait for it for ever. As for a suspension, the pods go first; when the
+// groups are gone, the gang is made anew.
+func (r *Reconciler) renew(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
+) (waiting bool, err error) {
+	if suspended(job) || jobSet == nil || jobSet.Status.TerminalState != "" || restartsInPlace(jobSet) {
+		return false, nil
+	}
+	for _, want := range planned.PodGroups {
+		if !shares(want) {
+			continue
+		}
+		have, err := r.outdated(ctx, want, jobSet)
+		if err != nil {
+			return false, err
+		}
+		if have == nil || !metav1.IsControlledBy(have, job) {
+			continue
+		}
+		waiting = true
+		if runs(jobSet) {
+			if err := r.stop(ctx, jobSet); err != nil {
+				return false, err
+			}
+		}
+		if err := r.remove(ctx, job, have); err != nil {
+			return false, err
+		}
+	}
+	return waiting, nil
+}
+
+// outdated is the group of that name if it was made for an earlier start of the JobSet; nil otherwise. What the cache says is
+// confirmed: by one that shows an earlier group, a gang that was just made anew would be stopped.
+func (r *Reconciler) outdated(
+	ctx context.Context, want *schedulingv1beta1.PodGroup, jobSet *jobsetv1alpha2.JobSet,
+) (*schedulingv1beta1.PodGroup, error) {
+	have := &schedulingv1beta1.PodGroup{}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		err := reader.Get(ctx, client.ObjectKeyFromObject(want), have)
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // absence is a normal answer
+		}
+		if err != nil {
+			return nil, fmt.Errorf("getting %s: %w", describe(want), err)
+		}
+		if attemptOf(have) >= jobSet.Status.Restarts {
+			return nil, nil //nolint:nilnil // absence is a normal answer
+		}
+	}
+	return have, nil
+}
+
+// attemptOf is for which start of the JobSet a group was made. One that does not say is never too early.
+func attemptOf(group *schedulingv1beta1.PodGroup) int32 {
+	attempt, err := strconv.ParseInt(group.Labels[attemptLabel], 10, 32)
+	if err != nil {
+		return math.MaxInt32
+	}
+	return int32(attempt)
+}
+
+// restartsInPlace reports whether a JobSet's pods outlive its restarts: they keep their places, and so their devices.
+func restartsInPlace(jobSet *jobsetv1alpha2.JobSet) bool {
+	policy := jobSet.Spec.FailurePolicy
+	return policy != nil && policy.RestartStrategy == jobsetv1alpha2.InPlaceRestart
+}
+
+// shares reports whether the pods of a group share claims.
+func shares(group *schedulingv1beta1.PodGroup) bool { return len(group.Spec.ResourceClaims) > 0 }
+
+// gangObjects are the PodGroups and the Workload that exist of a job, whatever its plan is by now.
+func (r *Reconciler) gangObjects(ctx context.Context, job *trainerv1alpha1.TrainJob) ([]client.Object, error) {
+	var groups schedulingv1beta1.PodGroupList
+	err := r.Client.List(ctx, &groups, client.InNamespace(job.Namespace), client.MatchingFields{GroupIndex: job.Name})
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the PodGroups of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	var objects []client.Object
+	for i := range groups.Items {
+		objects = append(objects, &groups.Items[i])
+	}
+	workload := &schedulingv1beta1.Workload{}
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(job), workload)
+	if apierrors.IsNotFound(err) {
+		return objects, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting the Workload of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	return append(objects, workload), nil
+}
+
+// blank is an empty object of the same type.
+func blank(object client.Object) client.Object {
+	if _, ok := object.(*schedulingv1beta1.Workload); ok {
+		return &schedulingv1beta1.Workload{}
+	}
+	return &schedulingv1beta1.PodGroup{}
+}
