@@ -131,7 +131,7 @@ func (s *scene) addJob(t *testing.T, d *datadriven.TestData) {
 		}
 	}
 	if d.HasArg("min") {
-		job.PodGroup = podGroup(int32(number(t, d, "min")), messages)
+		job.PodGroups = []*schedulingv1beta1.PodGroup{podGroup(int32(number(t, d, "min")), messages)}
 	}
 	name := job.TrainJob.GetName()
 	s.seen.Jobs = slices.DeleteFunc(

@@ -41,7 +41,7 @@ func (l *Ledger) Progress(job JobObservation) Progress {
 			progress.Running++
 		}
 	}
-	progress.Members = max(progress.Members, minCount(job.PodGroup))
+	progress.Members = max(progress.Members, minCount(job.PodGroups))
 	return progress
 }
 

@@ -37,7 +37,7 @@ type Level struct {
 type JobObservation struct {
 	TrainJob    *unstructured.Unstructured
 	Framework   string
-	PodGroup    *schedulingv1beta1.PodGroup // nil where there is none
+	PodGroups   []*schedulingv1beta1.PodGroup // by name; none where the job is no gang
 	SubmittedAt time.Time
 	// Warning is the note of the last Event that warned about the TrainJob; empty where there is none.
 	Warning string
@@ -177,10 +177,10 @@ func endOf(trainJob *unstructured.Unstructured) metav1.Condition {
 // whyUnplaced prefers who decided about the whole gang over who speaks of one pod.
 func whyUnplaced(job JobObservation, members []member) string {
 	placed := placementOf(members)
-	if len(members) > 0 && placed.count == len(members) && len(members) >= minCount(job.PodGroup) {
+	if len(members) > 0 && placed.count == len(members) && len(members) >= minCount(job.PodGroups) {
 		return fmt.Sprintf("all %d ranks were placed, but the job did not end", placed.count)
 	}
-	if said := groupSays(job.PodGroup); said != "" {
+	if said := groupsSay(job.PodGroups); said != "" {
 		return said
 	}
 	for _, member := range members {
@@ -204,21 +204,31 @@ func whyUnplaced(job JobObservation, members []member) string {
 	return "no scheduler has said why; see logs/lockstep-scheduler.log"
 }
 
-// minCount is how many members the job's gang has at least, 0 without one.
-func minCount(group *schedulingv1beta1.PodGroup) int {
-	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
-		return 0
+// minCount is how many members the job's gangs have at least, 0 without one.
+func minCount(groups []*schedulingv1beta1.PodGroup) int {
+	count := 0
+	for _, group := range groups {
+		if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+			count += int(gang.MinCount)
+		}
 	}
-	return int(group.Spec.SchedulingPolicy.Gang.MinCount)
+	return count
 }
 
 // ownConditions is the group of the conditions in which Lockstep explains itself.
 const ownConditions = "lockstep.dev/"
 
-func groupSays(group *schedulingv1beta1.PodGroup) string {
-	if group == nil {
-		return ""
+// groupsSay is why the first group waits of which that is known.
+func groupsSay(groups []*schedulingv1beta1.PodGroup) string {
+	for _, group := range groups {
+		if said := groupSays(group); said != "" {
+			return said
+		}
 	}
+	return ""
+}
+
+func groupSays(group *schedulingv1beta1.PodGroup) string {
 	said := ""
 	for _, condition := range group.Status.Conditions {
 		refused := condition.Type == schedulingv1beta1.PodGroupInitiallyScheduled &&

@@ -164,15 +164,31 @@ func TestReasonsComeWithoutTheirFrame(t *testing.T) {
 	} {
 		job := outcome.JobObservation{
 			TrainJob: &unstructured.Unstructured{Object: map[string]any{}},
-			PodGroup: &schedulingv1beta1.PodGroup{
+			PodGroups: []*schedulingv1beta1.PodGroup{{}, {
 				Status: schedulingv1beta1.PodGroupStatus{Conditions: []metav1.Condition{{
 					Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse, Message: message,
 				}}},
-			},
+			}},
 		}
 		report := outcome.Summarize(outcome.Observation{Jobs: []outcome.JobObservation{job}}, outcome.NewLedger())
 		if got := report.Jobs[0].Reason; got != reason {
 			t.Errorf("%s:\n got %s", message, got)
 		}
+	}
+}
+
+// A job with several gangs has at least the members of all.
+func TestMembersOfSeveralGangs(t *testing.T) {
+	gang := func(count int32) *schedulingv1beta1.PodGroup {
+		group := &schedulingv1beta1.PodGroup{}
+		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: count}
+		return group
+	}
+	job := outcome.JobObservation{
+		TrainJob:  &unstructured.Unstructured{Object: map[string]any{}},
+		PodGroups: []*schedulingv1beta1.PodGroup{gang(4), {}, gang(1)},
+	}
+	if got := outcome.NewLedger().Progress(job).Members; got != 5 {
+		t.Errorf("%d members, want 5", got)
 	}
 }

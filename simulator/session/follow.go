@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +40,7 @@ type follower struct {
 	ledger    *outcome.Ledger
 	clock     clock.PassiveClock
 	trainJobs cache.Store
-	podGroups cache.Store
+	podGroups cache.Indexer
 	warnings  cache.Store // Events that warn about TrainJobs
 }
 
@@ -56,7 +58,10 @@ func follow(ctx context.Context, options Options) (*follower, error) {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	groups := typed.Scheduling().V1beta1().PodGroups().Informer()
-	f.podGroups = groups.GetStore()
+	if err := groups.AddIndexers(cache.Indexers{byOwner: ownerOf}); err != nil {
+		return nil, fmt.Errorf("watching PodGroups: %w", err)
+	}
+	f.podGroups = groups.GetIndexer()
 
 	untyped := dynamicinformer.NewDynamicSharedInformerFactory(options.Dynamic, 0)
 	resource := schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
@@ -104,13 +109,42 @@ func (f *follower) refresh(jobs []outcome.JobObservation) {
 				jobs[i].TrainJob = latest
 			}
 		}
-		if object, found, err := f.podGroups.GetByKey(key); err == nil && found {
-			if latest, ok := object.(*schedulingv1beta1.PodGroup); ok {
-				jobs[i].PodGroup = latest
-			}
+		if latest := f.groupsOf(jobs[i].TrainJob.GetUID()); len(latest) > 0 {
+			jobs[i].PodGroups = latest
 		}
 	}
 	f.warn(jobs)
+}
+
+// byOwner is the index under which PodGroups are found by the UID of their TrainJob.
+const byOwner = "owner"
+
+func ownerOf(object any) ([]string, error) {
+	group, ok := object.(*schedulingv1beta1.PodGroup)
+	if !ok {
+		return nil, nil
+	}
+	owner := metav1.GetControllerOf(group)
+	if owner == nil {
+		return nil, nil
+	}
+	return []string{string(owner.UID)}, nil
+}
+
+// groupsOf are the PodGroups of a TrainJob, by name; none where the job is no gang or where they have gone.
+func (f *follower) groupsOf(job types.UID) []*schedulingv1beta1.PodGroup {
+	found, err := f.podGroups.ByIndex(byOwner, string(job))
+	if err != nil {
+		return nil
+	}
+	var groups []*schedulingv1beta1.PodGroup
+	for _, object := range found {
+		if group, ok := object.(*schedulingv1beta1.PodGroup); ok {
+			groups = append(groups, group)
+		}
+	}
+	slices.SortFunc(groups, func(a, b *schedulingv1beta1.PodGroup) int { return strings.Compare(a.Name, b.Name) })
+	return groups
 }
 
 // warn gives each job the note of the last Event that warned about it.
