@@ -80,7 +80,7 @@ func TestTimetable(t *testing.T) {
 			if c.saved != "" {
 				want["lockstep.dev/last-checkpoint"] = "2026-11-21T" + c.saved + "Z"
 			}
-			if diff := cmp.Diff(want, planned.PodGroup.Annotations); diff != "" {
+			if diff := cmp.Diff(want, planned.PodGroups[0].Annotations); diff != "" {
 				t.Errorf("annotations (-want +got):\n%s", diff)
 			}
 		})

@@ -106,7 +106,12 @@ func TestAJobWithSeveralGroups(t *testing.T) {
 	w.wantWrites("at the end", "patch TrainJob status", "delete PodGroup train-node")
 	w.clock.SetTime(created().Add(45 * time.Second))
 	w.settle()
-	w.wantWrites("45 s after the end", "delete PodGroup train-helper", "delete Workload")
+	w.wantWrites(
+		"45 s after the end",
+		"delete PodGroup train-helper",
+		"delete Workload",
+		"delete ConfigMap train-runtime-snapshot",
+	)
 	if _, there := w.groups()["train"]; !there {
 		t.Error("somebody else's group of the job's name was deleted")
 	}

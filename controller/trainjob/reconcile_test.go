@@ -251,7 +251,7 @@ func TestStatusIsCopied(t *testing.T) {
 	}
 	w.clock.SetTime(ended.Add(45 * time.Second))
 	w.settle()
-	gone := []string{"delete PodGroup", "delete Workload", "delete ConfigMap"}
+	gone := []string{"delete PodGroup", "delete Workload", "delete ConfigMap train-runtime-snapshot"}
 	if diff := cmp.Diff(gone, w.writes); diff != "" {
 		t.Errorf("writes 45 s after the end (-want +got):\n%s", diff)
 	}
