@@ -25,6 +25,8 @@ type scene struct {
 	job     *trainer.TrainJob
 	objects []client.Object
 	scheme  *runtime.Scheme
+	// status says that there is a status server.
+	status bool
 }
 
 // read reads trainjob.yaml and runtime.yaml, and of cluster.yaml, if there is one, what else the cluster has: priority
@@ -35,6 +37,9 @@ func read(folder string) (scene, error) {
 		return scene{}, err
 	}
 	s := scene{job: &trainer.TrainJob{}, scheme: scheme}
+	if s.status, err = readOptions(folder); err != nil {
+		return scene{}, err
+	}
 	text, err := os.ReadFile(filepath.Join(folder, "trainjob.yaml"))
 	if err != nil {
 		return scene{}, fmt.Errorf("reading the job: %w", err)

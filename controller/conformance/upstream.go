@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	configapi "github.com/kubeflow/trainer/v2/pkg/apis/config/v1alpha1"
 	jobruntime "github.com/kubeflow/trainer/v2/pkg/runtime"
 	"github.com/kubeflow/trainer/v2/pkg/runtime/core"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,7 +82,10 @@ func (s scene) cluster() client.Client {
 // render validates the TrainJob as upstream's webhook does, and builds what its controller applies.
 func (s scene) render(ctx context.Context, cluster client.Client) (objects []runtime.ApplyConfiguration, err error) {
 	job := s.job.DeepCopy()
-	runtimes, err := core.New(ctx, cluster, noIndex{}, &configapi.Configuration{})
+	if err = s.switchGates(); err != nil {
+		return nil, err
+	}
+	runtimes, err := core.New(ctx, cluster, noIndex{}, configuration())
 	if err != nil {
 		return nil, fmt.Errorf("starting upstream: %w", err)
 	}

@@ -117,8 +117,9 @@ func (MPI) Contribute(world World) Contribution {
 		Files: []Files{{Suffix: mpiHosts, Data: map[string]string{
 			mpiHostsFile: policy.hosts(world, slots),
 		}}},
-		Parts:     []PodParts{keysParts(world, policy.keysDir), hostsParts(world)},
-		Companion: trainerv1alpha1.NodeName,
+		Parts:      []PodParts{keysParts(world, policy.keysDir), hostsParts(world)},
+		Companion:  trainerv1alpha1.NodeName,
+		BeforeUser: true, // of which the injections below are, and what else a trainer is given
 		Injections: []Injection{{
 			Role: trainerv1alpha1.LauncherName, Container: trainerv1alpha1.NodeName,
 			Env: []corev1.EnvVar{

@@ -28,13 +28,15 @@ type draft struct {
 	labels, annotations map[string]string
 	// gangs are the groups of the job, none for one that is no gang.
 	gangs []*gang
+	// status is where the trainer reports; nil if nowhere.
+	status *StatusServer
 }
 
 // read merges patches into the runtime and looks at the result. Patches for unknown names are merged too, as an
 // addition; validate refuses them by comparing with the runtime as it was.
 func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*draft, error) {
 	chosen := framework.Select(policyOf(runtime), trainerOf(job).Command)
-	d := &draft{job: job, runtime: runtime, framework: chosen}
+	d := &draft{job: job, runtime: runtime, framework: chosen, status: options.StatusServer}
 	var err error
 	if faults := checkOrders(job.Spec.RuntimePatches); len(faults) > 0 {
 		return nil, &RefusalError{Runtime: runtime.Name, Faults: faults}

@@ -23,7 +23,7 @@ func (d *draft) files() (configs []*corev1.ConfigMap, secrets []Secret) {
 	for _, secret := range contribution.Secrets {
 		secrets = append(secrets, Secret{Name: d.job.Name + "-" + secret.Suffix, Kind: secret.Kind})
 	}
-	return configs, secrets
+	return append(configs, d.statusConfigs()...), secrets
 }
 
 // FileNames are the names of all ConfigMaps and Secrets that a job may have, whatever its framework is, in a fixed order.

@@ -23,6 +23,8 @@ type Options struct {
 	// KeepsClaims says that the API server keeps a PodGroup's shared claims. Where it does not, it drops them silently, and
 	// each pod would get a claim of its own.
 	KeepsClaims bool `json:"keepsClaims,omitempty"`
+	// StatusServer is where trainers report how far they are; nil if there is none.
+	StatusServer *StatusServer `json:"statusServer,omitempty"`
 }
 
 // Runtime is a runtime of either kind, seen as a value.

@@ -26,6 +26,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 			own := framework.Contribution{}
 			if i == first {
 				own = contribution
+				own.Env = slices.Concat(own.Env, d.statusEnv())
 			}
 			d.renderTrainer(replicated, own)
 		case trainerv1alpha1.AncestorDatasetInitializer, trainerv1alpha1.AncestorModelInitializer:
@@ -35,6 +36,9 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 			d.renderCompanion(replicated, contribution)
 		}
 		add(replicated, contribution.Parts)
+		if i == first {
+			d.joinStatus(replicated)
+		}
 	}
 	d.spec.Suspend = clone(d.job.Spec.Suspend)
 	return &jobsetv1alpha2.JobSet{

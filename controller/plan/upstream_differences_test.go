@@ -4,7 +4,19 @@ import "slices"
 
 // intendedDifferences are all differences from upstream that are meant; controller/DESIGN.md has them in one table.
 func intendedDifferences() []intended {
-	return slices.Concat(frameworkDifferences(), fluxDifferences(), groupDifferences())
+	return slices.Concat(frameworkDifferences(), fluxDifferences(), groupDifferences(), statusDifferences())
+}
+
+// statusDifferences are those of what trainers report with.
+func statusDifferences() []intended {
+	return []intended{
+		{
+			cases:    `.*-status.*`,
+			path:     `ConfigMap\[train-tls-config\]\.metadata\.annotations`,
+			addition: true,
+			reason:   "It tells one content from another, so that running jobs get a new authority without a look at each ConfigMap.",
+		},
+	}
 }
 
 // fluxDifferences are those of Flux, where upstream panics more often than it refuses.

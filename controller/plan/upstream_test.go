@@ -86,7 +86,7 @@ func closest(t *testing.T, dir string) []difference {
 	if err != nil || len(answers) == 0 {
 		t.Fatalf("no answer of upstream's: run make generate-conformance (%v)", err)
 	}
-	job, rt, _ := readCase(t, dir)
+	job, rt, options := readCase(t, dir)
 	job.Annotations, rt.Annotations = without(job.Annotations), without(rt.Annotations)
 	rt.Spec.Scheduling = nil
 	var nearest []difference
@@ -95,7 +95,14 @@ func closest(t *testing.T, dir string) []difference {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := compareAnswer(t, filepath.Ext(file) == ".txt", text, job, rt)
+		found := compareAnswer(
+			t,
+			filepath.Ext(file) == ".txt",
+			text,
+			job,
+			rt,
+			plan.Options{StatusServer: options.StatusServer},
+		)
 		if i == 0 || len(found) < len(nearest) {
 			nearest = found
 		}
@@ -111,10 +118,10 @@ func without(annotations map[string]string) map[string]string {
 }
 
 func compareAnswer(
-	t *testing.T, isRefusal bool, answer []byte, job *trainerv1alpha1.TrainJob, rt plan.Runtime,
+	t *testing.T, isRefusal bool, answer []byte, job *trainerv1alpha1.TrainJob, rt plan.Runtime, options plan.Options,
 ) []difference {
 	t.Helper()
-	planned, err := plan.New(job, rt, plan.Options{})
+	planned, err := plan.New(job, rt, options)
 	switch {
 	case err != nil && isRefusal:
 		return compareFaults(string(answer), job, rt)
