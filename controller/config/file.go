@@ -60,16 +60,16 @@ type file struct {
 		Burst *int     `json:"burst"`
 	} `json:"clientConnection"`
 	StatusServer struct {
-		Port  any `json:"port"`
-		QPS   any `json:"qps"`
-		Burst any `json:"burst"`
+		Port  *int     `json:"port"`
+		QPS   *float32 `json:"qps"`
+		Burst *int     `json:"burst"`
 	} `json:"statusServer"`
 	TLS struct {
 		MinVersion   any `json:"minVersion"`
 		CipherSuites any `json:"cipherSuites"`
 		NextProtos   any `json:"nextProtos"`
 	} `json:"tls"`
-	FeatureGates map[string]any `json:"featureGates"`
+	FeatureGates map[string]*bool `json:"featureGates"`
 }
 
 // usedFields are the paths of the fields that this controller uses.
@@ -78,7 +78,8 @@ func usedFields() []string {
 		"apiVersion", "kind", "webhook.port", "webhook.host", "leaderElection.leaderElect", "metrics.bindAddress",
 		"health.healthProbeBindAddress", "controller.groupKindConcurrency." + trainJobs, "certManagement.enable",
 		"certManagement.webhookServiceName", "certManagement.webhookSecretName", "clientConnection.qps",
-		"clientConnection.burst",
+		"clientConnection.burst", "statusServer.port", "statusServer.qps", "statusServer.burst",
+		"featureGates." + trainJobStatus,
 	}
 }
 
@@ -92,6 +93,9 @@ func (o *Options) readFile(path string) error {
 	parsed, fields, err := decode(content)
 	if err == nil {
 		err = parsed.validate()
+	}
+	if err == nil {
+		err = parsed.applyGates(o)
 	}
 	if err != nil {
 		return fmt.Errorf("--config=%s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
@@ -146,20 +150,50 @@ func (f *file) validate() error {
 			return fmt.Errorf("controller.groupKindConcurrency[%s] is %d: must be greater than 0", kind, n)
 		}
 	}
-	if port := f.Webhook.Port; port != nil && (*port < 1 || *port > maxPort) {
-		return fmt.Errorf("webhook.port is %d: must be between 1 and %d", *port, maxPort)
+	if err := errors.Join(
+		validatePort("webhook", f.Webhook.Port),
+		validatePort("statusServer", f.StatusServer.Port),
+	); err != nil {
+		return err
 	}
-	if qps := f.ClientConnection.QPS; qps != nil && *qps < 0 {
-		return fmt.Errorf("clientConnection.qps is %v: must be greater than or equal to 0", *qps)
+	if err := validateRate("clientConnection", f.ClientConnection.QPS, f.ClientConnection.Burst); err != nil {
+		return err
 	}
-	if burst := f.ClientConnection.Burst; burst != nil && *burst < 0 {
-		return fmt.Errorf("clientConnection.burst is %d: must be greater than or equal to 0", *burst)
+	if err := validateRate("statusServer", f.StatusServer.QPS, f.StatusServer.Burst); err != nil {
+		return err
 	}
 	if name := f.CertManagement.WebhookServiceName; name != nil && *name == "" {
 		return errors.New("certManagement.webhookServiceName must not be empty")
 	}
 	if name := f.CertManagement.WebhookSecretName; name != nil && *name == "" {
 		return errors.New("certManagement.webhookSecretName must not be empty")
+	}
+	return nil
+}
+
+func validatePort(section string, port *int) error {
+	if port != nil && (*port < 1 || *port > maxPort) {
+		return fmt.Errorf("%s.port is %d: must be between 1 and %d", section, *port, maxPort)
+	}
+	return nil
+}
+
+func validateRate(section string, qps *float32, burst *int) error {
+	if qps != nil && *qps < 0 {
+		return fmt.Errorf("%s.qps is %v: must be greater than or equal to 0", section, *qps)
+	}
+	if burst != nil && *burst < 0 {
+		return fmt.Errorf("%s.burst is %d: must be greater than or equal to 0", section, *burst)
+	}
+	return nil
+}
+
+// applyGates switches the feature gates that the file names.
+func (f *file) applyGates(o *Options) error {
+	for _, name := range slices.Sorted(maps.Keys(f.FeatureGates)) {
+		if err := o.setGate(name, f.FeatureGates[name]); err != nil {
+			return fmt.Errorf("featureGates: %w", err)
+		}
 	}
 	return nil
 }
@@ -174,6 +208,9 @@ func (f *file) apply(o *Options) {
 	set(&o.WebhookSecret, f.CertManagement.WebhookSecretName)
 	set(&o.QueriesPerSecond, f.ClientConnection.QPS)
 	set(&o.Burst, f.ClientConnection.Burst)
+	set(&o.StatusServerPort, f.StatusServer.Port)
+	set(&o.StatusServerQueriesPerSecond, f.StatusServer.QPS)
+	set(&o.StatusServerBurst, f.StatusServer.Burst)
 	if workers, ok := f.Controller.GroupKindConcurrency[trainJobs]; ok {
 		o.Workers = workers
 	}

@@ -44,9 +44,9 @@ controller:
     ClusterTrainingRuntime.trainer.kubeflow.org: 1
 certManagement: {enable: false, webhookServiceName: service, webhookSecretName: secret}
 clientConnection: {qps: 50, burst: 100}
-statusServer: {port: 10443, qps: 5, burst: 10}
+statusServer: {port: 10444, qps: 5, burst: 10}
 tls: {minVersion: "1.3", cipherSuites: [], nextProtos: [http/1.1]}
-featureGates: {TrainJobStatus: false}
+featureGates: {TrainJobStatus: true}
 `
 
 func TestTheFileIsReadAndFlagsWin(t *testing.T) {
@@ -55,14 +55,15 @@ func TestTheFileIsReadAndFlagsWin(t *testing.T) {
 	want.MetricsBindAddress, want.HealthProbeBindAddress = ":8443", ":8082"
 	want.CertManagement, want.WebhookService, want.WebhookSecret = config.External, "service", "secret"
 	want.QueriesPerSecond, want.Burst = 50, 100
+	want.TrainJobStatus, want.StatusServerPort = true, 10444
+	want.StatusServerQueriesPerSecond, want.StatusServerBurst = 5, 10
 	want.Unused = []string{
 		"controller.groupKindConcurrency.ClusterTrainingRuntime.trainer.kubeflow.org",
 		"controller.groupKindConcurrency.TrainingRuntime.trainer.kubeflow.org",
-		"featureGates.TrainJobStatus", "health.livenessEndpointName", "health.readinessEndpointName",
+		"health.livenessEndpointName", "health.readinessEndpointName",
 		"leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.resourceLock",
 		"leaderElection.resourceName", "leaderElection.resourceNamespace", "leaderElection.retryPeriod",
-		"metrics.secureServing", "statusServer.burst", "statusServer.port", "statusServer.qps",
-		"tls.cipherSuites", "tls.minVersion", "tls.nextProtos",
+		"metrics.secureServing", "tls.cipherSuites", "tls.minVersion", "tls.nextProtos",
 	}
 	got, err := parse(t, everything)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -72,8 +73,10 @@ func TestTheFileIsReadAndFlagsWin(t *testing.T) {
 	// Also flags with the value that is the default without a file.
 	want.WebhookPort, want.LeaderElect, want.Workers, want.CertManagement = 9443, false, 2, config.Self
 	want.MetricsBindAddress, want.HealthProbeBindAddress, want.WebhookHost = ":8080", "0", ""
+	want.TrainJobStatus, want.StatusServerPort = false, 10443
 	got, err = parse(t, everything, "--webhook-port=9443", "--leader-elect=false", "--workers=2", "--webhook-host=",
-		"--cert-management=self", "--metrics-bind-address=:8080", "--health-probe-bind-address=0")
+		"--cert-management=self", "--metrics-bind-address=:8080", "--health-probe-bind-address=0",
+		"--feature-gates=TrainJobStatus=false", "--status-server-port=10443")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("with flags (-want +got):\n%s%v", diff, err)
 	}
@@ -104,10 +107,15 @@ func TestBadFilesAreRefusedOnOneLine(t *testing.T) {
 		header + "clientConnection: {burst: -1}":   "clientConnection.burst is -1: must be greater than or equal to 0",
 		header + "controller: {groupKindConcurrency: {TrainJob.trainer.kubeflow.org: 0}}": "must be greater than 0",
 		header + "controller: {groupKindConcurrency: {Other: 0}}":                         "must be greater than 0",
+		header + "statusServer: {port: 0}":                                                "statusServer.port is 0: must be between 1 and 65535",
+		header + "statusServer: {qps: -1}":                                                "statusServer.qps is -1: must be greater than or equal to 0",
+		header + "statusServer: {burst: -1}":                                              "statusServer.burst is -1: must be greater than or equal to 0",
+		header + "featureGates: {Other: true}":                                            "featureGates: Other is no feature gate",
+		header + "featureGates: {TrainJobStatus: often}":                                  "featureGates",
 		header + `certManagement: {webhookSecretName: ""}`:                                "SecretName must not be empty",
 		header + `certManagement: {webhookServiceName: ""}`:                               "ServiceName must not be empty",
-		"kind: Configuration":                       "apiVersion",
-		strings.Replace(header, "alpha", "beta", 1): `"config.trainer.kubeflow.org/v1beta1"`,
+		"kind: Configuration":                                                             "apiVersion",
+		strings.Replace(header, "alpha", "beta", 1):                                       `"config.trainer.kubeflow.org/v1beta1"`,
 		"":         "apiVersion",
 		"- a list": "config.trainer.kubeflow.org/v1alpha1",
 		"a: [":     "YAML",

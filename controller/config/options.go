@@ -41,6 +41,17 @@ type Options struct {
 	// Secret with the certificates. Only the file can change them, and then the roles must allow the other Secret.
 	WebhookService, WebhookSecret string
 
+	// TrainJobStatus is the feature gate that runs the status server and lets pods know of it.
+	TrainJobStatus bool
+	// StatusServerPort is the port on which it is served, at WebhookHost and with the webhooks' certificate.
+	StatusServerPort int
+	// StatusServerURL is the address that pods are told, without a path; empty means WebhookService at StatusServerPort.
+	StatusServerURL string
+	// StatusServerQueriesPerSecond and StatusServerBurst bound its own calls to the API server; 0 means 5 and 10. Only the
+	// file can change them.
+	StatusServerQueriesPerSecond float32
+	StatusServerBurst            int
+
 	// QueriesPerSecond and Burst bound the calls to the API server. Its own fairness protects it; these limits only stop
 	// a controller that runs wild. Only the file can change them.
 	QueriesPerSecond float32
@@ -75,6 +86,10 @@ func Default() Options {
 		WebhookSecret:          "lockstep-webhook-cert",
 		QueriesPerSecond:       200,
 		Burst:                  400,
+
+		StatusServerPort:             10443,
+		StatusServerQueriesPerSecond: 200,
+		StatusServerBurst:            400,
 	}
 }
 
@@ -108,6 +123,7 @@ func (o *Options) parseFlags(arguments []string, out io.Writer) (string, error) 
 	path := flags.String("config", "", "configuration file of Kubeflow Trainer ("+fileVersion+"); flags win over it")
 	o.addFlags(flags)
 	o.addWebhookFlags(flags)
+	o.addStatusFlags(flags)
 	flags.Usage = func() {
 		_, _ = fmt.Fprintf(out, "Usage: lockstep-controller [flags]\n\n%s", flags.FlagUsages())
 	}
@@ -178,5 +194,5 @@ func (o *Options) Validate() error {
 	if o.CertManagement == External && o.WebhookPort != 0 && o.WebhookCertDir == "" {
 		return errors.New("--webhook-cert-dir: must not be empty with --cert-management=external")
 	}
-	return nil
+	return o.validateStatus()
 }

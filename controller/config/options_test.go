@@ -14,7 +14,8 @@ import (
 func TestParse(t *testing.T) {
 	got, err := config.Parse(strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 "+
 		"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
-		"--webhook-cert-dir=d --cert-management=external"), io.Discard)
+		"--webhook-cert-dir=d --cert-management=external --feature-gates=TrainJobStatus=true --status-server-port=3 "+
+		"--status-server-url=https://h:3"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,6 +25,8 @@ func TestParse(t *testing.T) {
 		WebhookHost: "h", WebhookPort: 2, WebhookCertDir: "d", CertManagement: config.External,
 		WebhookService: "lockstep-controller-webhook", WebhookSecret: "lockstep-webhook-cert",
 		QueriesPerSecond: 200, Burst: 400,
+		TrainJobStatus: true, StatusServerPort: 3, StatusServerURL: "https://h:3",
+		StatusServerQueriesPerSecond: 200, StatusServerBurst: 400,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
@@ -46,7 +49,16 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 		"--webhook-port=65536":   "webhook-port",
 		"--cert-management=both": "cert-management",
 		"--config=none.yaml":     "none.yaml",
-		"--cert-management=external --webhook-cert-dir=": "webhook-cert-dir",
+		"--cert-management=external --webhook-cert-dir=":                      "webhook-cert-dir",
+		"--feature-gates=TrainJobStatus":                                      "feature-gates",
+		"--feature-gates=TrainJobStatus=true,Other=false":                     "Other is no feature gate",
+		"--feature-gates=":                                                    "feature-gates",
+		"--feature-gates=TrainJobStatus=true --status-server-port=0":          "status-server-port",
+		"--feature-gates=TrainJobStatus=true --status-server-port=65536":      "status-server-port",
+		"--feature-gates=TrainJobStatus=true --webhook-port=0":                "webhook-port=0",
+		"--feature-gates=TrainJobStatus=true --status-server-url=http://a:1":  "status-server-url",
+		"--feature-gates=TrainJobStatus=true --status-server-url=https://a/b": "status-server-url",
+		"--feature-gates=TrainJobStatus=true --status-server-url=https://u@a": "status-server-url",
 		"--bogus": "bogus",
 		"now":     "now",
 	} {

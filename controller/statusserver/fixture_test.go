@@ -1,0 +1,190 @@
+package statusserver_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller"
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/statusserver"
+)
+
+const namespace = "team-a"
+
+// start is when the fixture's clock starts.
+func start() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
+
+// world is a status server, and a cluster in which tokens are what they say.
+type world struct {
+	t        *testing.T
+	clock    *clocktesting.FakePassiveClock
+	cluster  client.WithWatch
+	server   *statusserver.Server
+	registry *prometheus.Registry
+	// reviews counts TokenReviews. review, if set, changes what the API server says of a token; writing is called before
+	// each write.
+	reviews atomic.Int64
+	review  func(*authenticationv1.TokenReviewStatus)
+	writing func(job string) error
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme, err := controller.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, clock: clocktesting.NewFakePassiveClock(start()), registry: prometheus.NewRegistry()}
+	w.cluster = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&trainerv1alpha1.TrainJob{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				review, ok := o.(*authenticationv1.TokenReview)
+				if !ok {
+					return c.Create(ctx, o, opts...)
+				}
+				w.reviews.Add(1)
+				review.Status = believe(review.Spec)
+				if w.review != nil {
+					w.review(&review.Status)
+				}
+				return nil
+			},
+			SubResourceApply: func(ctx context.Context, c client.Client, sub string, o runtime.ApplyConfiguration,
+				opts ...client.SubResourceApplyOption,
+			) error {
+				named, _ := o.(interface{ GetName() string })
+				if w.writing != nil {
+					if err := w.writing(named.GetName()); err != nil {
+						return err
+					}
+				}
+				return c.SubResource(sub).Apply(ctx, o, opts...)
+			},
+		}).Build()
+	w.server = statusserver.New(statusserver.Options{
+		Cached: w.cluster, Live: w.cluster, QueriesPerSecond: 200, Burst: 400, Clock: w.clock, Registry: w.registry,
+	})
+	return w
+}
+
+// believe is the API server, to which a token says in its third part whose it is: namespace/pod/uid.
+func believe(spec authenticationv1.TokenReviewSpec) authenticationv1.TokenReviewStatus {
+	parts := strings.Split(spec.Token, ".")
+	whose, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil {
+		return authenticationv1.TokenReviewStatus{Error: "bad signature"}
+	}
+	name := strings.Split(string(whose), "/")
+	return authenticationv1.TokenReviewStatus{
+		Authenticated: true, Audiences: spec.Audiences,
+		User: authenticationv1.UserInfo{
+			Username: "system:serviceaccount:" + name[0] + ":default",
+			Extra: map[string]authenticationv1.ExtraValue{
+				"authentication.kubernetes.io/pod-name": {name[1]}, "authentication.kubernetes.io/pod-uid": {name[2]},
+			},
+		},
+	}
+}
+
+// token is a token of a pod for a job's status, good for an hour.
+func token(pod, job string) string {
+	return tokenWith(map[string]any{
+		"aud": []string{plan.StatusAudience(types.NamespacedName{Namespace: namespace, Name: job})},
+		"exp": start().Add(time.Hour).Unix(),
+	}, namespace+"/"+pod+"/"+pod+"-uid")
+}
+
+func tokenWith(claims map[string]any, whose string) string {
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		panic(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	return encode([]byte(`{"alg":"none"}`)) + "." + encode(payload) + "." + encode([]byte(whose))
+}
+
+// family is a TrainJob with all that it becomes: a JobSet, a Job and a pod called <name>-pod.
+func family(name string) []client.Object {
+	owned := func(kind, group, owner string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: group, Kind: kind, Name: owner, UID: types.UID(owner + "-uid"), Controller: new(true),
+		}}}
+	}
+	meta := func(meta metav1.ObjectMeta, called string) metav1.ObjectMeta {
+		meta.Namespace, meta.Name, meta.UID = namespace, called, types.UID(called+"-uid")
+		return meta
+	}
+	pod := &corev1.Pod{ObjectMeta: meta(owned("Job", "batch/v1", name+"-node-0"), name+"-pod")}
+	pod.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: name}
+	return []client.Object{
+		&trainerv1alpha1.TrainJob{ObjectMeta: meta(metav1.ObjectMeta{}, name)},
+		&jobsetv1alpha2.JobSet{ObjectMeta: meta(owned("TrainJob", "trainer.kubeflow.org/v1alpha1", name), name)},
+		&batchv1.Job{ObjectMeta: meta(owned("JobSet", "jobset.x-k8s.io/v1alpha2", name), name+"-node-0")},
+		pod,
+	}
+}
+
+// post reports on a job and returns the code and the answer.
+func (w *world) post(job, token, body string) (int, string) {
+	w.t.Helper()
+	response := w.send(
+		http.MethodPost,
+		plan.StatusPath(types.NamespacedName{Namespace: namespace, Name: job}),
+		token,
+		body,
+	)
+	return response.Code, response.Body.String()
+}
+
+func (w *world) send(method, path, token, body string) *httptest.ResponseRecorder {
+	w.t.Helper()
+	request := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(response, request)
+	return response
+}
+
+// status is what the job's trainerStatus is by now.
+func (w *world) status(job string) *trainerv1alpha1.TrainerStatus {
+	w.t.Helper()
+	var found trainerv1alpha1.TrainJob
+	if err := w.cluster.Get(w.t.Context(), types.NamespacedName{Namespace: namespace, Name: job}, &found); err != nil {
+		w.t.Fatal(err)
+	}
+	return found.Status.TrainerStatus
+}
+
+// progress is a report.
+func progress(percent int) string {
+	return fmt.Sprintf(
+		`{"trainerStatus":{"progressPercentage":%d,"estimatedRemainingSeconds":60,"metrics":[{"name":"loss","value":"0.1"}],`+
+			`"lastUpdatedTime":"2026-11-22T10:00:00Z"}}`,
+		percent,
+	)
+}

@@ -1,0 +1,144 @@
+package statusserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// patience is how long one request may take, from its first byte to its answer.
+const patience = 10 * time.Second
+
+// handler answers requests.
+type handler struct {
+	cached     client.Reader
+	live       client.Client
+	clock      clock.PassiveClock
+	identities *identities
+	limits     limits
+	requests   *prometheus.CounterVec
+}
+
+// ServeHTTP answers one request, whatever happens.
+func (h *handler) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	result := h.safely(writer, request)
+	h.requests.WithLabelValues(strconv.Itoa(result.code)).Inc()
+	result.send(writer)
+}
+
+// safely makes an answer of a panic: one report that nobody thought of must not take all others with it.
+func (h *handler) safely(writer http.ResponseWriter, request *http.Request) (result answer) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			klog.FromContext(request.Context()).Error(nil, "Panic while answering a report", "cause", cause)
+			result = internal()
+		}
+	}()
+	return h.handle(writer, request)
+}
+
+func (h *handler) handle(writer http.ResponseWriter, request *http.Request) answer {
+	key, ok := jobOf(request)
+	if !ok {
+		return notFound("Not found")
+	}
+	ctx, cancel := context.WithTimeout(request.Context(), patience)
+	defer cancel()
+	job, refused := h.identify(ctx, request, key)
+	if refused != nil {
+		return *refused
+	}
+	if !h.limits.jobs.take(job.UID) {
+		return tooMany(h.limits.jobs.wait())
+	}
+	report, err := readReport(writer, request)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return tooLarge()
+	case err != nil:
+		return invalid("Invalid payload")
+	case report.TrainerStatus == nil:
+		return accepted(report)
+	}
+	if err = write(ctx, h.live, key, report.TrainerStatus); err != nil {
+		return refusal(ctx, err)
+	}
+	return accepted(report)
+}
+
+// identify finds the job for which a request may speak, or why it may not.
+func (h *handler) identify(
+	ctx context.Context, request *http.Request, key types.NamespacedName,
+) (*trainerv1alpha1.TrainJob, *answer) {
+	token := bearer(request.Header)
+	claimed, ok := readClaims(token)
+	if !ok || !claimed.claimFor(plan.StatusAudience(key), h.clock.Now()) {
+		return nil, new(forbidden())
+	}
+	var job trainerv1alpha1.TrainJob
+	err := h.cached.Get(ctx, key, &job)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, new(refusal(ctx, err))
+	}
+	if err == nil && h.identities.knows(token, job.UID) {
+		return &job, nil
+	}
+	source, _, _ := net.SplitHostPort(request.RemoteAddr)
+	if wait, ok := h.limits.admit(stranger{source, key.Namespace, key.Name}); !ok {
+		return nil, new(tooMany(wait))
+	}
+	if err != nil {
+		// Only who has a token of the job's namespace may know that there is no such job.
+		if _, denied := h.identities.review(ctx, token, key); denied != nil {
+			return nil, new(refusal(ctx, denied))
+		}
+		return nil, new(notFound("Train job not found"))
+	}
+	if err = h.identities.prove(ctx, token, claimed.expires, &job); err != nil {
+		return nil, new(refusal(ctx, err))
+	}
+	return &job, nil
+}
+
+// refusal is the answer to an error.
+func refusal(ctx context.Context, err error) answer {
+	log := klog.FromContext(ctx)
+	switch {
+	case errors.Is(err, errDenied):
+		log.V(2).Info("Refused a report", "reason", err.Error())
+		return forbidden()
+	case apierrors.IsNotFound(err):
+		return notFound("Train job not found")
+	case apierrors.IsInvalid(err):
+		var refused apierrors.APIStatus
+		errors.As(err, &refused)
+		return invalid(refused.Status().Message)
+	default:
+		log.Error(err, "Answering a report")
+		return internal()
+	}
+}
+
+// jobOf is the job that a request reports on; ok is false for all requests that are no reports.
+func jobOf(request *http.Request) (job types.NamespacedName, ok bool) {
+	parts := strings.Split(request.URL.Path, "/")
+	if request.Method != http.MethodPost || len(parts) != 9 {
+		return types.NamespacedName{}, false
+	}
+	job = types.NamespacedName{Namespace: parts[5], Name: parts[7]}
+	return job, job.Namespace != "" && job.Name != "" && request.URL.Path == plan.StatusPath(job)
+}

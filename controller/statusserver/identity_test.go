@@ -1,0 +1,190 @@
+package statusserver_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/statusserver"
+)
+
+// audience is that of team-a/train.
+func audience() string {
+	return plan.StatusAudience(types.NamespacedName{Namespace: namespace, Name: "train"})
+}
+
+// Whoever is none of the job's pods is refused, always in the same words. What cannot be good is not shown to the API server.
+func TestStrangersAreRefused(t *testing.T) {
+	later := start().Add(time.Hour).Unix()
+	mine := map[string]any{"aud": audience(), "exp": later}
+	for name, test := range map[string]struct {
+		token   string
+		change  func([]client.Object) []client.Object
+		says    func(*authenticationv1.TokenReviewStatus)
+		reviews int64
+	}{
+		"no JSON Web Token":  {token: "secret"},
+		"two parts":          {token: "a.b"},
+		"no base64":          {token: "a.%.c"},
+		"no JSON":            {token: "a.e30x.c"},
+		"an audience number": {token: tokenWith(map[string]any{"aud": 7, "exp": later}, "team-a/train-pod/train-pod-uid")},
+		"two words":          {token: token("train-pod", "train") + " more"},
+		"for the API server": {token: tokenWith(map[string]any{"aud": "https://kubernetes.default.svc", "exp": later}, "team-a/train-pod/train-pod-uid")},
+		"for another job":    {token: token("train-pod", "other")},
+		"past its end":       {token: tokenWith(map[string]any{"aud": audience(), "exp": start().Unix()}, "team-a/train-pod/train-pod-uid")},
+		"without an end":     {token: tokenWith(map[string]any{"aud": audience()}, "team-a/train-pod/train-pod-uid")},
+		"a forged signature": {token: token("train-pod", "train") + "%", reviews: 1},
+		"meant for others": {
+			token: token("train-pod", "train"), reviews: 1,
+			says: func(status *authenticationv1.TokenReviewStatus) { status.Audiences = []string{"others"} },
+		},
+		"an API server that knows no audiences": {
+			token: token("train-pod", "train"), reviews: 1,
+			says: func(status *authenticationv1.TokenReviewStatus) { status.Audiences = nil },
+		},
+		"of another namespace": {token: tokenWith(mine, "team-b/train-pod/train-pod-uid"), reviews: 1},
+		"of a namespace that begins alike": {
+			token: tokenWith(mine, "team-a-too/train-pod/train-pod-uid"), reviews: 1,
+		},
+		"not bound to a pod": {
+			token: token("train-pod", "train"), reviews: 1,
+			says: func(status *authenticationv1.TokenReviewStatus) { status.User.Extra = nil },
+		},
+		"a person": {
+			token: token("train-pod", "train"), reviews: 1,
+			says: func(status *authenticationv1.TokenReviewStatus) { status.User.Username = "team-a" },
+		},
+		"of a pod that is gone":   {token: token("gone", "train"), reviews: 1},
+		"of an earlier pod":       {token: tokenWith(mine, "team-a/train-pod/earlier"), reviews: 1},
+		"of another job's pod":    {token: token("other-pod", "train"), reviews: 1},
+		"of a pod without labels": {token: token("train-pod", "train"), reviews: 1, change: unlabeled},
+		"of a pod by hand":        {token: token("train-pod", "train"), reviews: 1, change: orphaned(3)},
+		"of a Job by hand":        {token: token("train-pod", "train"), reviews: 1, change: orphaned(2)},
+		"of a JobSet by hand":     {token: token("train-pod", "train"), reviews: 1, change: orphaned(1)},
+		"without a Job":           {token: token("train-pod", "train"), reviews: 1, change: without(2)},
+		"without a JobSet":        {token: token("train-pod", "train"), reviews: 1, change: without(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := append(family("train"), family("other")...)
+			if test.change != nil {
+				objects = test.change(objects)
+			}
+			w := newWorld(t, objects...)
+			w.review = test.says
+			code, body := w.post("train", test.token, progress(1))
+			if code != http.StatusForbidden || !strings.Contains(body, `"message":"Forbidden"`) {
+				t.Errorf("answer %d %s, want 403", code, body)
+			}
+			if n := w.reviews.Load(); n != test.reviews {
+				t.Errorf("%d TokenReviews, want %d", n, test.reviews)
+			}
+			if w.status("train") != nil {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+func unlabeled(objects []client.Object) []client.Object {
+	objects[3].SetLabels(nil)
+	return objects
+}
+
+// orphaned gives an object of the family an owner of the same name that is another one.
+func orphaned(i int) func([]client.Object) []client.Object {
+	return func(objects []client.Object) []client.Object {
+		owners := objects[i].GetOwnerReferences()
+		owners[0].UID = "earlier"
+		objects[i].SetOwnerReferences(owners)
+		return objects
+	}
+}
+
+func without(i int) func([]client.Object) []client.Object {
+	return func(objects []client.Object) []client.Object { return slices.Delete(objects, i, i+1) }
+}
+
+// Only who has a token of the namespace is told that there is no such job.
+func TestAJobThatIsGone(t *testing.T) {
+	w := newWorld(t, without(0)(family("train"))...)
+	request := func(token string) (int, string) {
+		return w.send(http.MethodPost, "/apis/"+audience(), token, progress(1)).Code, ""
+	}
+	if code, _ := request(token("train-pod", "train")); code != http.StatusNotFound {
+		t.Errorf("with a good token %d, want 404", code)
+	}
+	if code, _ := request(token("gone", "train")); code != http.StatusForbidden {
+		t.Errorf("with the token of a pod that is gone %d, want 403", code)
+	}
+}
+
+// A token is believed for a minute, for its own job only, and never beyond its end.
+func TestHowLongATokenIsBelieved(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	brief := tokenWith(map[string]any{"aud": audience(), "exp": start().Add(20 * time.Second).Unix()},
+		"team-a/train-pod/train-pod-uid")
+	steps := []struct {
+		at      time.Duration
+		token   string
+		code    int
+		reviews int64
+	}{
+		{0, token("train-pod", "train"), 200, 1},
+		{0, brief, 200, 2},
+		{19 * time.Second, brief, 200, 2},
+		{20 * time.Second, brief, 403, 2},
+		{statusserver.Believed - time.Second, token("train-pod", "train"), 200, 2},
+		{statusserver.Believed + time.Second, token("train-pod", "train"), 200, 3},
+	}
+	for _, step := range steps {
+		w.clock.SetTime(start().Add(step.at))
+		if code, body := w.post(
+			"train",
+			step.token,
+			progress(1),
+		); code != step.code ||
+			w.reviews.Load() != step.reviews {
+			t.Errorf("after %v: %d %s after %d reviews, want %d after %d",
+				step.at, code, body, w.reviews.Load(), step.code, step.reviews)
+		}
+	}
+
+	// The pod goes. Its token is believed no longer than that minute.
+	pod := family("train")[3]
+	if err := w.cluster.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.SetTime(start().Add(3 * statusserver.Believed))
+	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusForbidden {
+		t.Errorf("with the token of a deleted pod %d, want 403", code)
+	}
+}
+
+// A job of the same name is another job: nobody is believed for it who was for the first one.
+func TestAJobOfTheSameName(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != 200 {
+		t.Fatalf("%d", code)
+	}
+	job := family("train")[0]
+	if err := w.cluster.Delete(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	job.SetUID("second")
+	job.SetResourceVersion("")
+	job.SetCreationTimestamp(metav1.Time{})
+	if err := w.cluster.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusForbidden {
+		t.Errorf("the first job's pod reports on the second: %d, want 403", code)
+	}
+}

@@ -1,0 +1,101 @@
+package statusserver
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+)
+
+// rate is how often something may happen: Burst times at once, and PerSecond from then on.
+type rate struct {
+	perSecond float32
+	burst     int
+}
+
+// How often is enough. A trainer reports every 5 s at most (Kubeflow's SDK), so these only stop what runs wild.
+const (
+	jobPerSecond, jobBurst           = 1, 10
+	strangerPerSecond, strangerBurst = 2, 20
+	sourcePerSecond, sourceBurst     = 20, 100
+	// remembered is how many buckets of each kind are kept; those not used for the longest time go first, and are full again.
+	remembered = 10_000
+	// callsPerProof is what the proof of an identity costs the API server: a TokenReview, a Pod and a Job.
+	callsPerProof = 3
+)
+
+// buckets limits each of many callers by itself.
+type buckets struct {
+	rate  rate
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	byKey *lru.Cache
+}
+
+func newBuckets(r rate, c clock.PassiveClock) *buckets {
+	return &buckets{rate: r, clock: c, byKey: lru.New(remembered)}
+}
+
+// take takes one from a caller's bucket, if there is one in it.
+func (b *buckets) take(key any) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	limiter, ok := b.get(key)
+	if !ok {
+		limiter = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(b.rate.perSecond, max(1, b.rate.burst), b.clock)
+		b.byKey.Add(key, limiter)
+	}
+	return limiter.TryAccept()
+}
+
+func (b *buckets) get(key any) (flowcontrol.PassiveRateLimiter, bool) {
+	found, _ := b.byKey.Get(key)
+	limiter, ok := found.(flowcontrol.PassiveRateLimiter)
+	return limiter, ok
+}
+
+// wait is how long it takes until there is one in an empty bucket.
+func (b *buckets) wait() time.Duration {
+	return time.Duration(math.Ceil(1/float64(b.rate.perSecond))) * time.Second
+}
+
+// limits are all limits of one server.
+type limits struct {
+	// jobs limits each job whose pods have proven that they are.
+	jobs *buckets
+	// strangers limits what is to be proven, for each job from each address; sources for each address; proofs in all.
+	strangers, sources, proofs *buckets
+}
+
+// newLimits leaves half of what the server may ask of the API server to those who need prove nothing any more.
+func newLimits(queriesPerSecond float32, burst int, c clock.PassiveClock) limits {
+	return limits{
+		jobs:      newBuckets(rate{jobPerSecond, jobBurst}, c),
+		strangers: newBuckets(rate{strangerPerSecond, strangerBurst}, c),
+		sources:   newBuckets(rate{sourcePerSecond, sourceBurst}, c),
+		proofs:    newBuckets(rate{queriesPerSecond / (2 * callsPerProof), burst / (2 * callsPerProof)}, c),
+	}
+}
+
+// stranger is who has proven nothing yet: a job is only what it claims.
+type stranger struct {
+	source, namespace, name string
+}
+
+// admit lets a stranger prove who it is. The narrowest limit is asked first, so that it protects the wider ones.
+func (l limits) admit(who stranger) (wait time.Duration, ok bool) {
+	for _, limit := range []struct {
+		*buckets
+
+		key any
+	}{{l.strangers, who}, {l.sources, who.source}, {l.proofs, nil}} {
+		if !limit.take(limit.key) {
+			return limit.wait(), false
+		}
+	}
+	return 0, true
+}

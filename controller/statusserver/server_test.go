@@ -1,0 +1,182 @@
+package statusserver_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/lockstep-project/lockstep/controller/statusserver"
+)
+
+// serve runs the world's server on loopback until the test ends, and returns a client that trusts it, and its address.
+func (w *world) serve() (*http.Client, string) {
+	w.t.Helper()
+	pair, roots := certificate(w.t)
+	w.server = statusserver.New(statusserver.Options{
+		Address:          "127.0.0.1:0",
+		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil },
+		Cached:           w.cluster,
+		Live:             w.cluster,
+		QueriesPerSecond: 200,
+		Burst:            400,
+		Clock:            w.clock,
+		Registry:         prometheus.NewRegistry(),
+	})
+	stop := run(w.t, w.server)
+	w.t.Cleanup(func() {
+		if err := stop(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}, "https://" + w.server.Listens().String()
+}
+
+func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cert)
+	return &pair, roots
+}
+
+// run starts a server, waits until it listens, and returns what stops it.
+func run(t *testing.T, server *statusserver.Server) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- server.Start(ctx) }()
+	for range 1000 {
+		if server.Listens() != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if server.Listens() == nil {
+		cancel()
+		t.Fatalf("the server does not listen: %v", <-done)
+	}
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// The certificate is asked for at each handshake, so that a renewed one is served at once; and readyz waits for the first.
+func TestTheCertificateIsAskedForEachTime(t *testing.T) {
+	errNone := errors.New("none yet")
+	var current *tls.Certificate
+	server := statusserver.New(statusserver.Options{
+		Address: "127.0.0.1:0", Registry: prometheus.NewRegistry(),
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if current == nil {
+				return nil, errNone
+			}
+			return current, nil
+		},
+	})
+	if server.Ready(nil) == nil {
+		t.Error("ready before the start")
+	}
+	stop := run(t, server)
+	if err := server.Ready(nil); !errors.Is(err, errNone) {
+		t.Errorf("without a certificate: %v", err)
+	}
+	for range 2 {
+		pair, roots := certificate(t)
+		current = pair
+		if err := server.Ready(nil); err != nil {
+			t.Error(err)
+		}
+		connection, err := tls.Dial("tcp", server.Listens().String(), &tls.Config{RootCAs: roots})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = connection.Close()
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if server.Ready(nil) == nil {
+		t.Error("ready after the end")
+	}
+}
+
+// What is being answered when the server ends is still answered, and the server ends.
+func TestTheEndIsClean(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	writing, release := make(chan struct{}), make(chan struct{})
+	w.writing = func(string) error {
+		close(writing)
+		<-release
+		return nil
+	}
+	pair, roots := certificate(t)
+	server := statusserver.New(statusserver.Options{
+		Address:        "127.0.0.1:0",
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil },
+		Cached:         w.cluster,
+		Live:           w.cluster,
+		Clock:          w.clock,
+		Registry:       prometheus.NewRegistry(),
+	})
+	stop := run(t, server)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	defer transport.CloseIdleConnections()
+	answered := make(chan string, 1)
+	go func() {
+		request, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost,
+			"https://"+server.Listens().String()+"/apis/"+audience(), strings.NewReader(progress(7)))
+		request.Header.Set("Authorization", "Bearer "+token("train-pod", "train"))
+		response, err := (&http.Client{Transport: transport}).Do(request)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		answered <- string(body)
+	}()
+	<-writing
+	ended := make(chan error, 1)
+	go func() { ended <- stop() }()
+	close(release)
+	if got := <-answered; got != progress(7) {
+		t.Errorf("answer %q", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestATakenPortIsAnError(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	server := statusserver.New(
+		statusserver.Options{Address: listener.Addr().String(), Registry: prometheus.NewRegistry()},
+	)
+	if err := server.Start(t.Context()); err == nil || !strings.Contains(err.Error(), listener.Addr().String()) {
+		t.Errorf("error %v, want one with the address", err)
+	}
+}
