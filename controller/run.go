@@ -76,7 +76,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	}
 	metrics := instruments.New(registry)
 	metrics.ClusterMode.WithLabelValues(string(offer.Mode)).Set(1)
-	mgr, err := newManager(restConfig, options)
+	mgr, keeper, err := newManager(restConfig, options)
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,13 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if options.WebhookPort != 0 {
 		registerWebhooks(mgr, resolver, planning)
 	}
+	var authority func() string
+	if options.TrainJobStatus {
+		planning.StatusServer = &plan.StatusServer{URL: statusServerURL(options)}
+		if authority, err = addStatusServer(mgr, restConfig, keeper, options, registry); err != nil {
+			return err
+		}
+	}
 	reconciler := &trainjob.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
@@ -95,6 +102,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		Clock:       clock.RealClock{},
 		Instruments: metrics,
 		Options:     planning,
+		Authority:   authority,
 	}
 	if err = reconciler.SetupWithManager(ctx, mgr, options.Workers); err != nil {
 		return err
@@ -140,10 +148,11 @@ func ask(ctx context.Context, restConfig *rest.Config, namespace string) (probe.
 	return offer, nil
 }
 
-func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, error) {
+// newManager builds the manager, and the keeper of the webhooks' certificate if we keep it.
+func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, *certificate.Keeper, error) {
 	scheme, err := Scheme()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	settings := ctrl.Options{
 		Scheme:                        scheme,
@@ -158,22 +167,22 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 	var keeper *certificate.Keeper
 	if options.WebhookPort != 0 {
 		if settings.WebhookServer, keeper, err = newWebhooks(restConfig, scheme, options); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	mgr, err := ctrl.NewManager(restConfig, settings)
 	if err != nil {
-		return nil, fmt.Errorf("building the manager: %w", err)
+		return nil, nil, fmt.Errorf("building the manager: %w", err)
 	}
 	if keeper != nil {
 		if err = mgr.Add(keeper); err != nil {
-			return nil, fmt.Errorf("adding the keeper of the certificate: %w", err)
+			return nil, nil, fmt.Errorf("adding the keeper of the certificate: %w", err)
 		}
 	}
 	if err = mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("adding healthz: %w", err)
+		return nil, nil, fmt.Errorf("adding healthz: %w", err)
 	}
-	return mgr, addReadiness(mgr, settings.WebhookServer, keeper)
+	return mgr, keeper, addReadiness(mgr, settings.WebhookServer, keeper)
 }
 
 // addReadiness makes a replica ready when its caches are filled and its webhooks, if there are any, answer with a

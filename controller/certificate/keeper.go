@@ -53,7 +53,8 @@ type Keeper struct {
 	// Mutating and Validating name the webhook configurations; those that do not exist are passed over.
 	Mutating, Validating []string
 
-	served atomic.Pointer[served]
+	served  atomic.Pointer[served]
+	trusted atomic.Pointer[[]byte]
 }
 
 // served is a certificate in use and the PEM that it was read from.
@@ -68,6 +69,14 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 		return now.certificate, nil
 	}
 	return nil, ErrNotYet
+}
+
+// Trusted is what clients other than the API server have to trust, as PEM; empty until the first check has passed.
+func (k *Keeper) Trusted() []byte {
+	if now := k.trusted.Load(); now != nil {
+		return *now
+	}
+	return nil
 }
 
 // NeedLeaderElection is false: webhooks are served by all replicas.
@@ -103,6 +112,7 @@ func (k *Keeper) Check(ctx context.Context) (time.Time, error) {
 	if err = retry.RetryOnConflict(retry.DefaultRetry, func() error { return k.publish(ctx, bundle) }); err != nil {
 		return time.Time{}, fmt.Errorf("having the certificate trusted: %w", err)
 	}
+	k.trusted.Store(&bundle)
 	if err = k.serve(ctx, data); err != nil {
 		return time.Time{}, fmt.Errorf("serving the certificate of Secret %s: %w", k.Secret, err)
 	}

@@ -37,13 +37,13 @@ func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJ
 }
 
 // restoreFiles makes a ConfigMap of a running job again if somebody deleted it: a pod that starts anew would wait for it for
-// ever. Secrets are not made again while pods run: theirs would no longer fit.
+// ever. One that follows what happens outside of the job is kept up to date. Secrets are not made again while pods run: theirs would no longer fit.
 func (r *Reconciler) restoreFiles(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
 	for _, config := range planned.ConfigMaps {
 		have := &metav1.PartialObjectMetadata{}
 		have.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		err := r.Client.Get(ctx, client.ObjectKeyFromObject(config), have)
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || err == nil && outdated(have, config) {
 			return r.applyFiles(ctx, job, plan.Plan{ConfigMaps: planned.ConfigMaps})
 		}
 		if err != nil {

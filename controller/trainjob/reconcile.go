@@ -36,6 +36,9 @@ type Reconciler struct {
 	Instruments *instruments.Controller
 	// Options are handed to the planner.
 	Options plan.Options
+	// Authority is what clients of the status server have to trust, as PEM, as it is by then; empty while it is not known.
+	// Nil without a status server, and only then.
+	Authority func() string
 }
 
 // outcome is what one reconciliation did, for events, metrics and the queue.
@@ -104,7 +107,12 @@ func (r *Reconciler) realize(
 			return done
 		}
 	}
-	planned, err := r.plan(ctx, job)
+	options := r.optionsFor(jobSet)
+	if r.awaitsAuthority(options) {
+		done.waiting = true
+		return done
+	}
+	planned, err := r.plan(ctx, job, options)
 	switch {
 	case err == nil:
 		done.framework = planned.Framework
@@ -125,12 +133,14 @@ func (r *Reconciler) realize(
 
 // plan renders the job with its runtime, of which it keeps a copy the first time that it can be rendered. Until then a
 // runtime may be mended, and the job follows.
-func (r *Reconciler) plan(ctx context.Context, job *trainerv1alpha1.TrainJob) (plan.Plan, error) {
+func (r *Reconciler) plan(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, options plan.Options,
+) (plan.Plan, error) {
 	found, err := r.Resolver.Find(ctx, job)
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("finding the runtime: %w", err)
 	}
-	planned, err := plan.New(job, found.Runtime, r.Options)
+	planned, err := plan.New(job, found.Runtime, options)
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("planning: %w", err)
 	}

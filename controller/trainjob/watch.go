@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -45,7 +46,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	// A runtime's labels say nothing to us, and it has no status: only its spec and annotations matter.
 	changed := builder.WithPredicates(
 		predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
-	err = ctrl.NewControllerManagedBy(mgr).
+	building := ctrl.NewControllerManagedBy(mgr).
 		Named("trainjob").
 		For(&trainerv1alpha1.TrainJob{}).
 		Owns(&jobsetv1alpha2.JobSet{}).
@@ -58,9 +59,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Watches(&trainerv1alpha1.ClusterTrainingRuntime{},
 			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.ClusterTrainingRuntimeKind)), changed).
 		// Replicas that do not lead fill their caches too: their webhooks read them.
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: new(true)}).
-		Complete(r)
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: new(true)})
+	if r.Authority != nil {
+		building.WatchesRawSource(source.Func(r.FollowAuthority))
+	}
+	if err = building.Complete(r); err != nil {
 		return fmt.Errorf("building the TrainJob controller: %w", err)
 	}
 	return nil

@@ -1,0 +1,84 @@
+package trainjob
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// authorityPeriod is how often it is looked whether there is a new authority. A new one signs nothing for an hour.
+const authorityPeriod = 15 * time.Second
+
+// optionsFor are the planner's options for a job with this JobSet. Whether its pods report, and where, was decided when the
+// JobSet was made: a JobSet with other pods would be refused, and a job that was queued when the administrator switched
+// the status server on or off could never be resumed. What they trust is always today's.
+func (r *Reconciler) optionsFor(jobSet *jobsetv1alpha2.JobSet) plan.Options {
+	options := r.Options
+	if jobSet != nil {
+		options.StatusServer = plan.ReportsTo(jobSet)
+	}
+	if options.StatusServer != nil && r.Authority != nil {
+		options.StatusServer = &plan.StatusServer{URL: options.StatusServer.URL, Authority: r.Authority()}
+	}
+	return options
+}
+
+// awaitsAuthority reports whether the job's pods would wait for a ConfigMap that cannot be made yet.
+func (r *Reconciler) awaitsAuthority(options plan.Options) bool {
+	return r.Authority != nil && options.StatusServer != nil && options.StatusServer.Authority == ""
+}
+
+// outdated reports whether a ConfigMap has other content than the one that is wanted, as far as that may change while its
+// job runs.
+func outdated(have, want client.Object) bool {
+	return have.GetAnnotations()[plan.AnnotationDigest] != want.GetAnnotations()[plan.AnnotationDigest]
+}
+
+// FollowAuthority brings back all unfinished jobs when there is a new authority, until ctx ends.
+func (r *Reconciler) FollowAuthority(
+	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) error {
+	known := ""
+	go wait.UntilWithContext(ctx, func(ctx context.Context) {
+		now := r.Authority()
+		if now == known || now == "" {
+			return
+		}
+		requests, err := r.unfinished(ctx)
+		if err != nil {
+			klog.FromContext(ctx).
+				Error(err, "A new authority does not reach running jobs yet", "retryIn", authorityPeriod)
+			return
+		}
+		known = now
+		for _, request := range requests {
+			queue.Add(request)
+		}
+	}, authorityPeriod)
+	return nil
+}
+
+// unfinished are all jobs that are ours and not over.
+func (r *Reconciler) unfinished(ctx context.Context) ([]reconcile.Request, error) {
+	var jobs trainerv1alpha1.TrainJobList
+	if err := r.Client.List(ctx, &jobs); err != nil {
+		return nil, fmt.Errorf("listing TrainJobs: %w", err)
+	}
+	var requests []reconcile.Request
+	for i := range jobs.Items {
+		if job := &jobs.Items[i]; !ended(job) && ours(job) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
+		}
+	}
+	return requests, nil
+}
