@@ -43,7 +43,7 @@ func (w *world) serve() (*http.Client, string) {
 	return &http.Client{Transport: transport}, "https://" + w.server.Listens().String()
 }
 
-func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
+func certificate(t testing.TB) (*tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 }
 
 // run starts a server, waits until it listens, and returns what stops it.
-func run(t *testing.T, server *statusserver.Server) (stop func() error) {
+func run(t testing.TB, server *statusserver.Server) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

@@ -24,9 +24,9 @@ const (
 
 // access is who may talk to the API server and how: certificates, tokens and kubeconfigs, as files of the run.
 type access struct {
-	certDir, certFile, keyFile string
-	certPEM                    []byte
-	accountKeyFile, tokenFile  string
+	certDir, certFile, keyFile, authorityFile string
+	certPEM                                   []byte
+	accountKeyFile, tokenFile                 string
 
 	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig string
 	admin                                                      *rest.Config
@@ -49,7 +49,12 @@ func newAccess(s *state, server string) (access, error) {
 		path    *string
 		name    string
 		content []byte
-	}{{&a.certFile, "tls.crt", cert}, {&a.keyFile, "tls.key", key}, {&a.accountKeyFile, "sa.key", accountKey}}
+	}{
+		{&a.certFile, "tls.crt", cert},
+		{&a.authorityFile, "ca.crt", cert},
+		{&a.keyFile, "tls.key", key},
+		{&a.accountKeyFile, "sa.key", accountKey},
+	}
 	for _, file := range files {
 		if *file.path, err = s.write(file.content, "pki", file.name); err != nil {
 			return access{}, err

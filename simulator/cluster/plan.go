@@ -188,6 +188,8 @@ func (p plan) controller() component {
 			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.ports.controllerHealth),
 			"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", p.ports.controllerWebhook),
 			"--cert-management=external", "--webhook-cert-dir=" + p.access.certDir,
+			"--feature-gates=TrainJobStatus=true", fmt.Sprintf("--status-server-port=%d", p.ports.statusServer),
+			"--status-server-url=" + p.ports.url("https", p.ports.statusServer),
 		},
 		health: p.ports.url("http", p.ports.controllerHealth) + "/readyz",
 	}

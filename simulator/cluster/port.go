@@ -10,8 +10,8 @@ import (
 
 // ports are the loopback ports of one run.
 type ports struct {
-	etcd, etcdPeer, apiserver, controllerManager, stockScheduler, kwok, scheduler int
-	jobsetHealth, jobsetWebhook, controllerHealth, controllerWebhook              int
+	etcd, etcdPeer, apiserver, controllerManager, stockScheduler, kwok, scheduler  int
+	jobsetHealth, jobsetWebhook, controllerHealth, controllerWebhook, statusServer int
 }
 
 func (ports) url(scheme string, port int) string {
@@ -31,7 +31,7 @@ func choosePorts(apiserver int) (ports, error) {
 	for _, port := range []*int{
 		&chosen.apiserver, &chosen.etcd, &chosen.etcdPeer, &chosen.controllerManager,
 		&chosen.stockScheduler, &chosen.jobsetHealth,
-		&chosen.jobsetWebhook, &chosen.kwok, &chosen.controllerHealth, &chosen.controllerWebhook, &chosen.scheduler,
+		&chosen.jobsetWebhook, &chosen.kwok, &chosen.controllerHealth, &chosen.controllerWebhook, &chosen.statusServer, &chosen.scheduler,
 	} {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 		if err != nil {
