@@ -2,7 +2,6 @@ package controller
 
 import (
 	"cmp"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -49,8 +48,15 @@ func addStatusServer(
 	if keeper != nil {
 		settings.GetCertificate = keeper.GetCertificate
 		authority = func() string { return string(keeper.Trusted()) }
-	} else if settings.GetCertificate, authority, err = addFiles(mgr, options.WebhookCertDir); err != nil {
-		return nil, err
+	} else {
+		var watcher *certwatcher.CertWatcher
+		if watcher, authority, err = certificateFiles(options.WebhookCertDir); err != nil {
+			return nil, err
+		}
+		if err = mgr.Add(watcher); err != nil {
+			return nil, fmt.Errorf("following the certificate of the status server: %w", err)
+		}
+		settings.GetCertificate = watcher.GetCertificate
 	}
 	server := statusserver.New(settings)
 	if err = mgr.Add(server); err != nil {
@@ -62,12 +68,11 @@ func addStatusServer(
 	return authority, nil
 }
 
-// addFiles lets mgr follow the certificate that somebody else keeps in a folder, with the authority beside it.
-func addFiles(mgr ctrl.Manager, folder string) (
-	get func(*tls.ClientHelloInfo) (*tls.Certificate, error), authority func() string, err error,
-) {
+// certificateFiles follows the certificate that somebody else keeps in a folder, once it is run, and reads the authority
+// beside it.
+func certificateFiles(folder string) (*certwatcher.CertWatcher, func() string, error) {
 	file := filepath.Join(folder, certificate.AuthorityCert)
-	if _, err = os.Stat(file); err != nil {
+	if _, err := os.Stat(file); err != nil {
 		return nil, nil, fmt.Errorf("%w: the status server needs its authority too: --webhook-cert-dir=%s: %w",
 			ErrNoCertificate, folder, err)
 	}
@@ -76,10 +81,7 @@ func addFiles(mgr ctrl.Manager, folder string) (
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: --webhook-cert-dir=%s: %w", ErrNoCertificate, folder, err)
 	}
-	if err = mgr.Add(watcher); err != nil {
-		return nil, nil, fmt.Errorf("following the certificate: %w", err)
-	}
-	return watcher.GetCertificate, func() string {
+	return watcher, func() string {
 		content, _ := os.ReadFile(file) // while it is being replaced there is none
 		return string(content)
 	}, nil

@@ -54,13 +54,13 @@ type world struct {
 // errStored is what writing returns instead of having the report stored.
 var errStored = errors.New("stored")
 
-func newWorld(t testing.TB, objects ...client.Object) *world {
-	t.Helper()
+func newWorld(tb testing.TB, objects ...client.Object) *world {
+	tb.Helper()
 	scheme, err := controller.Scheme()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	w := &world{t: t, clock: clocktesting.NewFakePassiveClock(start()), registry: prometheus.NewRegistry()}
+	w := &world{t: tb, clock: clocktesting.NewFakePassiveClock(start()), registry: prometheus.NewRegistry()}
 	w.cluster = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&trainerv1alpha1.TrainJob{}).
 		WithInterceptorFuncs(interceptor.Funcs{

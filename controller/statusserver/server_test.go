@@ -43,15 +43,15 @@ func (w *world) serve() (*http.Client, string) {
 	return &http.Client{Transport: transport}, "https://" + w.server.Listens().String()
 }
 
-func certificate(t testing.TB) (*tls.Certificate, *x509.CertPool) {
-	t.Helper()
+func certificate(tb testing.TB) (*tls.Certificate, *x509.CertPool) {
+	tb.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert)
@@ -59,9 +59,9 @@ func certificate(t testing.TB) (*tls.Certificate, *x509.CertPool) {
 }
 
 // run starts a server, waits until it listens, and returns what stops it.
-func run(t testing.TB, server *statusserver.Server) (stop func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+func run(tb testing.TB, server *statusserver.Server) (stop func() error) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	done := make(chan error, 1)
 	go func() { done <- server.Start(ctx) }()
 	for range 1000 {
@@ -72,7 +72,7 @@ func run(t testing.TB, server *statusserver.Server) (stop func() error) {
 	}
 	if server.Listens() == nil {
 		cancel()
-		t.Fatalf("the server does not listen: %v", <-done)
+		tb.Fatalf("the server does not listen: %v", <-done)
 	}
 	return func() error {
 		cancel()
