@@ -35,5 +35,5 @@ func FileNames(job *trainerv1alpha1.TrainJob) (configs, secrets []string) {
 	for _, suffix := range keys {
 		secrets = append(secrets, job.Name+"-"+suffix)
 	}
-	return configs, secrets
+	return append(configs, StatusConfigName(job.Name)), secrets
 }
