@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -104,6 +103,10 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		Options:     planning,
 		Authority:   authority,
 	}
+	census := instruments.NewCensus(trainjob.Census(ctx, mgr.GetClient(), mgr.Elected()))
+	if err = registry.Register(census); err != nil {
+		return fmt.Errorf("registering the census of TrainJobs: %w", err)
+	}
 	if err = reconciler.SetupWithManager(ctx, mgr, options.Workers); err != nil {
 		return err
 	}
@@ -157,7 +160,6 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 	settings := ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Metrics:                       metricsserver.Options{BindAddress: options.MetricsBindAddress},
 		HealthProbeBindAddress:        options.HealthProbeBindAddress,
 		LeaderElection:                options.LeaderElect,
 		LeaderElectionID:              leaseName,
@@ -170,6 +172,7 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 			return nil, nil, err
 		}
 	}
+	settings.Metrics = newMetrics(options, keeper)
 	mgr, err := ctrl.NewManager(restConfig, settings)
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the manager: %w", err)

@@ -39,10 +39,7 @@ func newWebhooks(
 ) (webhook.Server, *certificate.Keeper, error) {
 	settings := webhook.Options{
 		Host: options.WebhookHost, Port: options.WebhookPort, CertDir: options.WebhookCertDir,
-		TLSOpts: []func(*tls.Config){
-			// HTTP/2 lets one client occupy a server with streams that it resets, and the API server needs no streams.
-			func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} },
-		},
+		TLSOpts: []func(*tls.Config){withoutStreams},
 	}
 	if options.CertManagement == config.External {
 		// The server would say the same later, as if it were a fault of ours.

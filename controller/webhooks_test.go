@@ -145,6 +145,14 @@ func TestTheInstalledController(t *testing.T) {
 	if port := service.Spec.Ports[0]; port.Port != 443 || port.TargetPort.StrVal != "webhook" {
 		t.Errorf("the Service leads from %d to %v", port.Port, port.TargetPort)
 	}
+	for _, port := range service.Spec.Ports[1:] {
+		if port.TargetPort.StrVal != port.Name || ports[port.Name] != fmt.Sprint(":", port.Port) {
+			t.Errorf("the Service leads from %s %d to %v", port.Name, port.Port, port.TargetPort)
+		}
+	}
+	if ports["status-server"] != fmt.Sprint(":", options.StatusServerPort) || !options.MetricsSecure {
+		t.Errorf("ports %v; the options say %+v", ports, options)
+	}
 	container := pod.Spec.Containers[0].SecurityContext
 	if !*pod.Spec.SecurityContext.RunAsNonRoot || !*container.ReadOnlyRootFilesystem ||
 		*container.AllowPrivilegeEscalation || !slices.Equal(container.Capabilities.Drop, []corev1.Capability{"ALL"}) ||

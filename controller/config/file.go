@@ -40,7 +40,7 @@ type file struct {
 	} `json:"leaderElection"`
 	Metrics struct {
 		BindAddress   *string `json:"bindAddress"`
-		SecureServing any     `json:"secureServing"`
+		SecureServing *bool   `json:"secureServing"`
 	} `json:"metrics"`
 	Health struct {
 		HealthProbeBindAddress *string `json:"healthProbeBindAddress"`
@@ -75,7 +75,7 @@ type file struct {
 // usedFields are the paths of the fields that this controller uses.
 func usedFields() []string {
 	return []string{
-		"apiVersion", "kind", "webhook.port", "webhook.host", "leaderElection.leaderElect", "metrics.bindAddress",
+		"apiVersion", "kind", "webhook.port", "webhook.host", "leaderElection.leaderElect", "metrics.bindAddress", "metrics.secureServing",
 		"health.healthProbeBindAddress", "controller.groupKindConcurrency." + trainJobs, "certManagement.enable",
 		"certManagement.webhookServiceName", "certManagement.webhookSecretName", "clientConnection.qps",
 		"clientConnection.burst", "statusServer.port", "statusServer.qps", "statusServer.burst",
@@ -203,6 +203,7 @@ func (f *file) apply(o *Options) {
 	set(&o.WebhookHost, f.Webhook.Host)
 	set(&o.LeaderElect, f.LeaderElection.LeaderElect)
 	set(&o.MetricsBindAddress, f.Metrics.BindAddress)
+	set(&o.MetricsSecure, f.Metrics.SecureServing)
 	set(&o.HealthProbeBindAddress, f.Health.HealthProbeBindAddress)
 	set(&o.WebhookService, f.CertManagement.WebhookServiceName)
 	set(&o.WebhookSecret, f.CertManagement.WebhookSecretName)

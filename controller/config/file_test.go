@@ -35,7 +35,7 @@ leaderElection:
   resourceLock: leases
   resourceName: trainer.kubeflow.org
   resourceNamespace: ""
-metrics: {bindAddress: ":8443", secureServing: true}
+metrics: {bindAddress: ":9443", secureServing: false}
 health: {healthProbeBindAddress: ":8082", readinessEndpointName: readyz, livenessEndpointName: healthz}
 controller:
   groupKindConcurrency:
@@ -52,7 +52,7 @@ featureGates: {TrainJobStatus: true}
 func TestTheFileIsReadAndFlagsWin(t *testing.T) {
 	want := config.Default()
 	want.WebhookPort, want.WebhookHost, want.LeaderElect, want.Workers = 9444, "10.0.0.1", true, 7
-	want.MetricsBindAddress, want.HealthProbeBindAddress = ":8443", ":8082"
+	want.MetricsBindAddress, want.MetricsSecure, want.HealthProbeBindAddress = ":9443", false, ":8082"
 	want.CertManagement, want.WebhookService, want.WebhookSecret = config.External, "service", "secret"
 	want.QueriesPerSecond, want.Burst = 50, 100
 	want.TrainJobStatus, want.StatusServerPort = true, 10444
@@ -63,7 +63,7 @@ func TestTheFileIsReadAndFlagsWin(t *testing.T) {
 		"health.livenessEndpointName", "health.readinessEndpointName",
 		"leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.resourceLock",
 		"leaderElection.resourceName", "leaderElection.resourceNamespace", "leaderElection.retryPeriod",
-		"metrics.secureServing", "tls.cipherSuites", "tls.minVersion", "tls.nextProtos",
+		"tls.cipherSuites", "tls.minVersion", "tls.nextProtos",
 	}
 	got, err := parse(t, everything)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -72,10 +72,10 @@ func TestTheFileIsReadAndFlagsWin(t *testing.T) {
 
 	// Also flags with the value that is the default without a file.
 	want.WebhookPort, want.LeaderElect, want.Workers, want.CertManagement = 9443, false, 2, config.Self
-	want.MetricsBindAddress, want.HealthProbeBindAddress, want.WebhookHost = ":8080", "0", ""
+	want.MetricsBindAddress, want.MetricsSecure, want.HealthProbeBindAddress, want.WebhookHost = ":8080", true, "0", ""
 	want.TrainJobStatus, want.StatusServerPort = false, 10443
 	got, err = parse(t, everything, "--webhook-port=9443", "--leader-elect=false", "--workers=2", "--webhook-host=",
-		"--cert-management=self", "--metrics-bind-address=:8080", "--health-probe-bind-address=0",
+		"--cert-management=self", "--metrics-bind-address=:8080", "--metrics-secure", "--health-probe-bind-address=0",
 		"--feature-gates=TrainJobStatus=false", "--status-server-port=10443")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("with flags (-want +got):\n%s%v", diff, err)

@@ -19,6 +19,9 @@ type Options struct {
 	LeaderElect bool
 	// MetricsBindAddress is where metrics are served; "0" switches them off.
 	MetricsBindAddress string
+	// MetricsSecure serves metrics with TLS, to those whom the cluster knows and lets get /metrics. Off serves them to
+	// everybody, in the clear.
+	MetricsSecure bool
 	// HealthProbeBindAddress is where healthz and readyz are served; "0" switches them off.
 	HealthProbeBindAddress string
 	// GangDefault is "on" or "off": whether a job is a gang that does not say otherwise.
@@ -75,7 +78,8 @@ const maxPort = 65535
 func Default() Options {
 	return Options{
 		Namespace:              "lockstep-system",
-		MetricsBindAddress:     ":8080",
+		MetricsBindAddress:     ":8443",
+		MetricsSecure:          true,
 		HealthProbeBindAddress: ":8081",
 		GangDefault:            "off",
 		Workers:                5,
@@ -148,6 +152,8 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "work only while holding the lease")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		`address of the metrics; "0" for none`)
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,
+		"serve metrics with TLS and only to who may get /metrics; off serves them to everybody")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
 		`address of healthz and readyz; "0" for none`)
 	flags.StringVar(&o.GangDefault, "gang-default", o.GangDefault,

@@ -1,8 +1,11 @@
 package instruments
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/utils/lru"
 )
 
 // The results of reconciling a TrainJob.
@@ -15,9 +18,29 @@ const (
 	ResultMissingRuntime = "missing-runtime"
 	// ResultRefused is a job that cannot be rendered.
 	ResultRefused = "refused"
+	// ResultStale is a job that changed while it was looked at, which is no fault: it is looked at again.
+	ResultStale = "stale"
 	// ResultError is a fault, which is tried again.
 	ResultError = "error"
 )
+
+// The phases of reconciling a TrainJob.
+const (
+	// PhasePlan finds the runtime and renders the job.
+	PhasePlan = "plan"
+	// PhaseApply writes the job's objects.
+	PhaseApply = "apply"
+	// PhaseStatus writes the job's status.
+	PhaseStatus = "status"
+	// PhaseRelease takes away what the job no longer needs.
+	PhaseRelease = "release"
+)
+
+// Unknown is the framework, and the runtime, of a job that could not be rendered: what such a job names need not exist.
+const Unknown = "unknown"
+
+// upstream is the prefix that Kubeflow Trainer's users expect (kubeflow/trainer#3429).
+const upstream = "kubeflow_trainer"
 
 // Controller is the controller's metrics.
 type Controller struct {
@@ -25,12 +48,18 @@ type Controller struct {
 	ClusterMode *prometheus.GaugeVec
 	// Reconciles counts reconciliations of TrainJobs.
 	Reconciles *prometheus.CounterVec
+
+	created, completed, failed, suspended, resumed *prometheus.CounterVec
+	untilJobSet, duration, running                 *prometheus.HistogramVec
+	reconciling, phases                            *prometheus.HistogramVec
+	// jobs holds, by UID, the jobs that were counted as created, and whether they had a JobSet by then.
+	jobs *lru.Cache
 }
 
 // New registers the controller's metrics on registry.
 func New(registry prometheus.Registerer) *Controller {
 	factory := promauto.With(registry)
-	return &Controller{
+	c := &Controller{
 		ClusterMode: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "lockstep", Name: "cluster_mode",
 			Help: "What the cluster offers for gangs: 1 for its mode (full, groups).",
@@ -39,5 +68,27 @@ func New(registry prometheus.Registerer) *Controller {
 			Namespace: "lockstep", Subsystem: "controller", Name: "reconciles_total",
 			Help: "Reconciliations of TrainJobs, by framework and result.",
 		}, []string{"framework", "result"}),
+		reconciling: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: upstream, Name: "reconcile_duration_seconds",
+			Help: "How long reconciliations took, by controller and result.", Buckets: prometheus.DefBuckets,
+		}, []string{"controller", "result"}),
+		phases: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: upstream, Name: "reconcile_phase_duration_seconds",
+			Help: "How long each phase of reconciling a TrainJob took.", Buckets: prometheus.DefBuckets,
+		}, []string{"phase"}),
+		jobs: lru.New(remembered),
 	}
+	c.addLifecycle(factory)
+	return c
+}
+
+// Reconciled counts one reconciliation of a TrainJob and how long it took.
+func (c *Controller) Reconciled(framework, result string, took time.Duration) {
+	c.Reconciles.WithLabelValues(framework, result).Inc()
+	c.reconciling.WithLabelValues("trainjob", result).Observe(took.Seconds())
+}
+
+// Passed tells how long a phase of a reconciliation took.
+func (c *Controller) Passed(phase string, took time.Duration) {
+	c.phases.WithLabelValues(phase).Observe(took.Seconds())
 }

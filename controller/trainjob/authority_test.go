@@ -105,7 +105,7 @@ func TestQueuedJobsKeepTheirPods(t *testing.T) {
 	}
 }
 
-// The reconciler writes what it changed of the status: a report that its cache has not seen yet stays.
+// A report that the reconciler's cache has not seen yet stays: the status is written when the cache has caught up.
 func TestReportsSurviveTheReconciler(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.settle()
@@ -124,8 +124,11 @@ func TestReportsSurviveTheReconciler(t *testing.T) {
 		}}
 	})
 	w.Client = &lagging{Client: w.Client, job: stale}
-	w.settle()
+	if w.settle().RequeueAfter == 0 {
+		t.Error("it does not come back when its cache lagged")
+	}
 	w.Client = w.Client.(*lagging).Client
+	w.settle()
 	status := w.job().Status
 	if len(status.Conditions) != 1 || status.TrainerStatus == nil || *status.TrainerStatus.ProgressPercentage != 40 {
 		t.Errorf("status %+v, want Complete and the report", status)

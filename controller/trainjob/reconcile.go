@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -41,8 +42,12 @@ type Reconciler struct {
 	Authority func() string
 }
 
+// waitForCache is how long to wait for a cache that showed an older job than there is, if the watch is not sooner.
+const waitForCache = time.Second
+
 // outcome is what one reconciliation did, for events, metrics and the queue.
 type outcome struct {
+	began     time.Time
 	framework string
 	// waiting says that an earlier group of the same name has not gone yet.
 	waiting bool
@@ -60,20 +65,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !ours(&job) || !job.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
+	began := r.Clock.Now()
 	jobSet, err := r.jobSet(ctx, &job)
-	done := outcome{framework: "unknown", err: err}
+	done := outcome{framework: instruments.Unknown, err: err}
 	if err == nil && !ended(&job) {
 		done = r.realize(ctx, &job, jobSet)
 	}
+	done.began = began
 	next := job.DeepCopy()
 	r.suspension(next)
 	copyStatus(next, jobSet)
 	left := r.deadline(next)
-	if err = r.writeStatus(ctx, &job, next); err != nil {
+	if err = r.writeStatus(ctx, &job, next); apierrors.IsConflict(err) {
+		return r.again(ctx, &job, done), nil
+	}
+	if err != nil {
 		return ctrl.Result{}, errors.Join(done.err, err)
 	}
+	r.count(&job, next, done.framework)
 	if done.err == nil || ended(next) || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
+		stop := r.timed(instruments.PhaseRelease)
 		kept, err := r.cleanUp(ctx, next, jobSet)
+		stop()
 		done.err = errors.Join(done.err, err)
 		left = sooner(left, kept)
 	}
@@ -100,7 +113,7 @@ func ours(job *trainerv1alpha1.TrainJob) bool {
 func (r *Reconciler) realize(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) outcome {
-	done := outcome{framework: "unknown"}
+	done := outcome{framework: instruments.Unknown}
 	if suspended(job) && runs(jobSet) {
 		// By itself: JobSet's webhook refuses a suspension that comes with another template, and the pods would run on.
 		if done.err = r.stop(ctx, jobSet); done.err != nil {
@@ -116,9 +129,7 @@ func (r *Reconciler) realize(
 	switch {
 	case err == nil:
 		done.framework = planned.Framework
-		if done.waiting, done.err = r.renew(ctx, job, planned, jobSet); done.err == nil && !done.waiting {
-			done.waiting, done.err = r.apply(ctx, job, planned, jobSet)
-		}
+		done.waiting, done.err = r.makeReal(ctx, job, planned, jobSet)
 		if jobSet == nil && !done.waiting && done.err == nil {
 			done.notes = planned.Notes
 		}
@@ -131,11 +142,27 @@ func (r *Reconciler) realize(
 	return done
 }
 
+// makeReal applies a plan, and measures how long it took, and how long the job's user has waited for it.
+func (r *Reconciler) makeReal(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
+) (waiting bool, err error) {
+	defer r.timed(instruments.PhaseApply)()
+	if waiting, err = r.renew(ctx, job, planned, jobSet); err != nil || waiting {
+		return waiting, err
+	}
+	waiting, err = r.apply(ctx, job, planned, jobSet)
+	if err == nil && !waiting && jobSet == nil {
+		r.Instruments.JobSetMade(job.UID, counted(job, planned.Framework), r.Clock.Since(job.CreationTimestamp.Time))
+	}
+	return waiting, err
+}
+
 // plan renders the job with its runtime, of which it keeps a copy the first time that it can be rendered. Until then a
 // runtime may be mended, and the job follows.
 func (r *Reconciler) plan(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, options plan.Options,
 ) (plan.Plan, error) {
+	defer r.timed(instruments.PhasePlan)()
 	found, err := r.Resolver.Find(ctx, job)
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("finding the runtime: %w", err)
@@ -154,15 +181,27 @@ func (r *Reconciler) plan(
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("creating runtime snapshot: %w", err)
 	}
+	r.Instruments.Created(job.UID, counted(job, planned.Framework))
 	return planned, nil
 }
 
-// writeStatus writes what changed in the status, if anything did.
+// again leaves a job alone whose status could not be written because it is not as it was seen. Nothing was released and
+// nothing is counted: that is for who sees it as it is.
+func (r *Reconciler) again(ctx context.Context, job *trainerv1alpha1.TrainJob, done outcome) ctrl.Result {
+	klog.FromContext(ctx).V(2).Info("Saw an older TrainJob than there is", "trainJob", klog.KObj(job))
+	r.Instruments.Reconciled(done.framework, instruments.ResultStale, r.Clock.Since(done.began))
+	return ctrl.Result{RequeueAfter: waitForCache}
+}
+
+// writeStatus writes what changed in the status, if anything did. It is a conflict if the job is not as it was seen any more: a
+// cache that is behind would write what is no longer so, and take back a verdict that is final.
 func (r *Reconciler) writeStatus(ctx context.Context, old, next *trainerv1alpha1.TrainJob) error {
 	if equality.Semantic.DeepEqual(old.Status, next.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, next, client.MergeFrom(old)); err != nil {
+	defer r.timed(instruments.PhaseStatus)()
+	seen := client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, next, seen); err != nil {
 		return fmt.Errorf("writing the status of TrainJob %s: %w", client.ObjectKeyFromObject(old), err)
 	}
 	return nil

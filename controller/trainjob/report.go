@@ -32,7 +32,7 @@ func (r *Reconciler) report(
 	job *trainerv1alpha1.TrainJob, done outcome, left time.Duration,
 ) (ctrl.Result, error) {
 	result := resultOf(done)
-	r.Instruments.Reconciles.WithLabelValues(done.framework, result).Inc()
+	r.Instruments.Reconciled(done.framework, result, r.Clock.Since(done.began))
 	for _, note := range done.notes {
 		r.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reasonPolicy, "Reconciling", "%s", note)
 	}

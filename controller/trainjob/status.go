@@ -60,11 +60,8 @@ func ended(job *trainerv1alpha1.TrainJob) bool {
 
 // endOf is when the job ended; zero for one that has not.
 func endOf(job *trainerv1alpha1.TrainJob) time.Time {
-	for _, condition := range job.Status.Conditions {
-		final := condition.Type == trainerv1alpha1.TrainJobComplete || condition.Type == trainerv1alpha1.TrainJobFailed
-		if final && condition.Status == metav1.ConditionTrue {
-			return condition.LastTransitionTime.Time
-		}
+	if end := ending(job); end != nil {
+		return end.LastTransitionTime.Time
 	}
 	return time.Time{}
 }

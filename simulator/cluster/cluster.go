@@ -303,6 +303,12 @@ func nodeReady(node *corev1.Node) bool {
 // Kubeconfig is the administrator's kubeconfig file.
 func (c *Cluster) Kubeconfig() string { return c.plan.access.adminKubeconfig }
 
+// ControllerMetrics is where lockstep-controller serves its metrics, with a certificate of the cluster's authority and to those
+// who may get /metrics.
+func (c *Cluster) ControllerMetrics() string {
+	return c.plan.ports.url("https", c.plan.ports.controllerMetrics) + "/metrics"
+}
+
 // Dir is the state directory, as an absolute path.
 func (c *Cluster) Dir() string { return c.plan.state.dir }
 

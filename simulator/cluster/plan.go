@@ -184,7 +184,7 @@ func (p plan) controller() component {
 		binary:  p.binaries.Controller,
 		args: []string{
 			"--kubeconfig=" + p.access.controllerKubeconfig, "--gang-default=on", "--leader-elect=false",
-			"--metrics-bind-address=0",
+			fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.ports.controllerMetrics),
 			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.ports.controllerHealth),
 			"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", p.ports.controllerWebhook),
 			"--cert-management=external", "--webhook-cert-dir=" + p.access.certDir,

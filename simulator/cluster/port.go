@@ -12,6 +12,7 @@ import (
 type ports struct {
 	etcd, etcdPeer, apiserver, controllerManager, stockScheduler, kwok, scheduler  int
 	jobsetHealth, jobsetWebhook, controllerHealth, controllerWebhook, statusServer int
+	controllerMetrics                                                              int
 }
 
 func (ports) url(scheme string, port int) string {
@@ -31,7 +32,8 @@ func choosePorts(apiserver int) (ports, error) {
 	for _, port := range []*int{
 		&chosen.apiserver, &chosen.etcd, &chosen.etcdPeer, &chosen.controllerManager,
 		&chosen.stockScheduler, &chosen.jobsetHealth,
-		&chosen.jobsetWebhook, &chosen.kwok, &chosen.controllerHealth, &chosen.controllerWebhook, &chosen.statusServer, &chosen.scheduler,
+		&chosen.jobsetWebhook, &chosen.kwok, &chosen.controllerHealth, &chosen.controllerWebhook, &chosen.statusServer,
+		&chosen.controllerMetrics, &chosen.scheduler,
 	} {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 		if err != nil {

@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"crypto/tls"
+
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/lockstep-project/lockstep/controller/certificate"
+	"github.com/lockstep-project/lockstep/controller/config"
+)
+
+// newMetrics says how metrics are served: with the certificate of the webhooks, for a scraper can verify that one; without
+// webhooks with one that nobody signed, which only encrypts. Who asks must have a token that the API server knows and may
+// get /metrics. keeper is nil if the certificate is not ours to keep.
+func newMetrics(options config.Options, keeper *certificate.Keeper) metricsserver.Options {
+	settings := metricsserver.Options{BindAddress: options.MetricsBindAddress, SecureServing: options.MetricsSecure}
+	if !options.MetricsSecure {
+		return settings
+	}
+	settings.FilterProvider = filters.WithAuthenticationAndAuthorization
+	settings.TLSOpts = []func(*tls.Config){withoutStreams}
+	switch {
+	case keeper != nil:
+		settings.TLSOpts = append(settings.TLSOpts, func(c *tls.Config) { c.GetCertificate = keeper.GetCertificate })
+	case options.WebhookPort != 0:
+		settings.CertDir = options.WebhookCertDir
+	}
+	return settings
+}
+
+// withoutStreams leaves HTTP/2 out: it lets one client occupy a server with streams that it resets, and nobody who asks this
+// controller needs streams.
+func withoutStreams(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }

@@ -1,0 +1,82 @@
+package controller_test
+
+import (
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/controller/certificate"
+	"github.com/lockstep-project/lockstep/controller/config"
+)
+
+// TestTheServiceMonitorFindsTheController holds that what scrapes verifies a certificate that is served, at a port that the
+// Service has, and may read.
+func TestTheServiceMonitorFindsTheController(t *testing.T) {
+	monitoring, err := os.ReadFile("../manifests/monitoring/servicemonitor.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	install, err := os.ReadFile("../manifests/install/controller.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var monitor unstructured.Unstructured
+	var binding rbacv1.ClusterRoleBinding
+	objects(t, monitoring, &monitor.Object, &binding)
+	var deployment appsv1.Deployment
+	var service corev1.Service
+	objects(t, install, &deployment, &service)
+	options, err := config.Parse(deployment.Spec.Template.Spec.Containers[0].Args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var spec struct {
+		Selector  struct{ MatchLabels map[string]string }
+		Endpoints []struct {
+			Port, Scheme, Path string
+			TLSConfig          struct {
+				ServerName string
+				CA         struct{ Secret corev1.SecretKeySelector }
+			}
+		}
+	}
+	text, err := yaml.Marshal(monitor.Object["spec"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &spec); err != nil {
+		t.Fatal(err)
+	}
+	if !labels.SelectorFromSet(spec.Selector.MatchLabels).Matches(labels.Set(service.Labels)) ||
+		monitor.GetNamespace() != service.Namespace {
+		t.Errorf("%v in %s does not select the Service", spec.Selector.MatchLabels, monitor.GetNamespace())
+	}
+	endpoint := spec.Endpoints[0]
+	if endpoint.Scheme != "https" || endpoint.Path != "/metrics" ||
+		!slices.ContainsFunc(
+			service.Spec.Ports,
+			func(port corev1.ServicePort) bool { return port.Name == endpoint.Port },
+		) {
+		t.Errorf("the endpoint %+v is not the Service's", endpoint)
+	}
+	key := types.NamespacedName{Namespace: options.Namespace, Name: options.WebhookService}
+	if !slices.Contains(certificate.Hosts(key, options.WebhookHost), endpoint.TLSConfig.ServerName) {
+		t.Errorf("no certificate is served for %s", endpoint.TLSConfig.ServerName)
+	}
+	if ca := endpoint.TLSConfig.CA.Secret; ca.Name != options.WebhookSecret || ca.Key != certificate.AuthorityCert {
+		t.Errorf("the authority is not in %s/%s", ca.Name, ca.Key)
+	}
+	if binding.RoleRef.Name != "lockstep-metrics-reader" {
+		t.Errorf("the scraper is bound to %s", binding.RoleRef.Name)
+	}
+}

@@ -1,0 +1,65 @@
+package trainjob
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+)
+
+// patience is how long a scrape waits for a cache that is being filled.
+const patience = time.Second
+
+// Census counts the TrainJobs in a cache for as long as this process is the one that works: replicas that wait would count
+// the same jobs again. elected is closed when it is.
+func Census(ctx context.Context, cache client.Reader, elected <-chan struct{}) func() map[instruments.Population]int {
+	return func() map[instruments.Population]int {
+		select {
+		case <-elected:
+		default:
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		var jobs trainerv1alpha1.TrainJobList
+		// They are only looked at, and thousands of copies at each scrape would be for nothing.
+		if err := cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
+			klog.FromContext(ctx).Error(err, "Counting TrainJobs")
+			return nil
+		}
+		return Populations(jobs.Items)
+	}
+}
+
+// Populations counts the jobs that are this controller's.
+func Populations(jobs []trainerv1alpha1.TrainJob) map[instruments.Population]int {
+	counts := map[instruments.Population]int{}
+	for i := range jobs {
+		if job := &jobs[i]; ours(job) {
+			counts[instruments.Population{Namespace: job.Namespace, Runtime: runtimeLabel(job), State: stateOf(job)}]++
+		}
+	}
+	return counts
+}
+
+func stateOf(job *trainerv1alpha1.TrainJob) string {
+	switch {
+	case meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobComplete):
+		return instruments.StateComplete
+	case meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobFailed):
+		return instruments.StateFailed
+	case suspended(job):
+		return instruments.StateSuspended
+	}
+	for _, part := range job.Status.JobsStatus {
+		if part.Ready != nil && *part.Ready > 0 {
+			return instruments.StateRunning
+		}
+	}
+	return instruments.StatePending
+}

@@ -1,0 +1,78 @@
+package trainjob
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
+)
+
+// timed measures a phase until the returned function is called.
+func (r *Reconciler) timed(phase string) (done func()) {
+	start := r.Clock.Now()
+	return func() { r.Instruments.Passed(phase, r.Clock.Since(start)) }
+}
+
+// counted is what a job is counted under.
+func counted(job *trainerv1alpha1.TrainJob, framework string) instruments.Job {
+	return instruments.Job{Namespace: job.Namespace, Runtime: runtimeLabel(job), Framework: framework}
+}
+
+// runtimeLabel is a job's runtime in metrics: the name of a ClusterTrainingRuntime, which an administrator gave, or else only
+// the kind, for tenants make as many TrainingRuntimes as they like.
+func runtimeLabel(job *trainerv1alpha1.TrainJob) string {
+	ref := resolve.ReferenceOf(job)
+	if ref.Kind == trainerv1alpha1.ClusterTrainingRuntimeKind {
+		return ref.Key.Name
+	}
+	return ref.Kind
+}
+
+// count counts what became of a job between two statuses, of which the second was just written over the first and over no
+// other: so each transition is counted once, whatever the cache shows later and however often the controller starts.
+func (r *Reconciler) count(old, next *trainerv1alpha1.TrainJob, framework string) {
+	job := counted(next, framework)
+	const suspended = trainerv1alpha1.TrainJobSuspended
+	was, is := meta.IsStatusConditionTrue(
+		old.Status.Conditions,
+		suspended,
+	), meta.IsStatusConditionTrue(
+		next.Status.Conditions,
+		suspended,
+	)
+	switch {
+	case !was && is:
+		r.Instruments.Suspended(job)
+	case was && !is:
+		r.Instruments.Resumed(job)
+	}
+	end := ending(next)
+	if end == nil || ended(old) {
+		return
+	}
+	lasted := instruments.Span{
+		Total: end.LastTransitionTime.Sub(
+			next.CreationTimestamp.Time,
+		),
+		Running: end.LastTransitionTime.Sub(plan.ActiveSince(next)),
+	}
+	if end.Type == trainerv1alpha1.TrainJobComplete {
+		r.Instruments.Completed(job, lasted)
+	} else {
+		r.Instruments.Failed(job, end.Reason, lasted)
+	}
+}
+
+// ending is the condition that ended the job; nil for one that is not over.
+func ending(job *trainerv1alpha1.TrainJob) *metav1.Condition {
+	for _, kind := range []string{trainerv1alpha1.TrainJobComplete, trainerv1alpha1.TrainJobFailed} {
+		if condition := meta.FindStatusCondition(job.Status.Conditions, kind); condition != nil &&
+			condition.Status == metav1.ConditionTrue {
+			return condition
+		}
+	}
+	return nil
+}
