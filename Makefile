@@ -77,6 +77,12 @@ bench-schedperf: ## Kubernetes' own scheduler_perf, native and ours in turn (an 
 	@$(GO) test $(JOBS) -tags schedperf -c -o $(BENCH)/bin/measure ./scheduler/schedperf/measure
 	@$(GO) run $(JOBS) ./scheduler/schedperf/cmd/bench-schedperf -dir $(BENCH) -runs "$(RUNS)" -workloads "$(WORKLOADS)"
 
+.PHONY: bench-controller
+bench-controller: ## A thousand TrainJobs at once on embedded clusters, and what a reconcile costs (under ten minutes).
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-controller ./simulator/cmd/bench-controller
+	@$(BENCH)/bin/bench-controller -dir $(BENCH)
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Check the house rules.
 	$< config verify

@@ -82,7 +82,7 @@ func Default() Options {
 		MetricsSecure:          true,
 		HealthProbeBindAddress: ":8081",
 		GangDefault:            "off",
-		Workers:                5,
+		Workers:                10,
 		WebhookPort:            9443,
 		WebhookCertDir:         "/tmp/k8s-webhook-server/serving-certs",
 		CertManagement:         Self,

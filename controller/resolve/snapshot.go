@@ -81,13 +81,35 @@ func (r *Resolver) snapshot(
 	if result, err = parse(&config, job, ref); err != nil {
 		return Found{}, false, err
 	}
-	if content := config.Data[snapshotKey]; len(content) <= largest {
-		// The text says which runtime it is; which one the job names was just compared.
-		text := sha256.Sum256([]byte(content))
-		r.texts.Add(identity{config.UID, job.UID, config.ResourceVersion}, text)
-		r.runtimes.Add(text, &result)
-	}
+	r.remember(&config, job, &result)
 	return result, true, nil
+}
+
+// Written tells of a snapshot that was just written for a job, with the identity and version that the API server gave it, so
+// that it need not be read back. One that cannot be used is found when it is read.
+func (r *Resolver) Written(config *corev1.ConfigMap, job *trainerv1alpha1.TrainJob) {
+	if config.UID == "" {
+		return
+	}
+	known, _ := r.runtimes.Get(sha256.Sum256([]byte(config.Data[snapshotKey])))
+	if parsed, ok := known.(*Found); ok {
+		r.remember(config, job, parsed)
+		return
+	}
+	if result, err := parse(config, job, ReferenceOf(job)); err == nil {
+		r.remember(config, job, &result)
+	}
+}
+
+// remember keeps a parsed snapshot. The text says which runtime it is; that it is the one that the job names, the caller knows.
+func (r *Resolver) remember(config *corev1.ConfigMap, job *trainerv1alpha1.TrainJob, parsed *Found) {
+	content := config.Data[snapshotKey]
+	if len(content) > largest {
+		return
+	}
+	text := sha256.Sum256([]byte(content))
+	r.texts.Add(identity{config.UID, job.UID, config.ResourceVersion}, text)
+	r.runtimes.Add(text, parsed)
 }
 
 // parse reads a snapshot. An earlier job's, or one of another runtime, is refused. That is no defense: an owner reference can

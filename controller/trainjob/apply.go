@@ -58,7 +58,7 @@ func (r *Reconciler) apply(
 	if err := r.applyForeign(ctx, job, planned); err != nil {
 		return false, err
 	}
-	return false, r.applyObject(ctx, withFixed(planned.JobSet, jobSet))
+	return false, r.applyJobSet(ctx, planned.JobSet, jobSet)
 }
 
 // updateAnnotations sets our annotations to those planned, and takes away those that are planned no more.

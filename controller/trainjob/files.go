@@ -24,7 +24,7 @@ func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJ
 		case client.IgnoreNotFound(err) != nil:
 			return fmt.Errorf("getting %s: %w", describe(config), err)
 		}
-		if err := r.applyObject(ctx, config); err != nil {
+		if err := r.applyConfig(ctx, config, have); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,10 @@ func (r *Reconciler) applyForeign(ctx context.Context, job *trainerv1alpha1.Trai
 	if have != nil && !metav1.IsControlledBy(have, job) {
 		return fmt.Errorf("%s: %w", describe(planned.ForeignGroup), ErrForeign)
 	}
-	return r.applyUnstructured(ctx, planned.ForeignGroup)
+	if have == nil {
+		have = &metav1.PartialObjectMetadata{}
+	}
+	return r.applyVersion(ctx, planned.ForeignGroup, have)
 }
 
 // foreign reads what identifies a job's group of that kind; nil if there is none. It is read past the cache: the kinds of

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -21,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// Reconciler makes TrainJobs real. All fields are required.
+// Reconciler makes TrainJobs real. All exported fields are required.
 type Reconciler struct {
 	// Client reads from a cache and writes.
 	Client client.Client
@@ -40,6 +41,8 @@ type Reconciler struct {
 	// Authority is what clients of the status server have to trust, as PEM, as it is by then; empty while it is not known.
 	// Nil without a status server, and only then.
 	Authority func() string
+
+	applied applied
 }
 
 // waitForCache is how long to wait for a cache that showed an older job than there is, if the watch is not sooner.
@@ -176,13 +179,27 @@ func (r *Reconciler) plan(
 	}
 	snapshot, err := resolve.Snapshot(job, found.Live)
 	if err == nil {
-		err = r.applyObject(ctx, snapshot)
+		err = r.keepRuntime(ctx, job, snapshot)
 	}
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("creating runtime snapshot: %w", err)
 	}
 	r.Instruments.Created(job.UID, counted(job, planned.Framework))
 	return planned, nil
+}
+
+// keepRuntime writes the job's copy of its runtime.
+func (r *Reconciler) keepRuntime(ctx context.Context, job *trainerv1alpha1.TrainJob, snapshot *corev1.ConfigMap) error {
+	content, err := plan.Applicable(snapshot)
+	if err != nil {
+		return err
+	}
+	if err := r.applyUnstructured(ctx, content); err != nil {
+		return err
+	}
+	snapshot.UID, snapshot.ResourceVersion = content.GetUID(), content.GetResourceVersion()
+	r.Resolver.Written(snapshot, job)
+	return nil
 }
 
 // again leaves a job alone whose status could not be written because it is not as it was seen. Nothing was released and

@@ -1,0 +1,118 @@
+package trainjob
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// rememberedObjects bounds the memory of what was applied: some dozen bytes each.
+const rememberedObjects = 65536
+
+// applied remembers what was last applied of an object and which version of it that was. Each change of its
+// JobSet's status and of its own has a suspended job looked at, and to apply what is there already costs as much as to apply something new. The
+// zero value remembers nothing yet.
+type applied struct {
+	once  sync.Once
+	known *lru.Cache
+}
+
+// mark is one state of one object: what was asked for, and the version that the API server made of it.
+type mark struct {
+	content [sha256.Size]byte
+	version string
+}
+
+func (a *applied) memory() *lru.Cache {
+	a.once.Do(func() { a.known = lru.New(rememberedObjects) })
+	return a.known
+}
+
+// holds reports whether the object of that identity is still what was made of the same content.
+func (a *applied) holds(uid types.UID, now mark) bool {
+	last, known := a.memory().Get(uid)
+	return known && uid != "" && last == now
+}
+
+func (a *applied) remember(uid types.UID, now mark) { a.memory().Add(uid, now) }
+
+func markOf(content *unstructured.Unstructured, version string) (mark, error) {
+	text, err := json.Marshal(content.Object)
+	if err != nil {
+		return mark{}, fmt.Errorf("printing %s: %w", describe(content), err)
+	}
+	return mark{content: sha256.Sum256(text), version: version}, nil
+}
+
+// applyJobSet applies a JobSet, unless it is as it was applied last. Its status is not ours, so what counts is its generation,
+// and what we put into its metadata, which has none.
+func (r *Reconciler) applyJobSet(ctx context.Context, planned, there *jobsetv1alpha2.JobSet) error {
+	content, err := plan.Applicable(withFixed(planned, there))
+	if err != nil {
+		return err
+	}
+	dropEmptyMetadata(content.Object)
+	version := ""
+	if there != nil {
+		version = strconv.FormatInt(there.Generation, 10)
+	}
+	now, err := markOf(content, version)
+	if err != nil {
+		return err
+	}
+	if there != nil && r.applied.holds(there.UID, now) && within(planned.Labels, there.Labels) &&
+		within(planned.Annotations, there.Annotations) {
+		return nil
+	}
+	if err := r.applyUnstructured(ctx, content); err != nil {
+		return err
+	}
+	now.version = strconv.FormatInt(content.GetGeneration(), 10) // the answer has taken the place of what was asked
+	r.applied.remember(content.GetUID(), now)
+	return nil
+}
+
+// applyConfig applies what of a ConfigMap only metadata is known of, unless it is as it was applied last.
+func (r *Reconciler) applyConfig(ctx context.Context, config, have client.Object) error {
+	content, err := plan.Applicable(config)
+	if err != nil {
+		return err
+	}
+	return r.applyVersion(ctx, content, have)
+}
+
+// applyVersion applies an object of which each version counts, unless it is as it was applied last.
+func (r *Reconciler) applyVersion(ctx context.Context, content *unstructured.Unstructured, have client.Object) error {
+	dropEmptyMetadata(content.Object)
+	now, err := markOf(content, have.GetResourceVersion())
+	if err != nil || r.applied.holds(have.GetUID(), now) {
+		return err
+	}
+	if err := r.applyUnstructured(ctx, content); err != nil {
+		return err
+	}
+	now.version = content.GetResourceVersion()
+	r.applied.remember(content.GetUID(), now)
+	return nil
+}
+
+// within reports whether all that is in one map is in the other.
+func within(some, all map[string]string) bool {
+	for key, value := range some {
+		if found, ok := all[key]; !ok || found != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,83 @@
+package trainjob_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/trainjob"
+)
+
+// TestWhatIsThereIsNotAppliedAgain holds when a suspended job's JobSet is left alone: while nobody asks for anything else, and
+// nobody has changed it.
+func TestWhatIsThereIsNotAppliedAgain(t *testing.T) {
+	runtime := torch()
+	runtime.Spec.Template.Labels = map[string]string{"team": "a"}
+	w := newWorld(t, plan.Options{}, runtime, trainJob(suspend(true)))
+	w.settle()
+	// The fake cluster gives neither identities nor generations; a real one does.
+	generation := int64(1)
+	stamp := func() {
+		t.Helper()
+		jobSet := w.jobSet()
+		jobSet.UID, jobSet.Generation = "jobset-uid", generation
+		if err := w.Client.Update(t.Context(), jobSet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	applies := func(when string, want int) {
+		t.Helper()
+		w.settle()
+		got := 0
+		for _, write := range w.writes {
+			if write == "apply JobSet" {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d applies, want %d (%v)", when, got, want, w.writes)
+		}
+	}
+	stamp()
+	applies("another's before we look", 1)
+	applies("nothing changed", 0)
+
+	generation++
+	stamp()
+	applies("somebody changed its spec", 1)
+	applies("nothing changed since", 0)
+
+	w.change(func(job *trainerv1alpha1.TrainJob) {
+		job.Spec.Trainer = &trainerv1alpha1.Trainer{NumNodes: new(int32(3))}
+	})
+	applies("its plan changed", 1)
+	applies("nothing changed after the plan", 0)
+
+	jobSet := w.jobSet()
+	delete(jobSet.Labels, "team")
+	if err := w.Client.Update(t.Context(), jobSet); err != nil {
+		t.Fatal(err)
+	}
+	applies("somebody took a label away, which changes no generation", 1)
+
+	jobSet = w.jobSet()
+	if err := w.Client.Delete(t.Context(), jobSet); err != nil {
+		t.Fatal(err)
+	}
+	applies("somebody deleted it", 1)
+	w.Reconciler = &trainjob.Reconciler{
+		Client:      w.Client,
+		Live:        w.Live,
+		Resolver:    w.Resolver,
+		Recorder:    w.recorder,
+		Clock:       w.clock,
+		Instruments: w.Instruments,
+	}
+	stamp()
+	applies("another process", 1)
+	if owner := metav1.GetControllerOf(w.jobSet()); owner == nil || owner.UID != "train-uid" {
+		t.Errorf("owner %v", owner)
+	}
+}

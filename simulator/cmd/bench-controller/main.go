@@ -1,0 +1,202 @@
+// Command bench-controller measures what a thousand TrainJobs at once cost lockstep-controller, on embedded clusters.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/rush"
+)
+
+func main() {
+	log.SetLogger(klog.NewKlogr())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of the command.
+type bench struct {
+	dir     string
+	jobs    int
+	largest int
+	out     io.Writer
+	report  rush.Report
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	b := bench{out: out, report: rush.Report{Commit: commit(ctx), Processors: runtime.NumCPU(), Load: load()}}
+	flags := flag.NewFlagSet("bench-controller", flag.ContinueOnError)
+	flags.StringVar(&b.dir, "dir", "out/bench", "folder that gets the results, and the clusters' state")
+	flags.IntVar(&b.jobs, "jobs", 1000, "how many jobs are created at once")
+	flags.IntVar(
+		&b.largest,
+		"largest",
+		4000,
+		"how many jobs exist when a reconcile is measured last; 0 for no such measurement",
+	)
+	only := flags.String("gang", "", "on or off: only these rushes")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("reading the flags: %w", err)
+	}
+	var failed error
+	for _, gang := range []string{"off", "on"} {
+		for _, suspend := range []bool{true, false} {
+			if *only != "" && *only != gang {
+				continue
+			}
+			order := rush.Order{Namespace: corev1.NamespaceDefault, Count: b.jobs, Gang: gang, Suspend: suspend}
+			failed = errors.Join(failed, b.rush(ctx, order))
+		}
+	}
+	if b.largest > 0 {
+		failed = errors.Join(failed, b.costs(ctx))
+	}
+	return errors.Join(failed, b.report.Write(out), b.save())
+}
+
+func (b *bench) rush(ctx context.Context, order rush.Order) error {
+	return b.onCluster(ctx, func(ctx context.Context, field rush.Field) error {
+		b.say(fmt.Sprintf("%d jobs, gang %s, suspended %t", order.Count, order.Gang, order.Suspend))
+		result, err := field.Run(ctx, order)
+		if err == nil {
+			b.report.Rushes = append(b.report.Rushes, result)
+		}
+		return err
+	})
+}
+
+// costs measures with a sixteenth of the jobs, a quarter, and all.
+func (b *bench) costs(ctx context.Context) error {
+	return b.onCluster(ctx, func(ctx context.Context, field rush.Field) error {
+		const rounds = 4
+		var err error
+		smallest := b.largest / 16
+		b.report.Costs, err = field.Costs(
+			ctx,
+			rush.Order{Namespace: corev1.NamespaceDefault, Gang: "on", Suspend: true},
+			[]int{smallest, b.largest / 4, b.largest},
+			smallest,
+			rounds,
+		)
+		return err
+	})
+}
+
+// onCluster brings up a cluster of its own for each measurement: nothing of the one before is left, and that is sooner done
+// than to delete it.
+func (b *bench) onCluster(ctx context.Context, measure func(context.Context, rush.Field) error) error {
+	machines, err := fleet.Open(fleet.Default)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Start(ctx, cluster.Options{
+		Dir: filepath.Join(
+			b.dir,
+			"bench-controller-cluster",
+		),
+		Mode:   probe.Full,
+		Nodes:  machines.Nodes,
+		Report: func(string) {},
+	})
+	if err != nil {
+		return err
+	}
+	defer c.Stop(context.WithoutCancel(ctx))
+	ctx, cancel := c.Alive(ctx)
+	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
+	defer stop()
+	if _, err := c.Create(ctx, rush.Runtime()); err != nil {
+		return err
+	}
+	field, err := b.field(c)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, field)
+}
+
+func (b *bench) field(c *cluster.Cluster) (rush.Field, error) {
+	hurried := rest.CopyConfig(c.Admin)
+	hurried.QPS, hurried.Burst = rush.QueriesPerSecond, rush.QueriesPerSecond
+	changing, err := dynamic.NewForConfig(hurried)
+	if err != nil {
+		return rush.Field{}, fmt.Errorf("making a client: %w", err)
+	}
+	watching, err := metadata.NewForConfig(c.Admin)
+	if err != nil {
+		return rush.Field{}, fmt.Errorf("making a client: %w", err)
+	}
+	client, err := rest.HTTPClientFor(c.Admin)
+	if err != nil {
+		return rush.Field{}, fmt.Errorf("making a client: %w", err)
+	}
+	return rush.Field{
+		Dynamic:  changing,
+		Metadata: watching,
+		Usage:    rush.Scrape(client, c.ControllerMetrics()),
+		Clock:    clock.RealClock{},
+		Progress: b.say,
+		Pause:    2 * time.Second,
+	}, nil
+}
+
+func (b *bench) say(line string) { _, _ = fmt.Fprintln(b.out, line) }
+
+func (b *bench) save() error {
+	content, err := json.MarshalIndent(b.report, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the results: %w", err)
+	}
+	file := filepath.Join(b.dir, "controller.json")
+	if err := os.WriteFile(file, append(content, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return nil
+}
+
+// commit is what is measured, marked if it is not all committed.
+func commit(ctx context.Context) string {
+	described, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(described))
+}
+
+// load is the machine's load averages; unknown where there is no /proc.
+func load() string {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(content))[:3], " ")
+}

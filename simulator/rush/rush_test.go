@@ -1,0 +1,261 @@
+package rush_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/rush"
+)
+
+const metrics = `# HELP rest_client_requests_total Number of HTTP requests
+rest_client_requests_total{code="200",host="127.0.0.1:1",method="GET"} 7
+rest_client_requests_total{code="404",host="127.0.0.1:1",method="GET"} 3
+rest_client_requests_total{code="201",host="127.0.0.1:1",method="PATCH"} 1e+01
+controller_runtime_reconcile_time_seconds_bucket{controller="trainjob",le="0.005"} 2
+controller_runtime_reconcile_time_seconds_count{controller="trainjob"} 5
+controller_runtime_reconcile_time_seconds_sum{controller="trainjob"} 0.25
+controller_runtime_reconcile_time_seconds_count{controller="other"} 99
+process_cpu_seconds_total 1.5
+process_resident_memory_bytes 6.4e+07
+`
+
+func TestUsageIsReadFromMetrics(t *testing.T) {
+	got, err := rush.ReadUsage(metrics)
+	want := rush.Usage{
+		Calls: map[string]float64{"GET": 10, "PATCH": 10}, Reconciles: 5, Seconds: 0.25, CPU: 1.5, Memory: 6.4e7,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("usage (-want +got):\n%s%v", diff, err)
+	}
+	earlier := rush.Usage{Calls: map[string]float64{"GET": 4}, Reconciles: 1, Seconds: 0.05, CPU: 1, Memory: 1}
+	spent := got.Since(earlier)
+	if spent.Total() != 16 || spent.Reconciles != 4 || spent.CPU != 0.5 || spent.Memory != 6.4e7 {
+		t.Errorf("since %+v: %+v", earlier, spent)
+	}
+	for _, text := range []string{"", "# nothing\n", "process_cpu_seconds_total much\n"} {
+		if _, err := rush.ReadUsage(text); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line", text, err)
+		}
+	}
+}
+
+func TestARefusedScrapeIsAnError(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "Unauthorized", http.StatusUnauthorized)
+	}))
+	t.Cleanup(server.Close)
+	if _, err := rush.Scrape(
+		server.Client(),
+		server.URL,
+	)(
+		t.Context(),
+	); err == nil ||
+		!strings.Contains(err.Error(), "401") {
+		t.Errorf("error %v, want 401", err)
+	}
+}
+
+// controllers plays the TrainJob and the JobSet controller on a fake cluster: a TrainJob gets a JobSet, and a JobSet that is
+// not suspended a pod.
+type controllers struct {
+	mu       sync.Mutex
+	dynamic  *dynamicfake.FakeDynamicClient
+	metadata *metadatafake.FakeMetadataClient
+	usage    rush.Usage
+	created  map[string]bool
+}
+
+func newControllers(t *testing.T) *controllers {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	pods := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(pods); err != nil {
+		t.Fatal(err)
+	}
+	c := &controllers{
+		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
+			trainJobs(): "TrainJobList", jobSets(): "JobSetList",
+		}),
+		metadata: metadatafake.NewSimpleMetadataClient(pods),
+		created:  map[string]bool{},
+	}
+	// Reactors run inside the fake client's lock, so what follows from a write is done after it.
+	c.dynamic.PrependReactor("*", "trainjobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		switch action := action.(type) {
+		case clienttesting.CreateAction:
+			job := action.GetObject().(*unstructured.Unstructured)
+			go c.makeJobSet(t, job)
+			return true, job, nil
+		case clienttesting.PatchAction:
+			go c.resume(t, action.GetName())
+			return true, &unstructured.Unstructured{}, nil
+		}
+		return false, nil, nil
+	})
+	return c
+}
+
+func trainJobs() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
+}
+
+func jobSets() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+}
+
+func jobSet(name string, suspend bool) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+		"metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"suspend": suspend},
+	}}
+}
+
+func (c *controllers) makeJobSet(t *testing.T, job *unstructured.Unstructured) {
+	t.Helper()
+	name := job.GetName()
+	suspend, _, _ := unstructured.NestedBool(job.Object, "spec", "suspend")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.created[name] {
+		t.Errorf("TrainJob %s was created twice", name)
+	}
+	c.created[name] = true
+	c.used()
+	if err := c.dynamic.Tracker().Create(jobSets(), jobSet(name, suspend), "default"); err != nil {
+		t.Error(err)
+	}
+	if !suspend {
+		c.makePod(t, name)
+	}
+}
+
+func (c *controllers) resume(t *testing.T, name string) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used()
+	if err := c.dynamic.Tracker().Update(jobSets(), jobSet(name, false), "default"); err != nil {
+		t.Error(err)
+	}
+	c.makePod(t, name)
+}
+
+func (c *controllers) makePod(t *testing.T, name string) {
+	t.Helper()
+	pod := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: "v1",
+			Kind:       "Pod",
+		},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+	}
+	if err := c.metadata.Tracker().Create(corev1.SchemeGroupVersion.WithResource("pods"), pod, "default"); err != nil {
+		t.Error(err)
+	}
+}
+
+// used is one reconciliation, two calls and 3 ms of CPU.
+func (c *controllers) used() {
+	c.usage.Reconciles++
+	c.usage.CPU += 0.003
+}
+
+func (c *controllers) field() rush.Field {
+	return rush.Field{
+		Dynamic: c.dynamic, Metadata: c.metadata, Clock: clock.RealClock{}, Progress: func(string) {},
+		Pause: 100 * time.Millisecond,
+		Usage: func(context.Context) (rush.Usage, error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			usage := c.usage
+			usage.Calls = map[string]float64{"PATCH": 2 * usage.Reconciles}
+			return usage, nil
+		},
+	}
+}
+
+func TestARushIsFollowedToItsPods(t *testing.T) {
+	c := newControllers(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	order := rush.Order{Namespace: "default", Count: 50, Gang: "on", Suspend: true}
+	result, err := c.field().Run(ctx, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.JobSets <= 0 || result.Resumed <= 0 || result.ResumedPods <= 0 || result.Pods != 0 {
+		t.Errorf("times %+v", result)
+	}
+	if result.Making.Total() != 100 || result.Resuming == nil || result.Resuming.Total() != 100 {
+		t.Errorf("calls: making %+v, resuming %+v, want 100 each", result.Making, result.Resuming)
+	}
+	var out strings.Builder
+	if err := (rush.Report{Commit: "c", Rushes: []rush.Result{result}}).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"suspended", "resumed", "2.00"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table does not say %s:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestARushThatDoesNotEndSaysHowFarItCame holds that a controller which does not keep up ends in an error, not in a wrong number.
+func TestARushThatDoesNotEndSaysHowFarItCame(t *testing.T) {
+	c := newControllers(t)
+	c.dynamic.PrependReactor("create", "trainjobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.CreateAction).GetObject(), nil
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	_, err := c.field().Run(ctx, rush.Order{Namespace: "default", Count: 3, Gang: "off"})
+	if err == nil || !strings.Contains(err.Error(), "0 of 3 JobSets") {
+		t.Errorf("error %v, want how many JobSets there are", err)
+	}
+}
+
+func TestCostsGrowTheCluster(t *testing.T) {
+	c := newControllers(t)
+	touched := 0
+	c.dynamic.PrependReactor("patch", "jobsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		touched++
+		c.used()
+		return true, &unstructured.Unstructured{}, nil
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	costs, err := c.field().Costs(ctx, rush.Order{Namespace: "default", Gang: "on", Suspend: true}, []int{5, 20}, 5, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.created) != 20 || touched != 20 {
+		t.Errorf("%d jobs were made and %d times one was touched, want 20 and 20", len(c.created), touched)
+	}
+	for i, jobs := range []int{5, 20} {
+		if costs[i].Jobs != jobs || costs[i].Usage.Reconciles != 10 || costs[i].CPUMillis() < 2.99 ||
+			costs[i].CPUMillis() > 3.01 {
+			t.Errorf("with %d jobs: %+v (%v ms), want 10 reconciles of 3 ms", jobs, costs[i], costs[i].CPUMillis())
+		}
+	}
+}

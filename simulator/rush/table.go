@@ -1,0 +1,70 @@
+package rush
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Report is all that one run of the benchmark measured.
+type Report struct {
+	// Commit is what was measured, Processors on how many cores, and Load how many tasks the machine ran by itself before.
+	Commit     string   `json:"commit"`
+	Processors int      `json:"processors"`
+	Load       string   `json:"load"`
+	Rushes     []Result `json:"rushes"`
+	Costs      []Cost   `json:"costs"`
+}
+
+// Write prints the report as two tables.
+func (r Report) Write(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(format string, values ...any) { _, _ = fmt.Fprintf(table, format+"\t\n", values...) } // Flush keeps errors
+	_, _ = fmt.Fprintf(out, "%d processors, load before %s, commit %s\n\n", r.Processors, r.Load, r.Commit)
+	line(
+		"jobs\tgang\tcreated\tall created s\tJobSets s\tpods s\tAPI calls/job\treconciles/job\tCPU ms/job\treconcile took ms",
+	)
+	for _, rush := range r.Rushes {
+		how, first := "running", rush.Pods
+		if rush.Suspend {
+			how = "suspended"
+		}
+		line("%d\t%s\t%s\t%.1f\t%.1f\t%s\t%s", rush.Jobs, rush.Gang, how, rush.Created, rush.JobSets, seconds(first),
+			rush.Making.each(rush.Jobs))
+		if rush.Resuming != nil {
+			line("\t\tresumed\t\t%.1f\t%s\t%s", rush.Resumed, seconds(rush.ResumedPods), rush.Resuming.each(rush.Jobs))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the table: %w", err)
+	}
+	_, _ = fmt.Fprintln(out)
+	line("suspended jobs that exist\treconciles\tCPU ms/reconcile\ttook ms\tAPI calls/reconcile\tmemory MB")
+	for _, cost := range r.Costs {
+		line("%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.0f", cost.Jobs, cost.Usage.Reconciles, cost.CPUMillis(), cost.Millis(),
+			ratio(cost.Usage.Total(), cost.Usage.Reconciles), cost.Usage.Memory/1e6)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the table: %w", err)
+	}
+	return nil
+}
+
+// each is the usage per job, as cells of the table.
+func (u Usage) each(jobs int) string {
+	n := float64(jobs)
+	return fmt.Sprintf(
+		"%.2f\t%.2f\t%.2f\t%.2f",
+		u.Total()/n,
+		u.Reconciles/n,
+		1000*u.CPU/n,
+		1000*ratio(u.Seconds, u.Reconciles),
+	)
+}
+
+func seconds(value float64) string {
+	if value == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", value)
+}
