@@ -62,14 +62,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		4000,
 		"how many jobs exist when a reconcile is measured last; 0 for no such measurement",
 	)
-	only := flags.String("gang", "", "on or off: only these rushes")
+	gangs := flags.String("gangs", "off,on", "with which gangs jobs are created at once; empty for no such measurement")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
+	if err := b.check(*gangs); err != nil {
+		return err
+	}
 	var failed error
-	for _, gang := range []string{"off", "on"} {
+	for gang := range strings.SplitSeq(*gangs, ",") {
 		for _, suspend := range []bool{true, false} {
-			if *only != "" && *only != gang {
+			if gang == "" {
 				continue
 			}
 			order := rush.Order{Namespace: corev1.NamespaceDefault, Count: b.jobs, Gang: gang, Suspend: suspend}
@@ -80,6 +83,22 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		failed = errors.Join(failed, b.costs(ctx))
 	}
 	return errors.Join(failed, b.report.Write(out), b.save())
+}
+
+// check refuses flags with which there is nothing to measure.
+func (b *bench) check(gangs string) error {
+	for gang := range strings.SplitSeq(gangs, ",") {
+		if gangs != "" && gang != "on" && gang != "off" {
+			return fmt.Errorf("-gangs=%s: must be on, off, both with a comma between, or empty", gangs)
+		}
+	}
+	if b.jobs < 1 {
+		return fmt.Errorf("-jobs=%d: must be at least 1", b.jobs)
+	}
+	if b.largest != 0 && b.largest < shares {
+		return fmt.Errorf("-largest=%d: must be at least %d, or 0", b.largest, shares)
+	}
+	return nil
 }
 
 func (b *bench) rush(ctx context.Context, order rush.Order) error {
@@ -93,12 +112,15 @@ func (b *bench) rush(ctx context.Context, order rush.Order) error {
 	})
 }
 
+// shares is which part of the jobs there are when a reconcile is measured first.
+const shares = 16
+
 // costs measures with a sixteenth of the jobs, a quarter, and all.
 func (b *bench) costs(ctx context.Context) error {
 	return b.onCluster(ctx, func(ctx context.Context, field rush.Field) error {
 		const rounds = 4
 		var err error
-		smallest := b.largest / 16
+		smallest := b.largest / shares
 		b.report.Costs, err = field.Costs(
 			ctx,
 			rush.Order{Namespace: corev1.NamespaceDefault, Gang: "on", Suspend: true},
