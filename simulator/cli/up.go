@@ -25,6 +25,7 @@ import (
 type upOptions struct {
 	fleet    string
 	jobs     []string
+	kueue    bool
 	mode     string
 	hold     bool
 	dir      string
@@ -53,8 +54,9 @@ func newUp(env Environment) *cobra.Command {
 		&options.jobs,
 		"jobs",
 		nil,
-		"a file or folder of TrainJobs (repeatable; default manifests/samples)",
+		"a file or folder of TrainJobs (repeatable; default manifests/samples, or manifests/samples-kueue)",
 	)
+	flags.BoolVar(&options.kueue, "kueue", false, "run Kueue too (built once, in minutes), for jobs that name a queue")
 	flags.StringVar(
 		&options.mode,
 		"mode",
@@ -122,6 +124,7 @@ func (u up) run(ctx context.Context) error {
 		Dir:    u.options.dir,
 		Mode:   probe.Mode(u.options.mode),
 		Nodes:  machines.Nodes,
+		Kueue:  u.options.kueue,
 		Port:   u.options.port,
 		Report: u.say,
 	})
@@ -146,13 +149,32 @@ func (u up) workload() (workload.Workload, session.Catalog, error) {
 		if err != nil {
 			return workload.Workload{}, nil, err
 		}
-		paths = []string{relative(filepath.Join(root, "manifests", "samples"))}
+		samples := "samples"
+		if u.options.kueue {
+			samples = "samples-kueue"
+		}
+		paths = []string{relative(filepath.Join(root, "manifests", samples))}
 	}
 	jobs, err := workload.Load(paths)
 	if err != nil {
 		return workload.Workload{}, nil, err
 	}
+	if err := u.checkQueues(jobs); err != nil {
+		return workload.Workload{}, nil, err
+	}
 	return jobs, catalog, session.Check(jobs, catalog)
+}
+
+// checkQueues refuses objects of Kueue's for a cluster that will not have Kueue.
+func (u up) checkQueues(jobs workload.Workload) error {
+	for _, object := range jobs.Objects {
+		if object.Object.GroupVersionKind().Group == "kueue.x-k8s.io" && !u.options.kueue {
+			return &badinput.Error{
+				Where: object.Where(), What: object.String() + " is for Kueue, which does not run", Mend: "add --kueue",
+			}
+		}
+	}
+	return nil
 }
 
 // relative shortens a path for people, if it lies below the working directory.

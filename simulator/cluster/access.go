@@ -14,12 +14,13 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// The accounts of the run. Ours have the names of the ServiceAccounts that manifests bind to ClusterRoles, so that the
-// shipped roles, and nothing else, decide what they may do.
+// The accounts of the run. Ours and Kueue's have the names of the ServiceAccounts that manifests bind to ClusterRoles, so
+// that the shipped roles, and nothing else, decide what they may do.
 const (
 	adminUser      = "admin"
 	controllerUser = "system:serviceaccount:lockstep-system:lockstep-controller"
 	schedulerUser  = "system:serviceaccount:lockstep-system:lockstep-scheduler"
+	kueueUser      = "system:serviceaccount:kueue-system:kueue-controller-manager"
 )
 
 // access is who may talk to the API server and how: certificates, tokens and kubeconfigs, as files of the run.
@@ -28,8 +29,8 @@ type access struct {
 	certPEM                                   []byte
 	accountKeyFile, tokenFile                 string
 
-	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig string
-	admin                                                      *rest.Config
+	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig, kueueKubeconfig string
+	admin                                                                       *rest.Config
 }
 
 // newAccess writes everything that authenticates in one run. One certificate serves every loopback listener: it holds
@@ -79,6 +80,7 @@ func (a *access) writeUsers(s *state, server string) error {
 			[]string{"config", "controller.kubeconfig"},
 		},
 		{schedulerUser, "system:serviceaccounts", &a.schedulerKubeconfig, []string{"config", "scheduler.kubeconfig"}},
+		{kueueUser, "system:serviceaccounts", &a.kueueKubeconfig, []string{"config", "kueue.kubeconfig"}},
 	}
 	for _, user := range users {
 		token := newToken()

@@ -28,6 +28,8 @@ type Binaries struct {
 	ControlPlane, JobSet, KWOK, Controller, Scheduler string
 	// JobSetManifests is the folder that holds JobSet's crd.yaml and webhook.yaml.
 	JobSetManifests string
+	// Kueue is empty unless it was asked for; KueueManifests is the folder that holds its manifests.
+	Kueue, KueueManifests string
 }
 
 // Build makes the binaries that are missing from the source tree that holds the running executable or the working
@@ -81,14 +83,26 @@ func SourceTree() (string, error) {
 		"the embedded cluster is built from source: run lockstep inside its checkout")
 }
 
-// buildUpstream returns the folder with upstream's components, building them if this version of them is not there. Runs
-// side by side build one after the other, and a folder appears under its name only when it is complete.
+// buildUpstream returns the folder with upstream's components, building them if this version of them is not there.
 func buildUpstream(ctx context.Context, root string, report func(string)) (string, error) {
 	digest, err := upstreamDigest(root)
 	if err != nil {
 		return "", err
 	}
-	cache := filepath.Join(root, "bin", "cluster")
+	return buildOnce(filepath.Join(root, "bin", "cluster"), digest, func(dir string) error {
+		report("building etcd, Kubernetes, JobSet and KWOK (once; minutes on a new machine)")
+		err := goBuild(ctx, mainModule(root), dir, report,
+			"./simulator/cmd/control-plane", "sigs.k8s.io/jobset", "sigs.k8s.io/kwok/cmd/kwok")
+		if err != nil {
+			return err
+		}
+		return copyJobSetManifests(ctx, root, dir)
+	})
+}
+
+// buildOnce returns the folder of that digest in a cache, and lets build fill it if it is not there. Runs side by side
+// build one after the other, and a folder appears under its name only when it is complete.
+func buildOnce(cache, digest string, build func(dir string) error) (string, error) {
 	dir := filepath.Join(cache, digest)
 	if isDir(dir) {
 		return dir, nil
@@ -104,17 +118,11 @@ func buildUpstream(ctx context.Context, root string, report func(string)) (strin
 	if isDir(dir) { // another run has built it meanwhile
 		return dir, nil
 	}
-	report("building etcd, Kubernetes, JobSet and KWOK (once; minutes on a new machine)")
 	fresh := filepath.Join(cache, "building")
 	if err := errors.Join(os.RemoveAll(fresh), os.Mkdir(fresh, 0o755)); err != nil {
 		return "", fmt.Errorf("creating the build cache: %w", err)
 	}
-	err = goBuild(ctx, root, fresh, report,
-		"./simulator/cmd/control-plane", "sigs.k8s.io/jobset", "sigs.k8s.io/kwok/cmd/kwok")
-	if err != nil {
-		return "", err
-	}
-	if err := copyJobSetManifests(ctx, root, fresh); err != nil {
+	if err := build(fresh); err != nil {
 		return "", err
 	}
 	if err := os.Rename(fresh, dir); err != nil {
@@ -173,6 +181,11 @@ func upstreamDigest(root string) (string, error) {
 			files = append(files, relative)
 		}
 	}
+	return digestOf(root, files)
+}
+
+// digestOf is the digest of the Go release and of files below root, in their order.
+func digestOf(root string, files []string) (string, error) {
 	sum := sha256.New()
 	_, _ = io.WriteString(sum, runtime.Version()) // a hash never fails to take bytes
 	for _, name := range files {
@@ -198,7 +211,7 @@ func ownBinaries(ctx context.Context, root string, report func(string)) (string,
 	dir := filepath.Join(root, "bin")
 	return dir, goBuild(
 		ctx,
-		root,
+		mainModule(root),
 		dir,
 		report,
 		"./controller/cmd/lockstep-controller",
@@ -211,12 +224,25 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// goBuild builds packages of the module at root into dir and reports how far it has come.
-func goBuild(ctx context.Context, root, dir string, report func(string), packages ...string) error {
-	// Kueue and JobSet parse the server's version, which a module build does not carry: stamp the pinned release.
-	flags := []string{"build", "-v", "-p", "2", "-ldflags", versionFlags, "-o", dir + string(filepath.Separator)}
-	build := exec.CommandContext(ctx, "go", append(flags, packages...)...)
-	build.Dir = root
+// goModule is a module of this source tree that things are built from.
+type goModule struct {
+	root string
+	// flags are what go build is told when it builds from this module.
+	flags []string
+}
+
+// mainModule is the module at the root of the source tree. Kueue and JobSet parse the server's version, which a module
+// build does not carry: it stamps the pinned release.
+func mainModule(root string) goModule {
+	return goModule{root: root, flags: []string{"-ldflags", versionFlags}}
+}
+
+// goBuild builds packages of a module into dir and reports how far it has come.
+func goBuild(ctx context.Context, from goModule, dir string, report func(string), packages ...string) error {
+	arguments := slices.Concat(
+		[]string{"build", "-v", "-p", "2", "-o", dir + string(filepath.Separator)}, from.flags, packages)
+	build := exec.CommandContext(ctx, "go", arguments...)
+	build.Dir = from.root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: one build cache, no C compiler
 	output, err := build.StderrPipe()
 	if err != nil {
@@ -266,13 +292,11 @@ const KubernetesVersion = "v1.37.1"
 
 // copyJobSetManifests keeps JobSet's CRD and webhook manifests beside its binary.
 func copyJobSetManifests(ctx context.Context, root, dir string) error {
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
-	list.Dir = root
-	module, err := list.Output()
+	module, err := moduleFolder(ctx, root, "sigs.k8s.io/jobset")
 	if err != nil {
-		return fmt.Errorf("finding JobSet's module: %w", err)
+		return err
 	}
-	components := filepath.Join(strings.TrimSpace(string(module)), "config", "components")
+	components := filepath.Join(module, "config", "components")
 	for from, to := range map[string]string{
 		"crd/bases/jobset.x-k8s.io_jobsets.yaml": "crd.yaml",
 		"webhook/manifests.yaml":                 "webhook.yaml",
@@ -286,6 +310,17 @@ func copyJobSetManifests(ctx context.Context, root, dir string) error {
 		}
 	}
 	return nil
+}
+
+// moduleFolder is where the go command keeps a dependency of the module at root.
+func moduleFolder(ctx context.Context, root, module string) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir = root
+	folder, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("finding module %s: %w", module, err)
+	}
+	return strings.TrimSpace(string(folder)), nil
 }
 
 // moduleVersion reads which version of a module a binary was built with; "devel" is our own working tree.

@@ -35,6 +35,8 @@ type Options struct {
 	Mode probe.Mode
 	// Nodes are the fleet; KWOK plays their kubelets.
 	Nodes []corev1.Node
+	// Kueue asks for Kueue too, which takes minutes to build the first time.
+	Kueue bool
 	// Port is the API server's port on loopback; 0 chooses a free one.
 	Port int
 	// Report is told, in one line each, what happens while the cluster comes up.
@@ -67,9 +69,11 @@ type Cluster struct {
 // Start builds what is missing and brings up a cluster whose nodes are ready and whose webhooks answer. On an error,
 // and when ctx ends, nothing is left running. The caller calls Stop.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
-	if _, err := choosePorts(options.Port); err != nil {
+	wanted, err := choosePorts(options.Port)
+	if err != nil {
 		return nil, err
 	}
+	wanted.releaseAll()
 	directory, err := openState(options.Dir)
 	if err != nil {
 		return nil, err
@@ -91,7 +95,12 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if c.plan.binaries, err = Build(ctx, options.Report); err != nil {
 		return err
 	}
-	// Only now, because the ports are free until the components take them, and a build can last minutes.
+	if options.Kueue {
+		if err := c.plan.binaries.addKueue(ctx, options.Report); err != nil {
+			return err
+		}
+	}
+	// Only now, because a build can last minutes, and others may want ports meanwhile.
 	if c.plan.ports, err = choosePorts(options.Port); err != nil {
 		return err
 	}
@@ -121,6 +130,12 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	}
 	if err := c.installWebhooks(ctx); err != nil {
 		return c.orDeath(err)
+	}
+	if options.Kueue {
+		options.Report("starting Kueue")
+		if err := c.startKueue(ctx); err != nil {
+			return c.orDeath(err)
+		}
 	}
 	options.Report(fmt.Sprintf("adding %d nodes", len(options.Nodes)))
 	return c.orDeath(c.addNodes(ctx, options.Nodes))
@@ -172,6 +187,7 @@ func (c *Cluster) prepare() error {
 // run starts components side by side and waits until all are ready.
 func (c *Cluster) run(ctx context.Context, components ...component) error {
 	for _, component := range components {
+		c.plan.ports.release(component.ports...)
 		p, err := c.spawner.start(component, c.plan.state.path("logs", component.name+".log"))
 		if err != nil {
 			return err
@@ -346,6 +362,7 @@ func (c *Cluster) Stop(ctx context.Context) {
 		p.stop(ctx)
 	}
 	c.stopSpawner()
+	c.plan.ports.releaseAll()
 	if err := c.plan.state.release(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

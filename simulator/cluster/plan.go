@@ -21,6 +21,8 @@ type component struct {
 	binary  string
 	args    []string
 	env     []string
+	// ports are those that it listens on; they are held until it starts.
+	ports []int
 	// health is the URL that answers 200 when the component is ready; "" is ready at once.
 	health string
 }
@@ -53,6 +55,7 @@ func (p plan) etcd() component {
 			"--listen-client-url=" + p.ports.url("http", p.ports.etcd),
 			"--listen-peer-url=" + p.ports.url("http", p.ports.etcdPeer),
 		},
+		ports:  []int{p.ports.etcd, p.ports.etcdPeer},
 		health: p.ports.url("http", p.ports.etcd) + "/health",
 	}
 }
@@ -81,6 +84,7 @@ func (p plan) apiserver() component {
 			"--feature-gates=" + gates(p.mode), "--runtime-config=scheduling.k8s.io/v1beta1=true",
 			"--profiling=false",
 		},
+		ports:  []int{p.ports.apiserver},
 		health: p.ports.url("https", p.ports.apiserver) + "/readyz",
 	}
 }
@@ -118,6 +122,7 @@ func (p plan) controllerManager() component {
 	}
 	return component{
 		name: "kube-controller-manager", version: KubernetesVersion, binary: p.binaries.ControlPlane, args: args,
+		ports:  []int{p.ports.controllerManager},
 		health: p.ports.url("https", p.ports.controllerManager) + "/healthz",
 	}
 }
@@ -135,6 +140,7 @@ func (p plan) stockScheduler() component {
 			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
 			"--feature-gates=" + gates(p.mode),
 		},
+		ports:  []int{p.ports.stockScheduler},
 		health: p.ports.url("https", p.ports.stockScheduler) + "/readyz",
 	}
 }
@@ -148,6 +154,7 @@ func (p plan) jobset() component {
 			"--kubeconfig=" + p.access.adminKubeconfig,
 			"--config=" + p.state.path("config", "jobset.yaml"),
 		},
+		ports:  []int{p.ports.jobsetHealth, p.ports.jobsetWebhook},
 		health: p.ports.url("http", p.ports.jobsetHealth) + "/readyz",
 	}
 }
@@ -173,6 +180,7 @@ func (p plan) kwok() component {
 	}
 	return component{
 		name: "kwok", version: moduleVersion(p.binaries.KWOK, "sigs.k8s.io/kwok"), binary: p.binaries.KWOK, args: args,
+		ports:  []int{p.ports.kwok},
 		health: p.ports.url("http", p.ports.kwok) + "/healthz",
 	}
 }
@@ -191,6 +199,9 @@ func (p plan) controller() component {
 			"--feature-gates=TrainJobStatus=true", fmt.Sprintf("--status-server-port=%d", p.ports.statusServer),
 			"--status-server-url=" + p.ports.url("https", p.ports.statusServer),
 		},
+		ports: []int{
+			p.ports.controllerHealth, p.ports.controllerWebhook, p.ports.statusServer, p.ports.controllerMetrics,
+		},
 		health: p.ports.url("http", p.ports.controllerHealth) + "/readyz",
 	}
 }
@@ -207,6 +218,7 @@ func (p plan) scheduler() component {
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.scheduler),
 			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
 		},
+		ports:  []int{p.ports.scheduler},
 		health: p.ports.url("https", p.ports.scheduler) + "/readyz",
 	}
 }

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
@@ -12,43 +14,61 @@ import (
 type ports struct {
 	etcd, etcdPeer, apiserver, controllerManager, stockScheduler, kwok, scheduler  int
 	jobsetHealth, jobsetWebhook, controllerHealth, controllerWebhook, statusServer int
-	controllerMetrics                                                              int
+	controllerMetrics, kueueHealth, kueueWebhook                                   int
+
+	// held keeps each port until its component starts: until then anybody's outgoing connection might take it.
+	held map[int]net.Listener
 }
 
 func (ports) url(scheme string, port int) string {
 	return scheme + "://127.0.0.1:" + strconv.Itoa(port)
 }
 
-// choosePorts finds free ports for every component. A wanted API server port that is taken is bad input; 0 wants none.
+// choosePorts finds free ports for every component and holds them until they are released. A wanted API server port that
+// is taken is bad input; 0 wants none.
 func choosePorts(apiserver int) (ports, error) {
-	var chosen ports
-	var held []net.Listener
-	defer func() {
-		for _, listener := range held {
-			_ = listener.Close() // the port is free again for the component that it was chosen for
-		}
-	}()
-	chosen.apiserver = apiserver
+	chosen := ports{apiserver: apiserver, held: map[int]net.Listener{}}
+	if err := hold(&chosen); err != nil {
+		chosen.releaseAll()
+		return ports{}, err
+	}
+	return chosen, nil
+}
+
+// hold listens on every port, and writes down which it is where none is wanted.
+func hold(p *ports) error {
 	for _, port := range []*int{
-		&chosen.apiserver, &chosen.etcd, &chosen.etcdPeer, &chosen.controllerManager,
-		&chosen.stockScheduler, &chosen.jobsetHealth,
-		&chosen.jobsetWebhook, &chosen.kwok, &chosen.controllerHealth, &chosen.controllerWebhook, &chosen.statusServer,
-		&chosen.controllerMetrics, &chosen.scheduler,
+		&p.apiserver, &p.etcd, &p.etcdPeer, &p.controllerManager, &p.stockScheduler, &p.jobsetHealth,
+		&p.jobsetWebhook, &p.kwok, &p.controllerHealth, &p.controllerWebhook, &p.statusServer,
+		&p.controllerMetrics, &p.scheduler, &p.kueueHealth, &p.kueueWebhook,
 	} {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 		if err != nil {
 			if *port == 0 {
-				return ports{}, fmt.Errorf("finding a free port: %w", err)
+				return fmt.Errorf("finding a free port: %w", err)
 			}
-			return ports{}, badinput.At(fmt.Sprintf("--port %d", *port), 0, "the port cannot be used: "+err.Error(),
+			return badinput.At(fmt.Sprintf("--port %d", *port), 0, "the port cannot be used: "+err.Error(),
 				"choose another port, or leave --port out for a free one")
 		}
-		held = append(held, listener)
 		address, ok := listener.Addr().(*net.TCPAddr)
 		if !ok {
-			return ports{}, fmt.Errorf("finding a free port: %v is no TCP address", listener.Addr())
+			return fmt.Errorf("finding a free port: %v is no TCP address", listener.Addr())
 		}
 		*port = address.Port
+		p.held[*port] = listener
 	}
-	return chosen, nil
+	return nil
 }
+
+// release frees ports for the components that they were chosen for.
+func (p ports) release(numbers ...int) {
+	for _, port := range numbers {
+		if listener, held := p.held[port]; held {
+			_ = listener.Close() // nobody has connected
+			delete(p.held, port)
+		}
+	}
+}
+
+// releaseAll frees every port that no component has taken.
+func (p ports) releaseAll() { p.release(slices.Collect(maps.Keys(p.held))...) }

@@ -68,38 +68,56 @@ func (c *Cluster) waitForJobSet(ctx context.Context) error {
 		return fmt.Errorf("converting a JobSet: %w", err)
 	}
 	unstructured.RemoveNestedField(content, "status")
-	jobSets := c.Dynamic.Resource(jobsetv1alpha2.GroupVersion.WithResource("jobsets")).Namespace(jobSet.Namespace)
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true,
-		func(ctx context.Context) (bool, error) {
-			_, last = jobSets.Create(ctx, &unstructured.Unstructured{Object: content},
-				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return last == nil, nil
-		})
-	if err != nil {
-		return fmt.Errorf("waiting for JobSet's webhooks: %w: %w", err, last)
+	if err := c.waitToCreate(ctx, &unstructured.Unstructured{Object: content}); err != nil {
+		return fmt.Errorf("waiting for JobSet's webhooks: %w", err)
 	}
 	return nil
 }
 
-// onLoopback reads webhook configurations that name a Service and returns them with URLs, as there is no network on
-// which a Service could be reached.
+// waitToCreate waits until an object could be created: until every webhook that is asked about it answers and agrees.
+func (c *Cluster) waitToCreate(ctx context.Context, object *unstructured.Unstructured) error {
+	resource, err := c.resource(object)
+	if err != nil {
+		return err
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			_, last = resource.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return last == nil, nil
+		})
+	if err != nil {
+		return fmt.Errorf("trying a %s: %w: %w", object.GetKind(), err, last)
+	}
+	return nil
+}
+
+// onLoopback reads webhook configurations that name a Service and returns them with URLs.
 func onLoopback(content []byte, base string, authority []byte) ([]*unstructured.Unstructured, error) {
 	var moved []*unstructured.Unstructured
 	err := eachObject(content, func(object *unstructured.Unstructured) error {
 		moved = append(moved, object)
-		return eachWebhook(object, func(webhook map[string]any) error {
-			path, _, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
-			if err != nil {
-				return fmt.Errorf("reading the path of %s: %w", object.GetName(), err)
-			}
-			webhook["clientConfig"] = map[string]any{
-				"url": base + path, "caBundle": base64.StdEncoding.EncodeToString(authority),
-			}
-			return nil
-		})
+		return moveToLoopback(object, base, authority)
 	})
 	return moved, err
+}
+
+// moveToLoopback has the webhooks of a configuration called by URL below base, with their Service's path: there is no
+// network on which a Service could be reached.
+func moveToLoopback(configuration *unstructured.Unstructured, base string, authority []byte) error {
+	return eachWebhook(configuration, func(webhook map[string]any) error {
+		path, _, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+		if err != nil {
+			return fmt.Errorf("reading the path of %s: %w", configuration.GetName(), err)
+		}
+		webhook["clientConfig"] = clientConfig(base+path, authority)
+		return nil
+	})
+}
+
+// clientConfig is how the API server calls a webhook by URL.
+func clientConfig(url string, authority []byte) map[string]any {
+	return map[string]any{"url": url, "caBundle": base64.StdEncoding.EncodeToString(authority)}
 }
 
 // asJobSetDeploys returns a configuration as JobSet's own deployment has it: with a name that says whose it is, and the

@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,33 +85,77 @@ func Check(w workload.Workload, catalog Catalog) error {
 }
 
 // Submit stores every object of the workload, TrainJobs last and with the run time of their fake pods, and returns the
-// jobs in the order of submission. What the API server refuses is bad input. The workload has passed Check.
+// jobs in the order of submission: that of the workload, but for those that say how long they come after the others. What
+// the API server refuses is bad input. The workload has passed Check.
 func Submit(
-	ctx context.Context, creator Creator, w workload.Workload, catalog Catalog, clk clock.PassiveClock,
+	ctx context.Context, creator Creator, w workload.Workload, catalog Catalog, clk clock.Clock,
 ) ([]outcome.JobObservation, error) {
 	jobs := map[string]bool{}
 	for _, job := range w.TrainJobs() {
 		jobs[job.Where()] = true
 	}
-	var submitted []outcome.JobObservation
 	for _, object := range w.Objects {
-		if !jobs[object.Where()] {
-			if _, err := creator.Create(ctx, object.Object); err != nil {
-				return nil, refused(object, err)
-			}
+		if jobs[object.Where()] {
 			continue
 		}
-		runtime, err := runtimeOf(w, catalog, object)
+		if _, err := creator.Create(ctx, object.Object); err != nil {
+			return nil, refused(object, err)
+		}
+	}
+	turns, err := turnsOf(w)
+	if err != nil {
+		return nil, err
+	}
+	var submitted []outcome.JobObservation
+	begin := clk.Now()
+	for _, turn := range turns {
+		if err := waitUntil(ctx, clk, begin.Add(turn.after)); err != nil {
+			return nil, err
+		}
+		runtime, err := runtimeOf(w, catalog, turn.job)
 		if err != nil {
 			return nil, err
 		}
-		observation, err := submitJob(ctx, creator, object, runtime, clk.Now())
+		observation, err := submitJob(ctx, creator, turn.job, runtime, clk.Now())
 		if err != nil {
 			return nil, err
 		}
 		submitted = append(submitted, observation)
 	}
 	return submitted, nil
+}
+
+// turn is when a job is submitted, counted from the beginning.
+type turn struct {
+	job   workload.Object
+	after time.Duration
+}
+
+func turnsOf(w workload.Workload) ([]turn, error) {
+	var turns []turn
+	for _, job := range w.TrainJobs() {
+		after, err := job.SubmitAfter()
+		if err != nil {
+			return nil, err
+		}
+		turns = append(turns, turn{job: job, after: after})
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.after, b.after) })
+	return turns, nil
+}
+
+// waitUntil returns when the moment has come, or ctx has ended.
+func waitUntil(ctx context.Context, clk clock.Clock, at time.Time) error {
+	rest := at.Sub(clk.Now())
+	if rest <= 0 {
+		return nil
+	}
+	select {
+	case <-clk.After(rest):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // runtimeOf finds the runtime of a job in the workload or among the cluster's own.

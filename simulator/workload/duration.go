@@ -10,6 +10,8 @@ import (
 const (
 	// RunTimeAnnotation says on a TrainJob, and on its fake pods, how long the pods run: a Go duration such as "20s".
 	RunTimeAnnotation = "simulator.lockstep.dev/run-time"
+	// SubmitAfterAnnotation says on a TrainJob how long after the others it is submitted: a Go duration such as "8s".
+	SubmitAfterAnnotation = "simulator.lockstep.dev/submit-after"
 	// DefaultRunTime is how long pods run where nothing is said.
 	DefaultRunTime = 10 * time.Second
 	// Manager is who sets the run time among a TrainJob's runtime patches.
@@ -18,20 +20,30 @@ const (
 
 // RunTime is how long the pods of a TrainJob run.
 func (o Object) RunTime() (time.Duration, error) {
-	path := []string{"metadata", "annotations", RunTimeAnnotation}
+	return o.duration(RunTimeAnnotation, "run time", DefaultRunTime)
+}
+
+// SubmitAfter is how long after the beginning a TrainJob is submitted; 0 is at once.
+func (o Object) SubmitAfter() (time.Duration, error) {
+	return o.duration(SubmitAfterAnnotation, "delay", 0)
+}
+
+// duration reads an annotation whose meaning has a name; where nothing is said it is otherwise.
+func (o Object) duration(annotation, name string, otherwise time.Duration) (time.Duration, error) {
+	path := []string{"metadata", "annotations", annotation}
 	said, set, err := unstructured.NestedString(o.Object.Object, path...)
 	if err != nil {
-		return 0, o.from.At("the run time of "+o.String()+" is not text", "put it in quotes", anys(path)...)
+		return 0, o.from.At("the "+name+" of "+o.String()+" is not text", "put it in quotes", anys(path)...)
 	}
 	if !set {
-		return DefaultRunTime, nil
+		return otherwise, nil
 	}
-	runTime, err := time.ParseDuration(said)
-	if err != nil || runTime <= 0 {
-		what := fmt.Sprintf("run time %q of %s is not a duration above zero", said, o)
+	value, err := time.ParseDuration(said)
+	if err != nil || value <= 0 {
+		what := fmt.Sprintf("%s %q of %s is not a duration above zero", name, said, o)
 		return 0, o.from.At(what, "write one such as 20s or 1m30s", anys(path)...)
 	}
-	return runTime, nil
+	return value, nil
 }
 
 // WithRunTime returns a copy of the TrainJob whose runtime patches set its run time on the pods of the replicated jobs.

@@ -62,7 +62,7 @@ func anys(field []string) []any {
 	return path
 }
 
-// checkOurs refuses kinds and versions of our group that do not exist, run times that cannot be, and completes the
+// checkOurs refuses kinds and versions of our group that do not exist, durations that cannot be, and completes the
 // namespace.
 func checkOurs(document yamlfile.Document, object Object, version schema.GroupVersion) error {
 	versions := []string{"v1alpha1", "v2alpha1"}
@@ -87,6 +87,9 @@ func checkOurs(document yamlfile.Document, object Object, version schema.GroupVe
 	if !object.isOurs(KindTrainJob) {
 		return nil
 	}
-	_, err := object.RunTime()
+	if _, err := object.RunTime(); err != nil {
+		return err
+	}
+	_, err := object.SubmitAfter()
 	return err
 }

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// kueueNamespace is where Kueue is at home.
+	kueueNamespace = "kueue-system"
+	// kueueService and kueueSecret are Kueue's own names of what its certificate is for, and of where it keeps it.
+	kueueService = "kueue-webhook-service"
+	kueueSecret  = "kueue-webhook-server-cert"
+)
+
+func (p plan) kueue() component {
+	return component{
+		name: "kueue", version: moduleVersion(p.binaries.Kueue, "sigs.k8s.io/kueue"), binary: p.binaries.Kueue,
+		args: []string{
+			"--kubeconfig=" + p.access.kueueKubeconfig, "--config=" + p.state.path("config", "kueue.yaml"),
+			// Its server of pending workloads is an aggregated API, which would need a network and a folder below /.
+			"--feature-gates=VisibilityOnDemand=false", "--zap-log-level=2",
+		},
+		ports:  []int{p.ports.kueueHealth, p.ports.kueueWebhook},
+		health: p.ports.url("http", p.ports.kueueHealth) + "/readyz",
+	}
+}
+
+// kueueConfig has Kueue judge the jobs that name a queue, and leave the others alone. Its certificate management is on,
+// because without it Kueue reads files below /etc; it finds a certificate that has nothing to be managed.
+func (p plan) kueueConfig() string {
+	return fmt.Sprintf(`apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+namespace: %s
+leaderElection: {leaderElect: false}
+health: {healthProbeBindAddress: "127.0.0.1:%d"}
+metrics: {bindAddress: "0"}
+webhook: {host: 127.0.0.1, port: %d, certDir: %q}
+internalCertManagement: {enable: true, webhookServiceName: %s, webhookSecretName: %s}
+clientConnection: {qps: 500, burst: 1000}
+manageJobsWithoutQueueName: false
+waitForPodsReady: {timeout: 24h, recoveryTimeout: 24h}
+integrations: {frameworks: [trainer.kubeflow.org/trainjob, jobset.x-k8s.io/jobset, batch/job]}
+`, kueueNamespace, p.ports.kueueHealth, p.ports.kueueWebhook, p.kueueCertDir(), kueueService, kueueSecret)
+}
+
+func (p plan) kueueCertDir() string { return p.state.path("pki", "kueue") }
+
+// startKueue installs Kueue and starts it, and returns when it answers for TrainJobs. The controllers run already.
+func (c *Cluster) startKueue(ctx context.Context) error {
+	keys, err := newKueueKeys()
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(c.plan.kueueCertDir(), 0o755); err != nil {
+		return fmt.Errorf("creating the folder of Kueue's certificate: %w", err)
+	}
+	for _, name := range []string{fileCert, fileKey} {
+		if _, err := c.plan.state.write(keys[name], "pki", "kueue", name); err != nil {
+			return err
+		}
+	}
+	if _, err := c.plan.state.write([]byte(c.plan.kueueConfig()), "config", "kueue.yaml"); err != nil {
+		return err
+	}
+	if err := c.installKueue(ctx, keys); err != nil {
+		return err
+	}
+	if err := c.run(ctx, c.plan.kueue()); err != nil {
+		return err
+	}
+	return c.waitForKueue(ctx)
+}
+
+// installKueue applies what Kueue expects to find: its CRDs, its roles, its certificate and its webhooks. It does not
+// become ready before it has seen the last two.
+func (c *Cluster) installKueue(ctx context.Context, keys kueueKeys) error {
+	namespace := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": kueueNamespace},
+	}}
+	if err := c.Apply(ctx, namespace); err != nil {
+		return err
+	}
+	base := c.plan.ports.url("https", c.plan.ports.kueueWebhook)
+	for _, file := range []string{kueueCRDs, kueueRoles, kueueWebhooks} {
+		content, err := os.ReadFile(filepath.Join(c.plan.binaries.KueueManifests, file))
+		if err != nil {
+			return fmt.Errorf("reading Kueue's manifests: %w", err)
+		}
+		objects, err := asKueueDeploys(content, base, keys[fileAuthority])
+		if err != nil {
+			return fmt.Errorf("reading Kueue's %s: %w", file, err)
+		}
+		for _, object := range objects {
+			if err := c.Apply(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.Apply(ctx, keys.secret()); err != nil {
+		return err
+	}
+	return c.waitForCRDs(ctx)
+}
+
+// waitForKueue waits until a TrainJob of a runtime that ships could be created: Kueue refuses one whose runtime it has
+// not seen yet.
+func (c *Cluster) waitForKueue(ctx context.Context) error {
+	job := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
+		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": "tried"},
+		"spec":     map[string]any{"runtimeRef": map[string]any{"name": "plain"}},
+	}}
+	if err := c.waitToCreate(ctx, job); err != nil {
+		return fmt.Errorf("waiting for Kueue's webhooks: %w", err)
+	}
+	return nil
+}

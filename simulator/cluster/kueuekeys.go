@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"fmt"
+	"math/big"
+	"net"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// The names under which Kueue's certificate management looks for things, in its Secret and in its folder.
+const (
+	fileAuthority    = "ca.crt"
+	fileAuthorityKey = "ca.key"
+	fileCert         = "tls.crt"
+	fileKey          = "tls.key"
+	// kueueAuthority is the name that Kueue asks of its authority.
+	kueueAuthority = "kueue-ca"
+)
+
+// kueueKeys are the certificate of Kueue's webhooks and its authority, with their keys, in PEM by file name. They are
+// such that Kueue finds nothing to renew: it asks for an authority of its own, and for a certificate of the Service that
+// its webhooks would have in a cluster; that it also holds for loopback is ours.
+type kueueKeys map[string][]byte
+
+func newKueueKeys() (kueueKeys, error) {
+	authorityKey, authorityKeyPEM, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	authority, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: kueueAuthority}, authorityKey)
+	if err != nil {
+		return nil, fmt.Errorf("making Kueue's authority: %w", err)
+	}
+	key, keyPEM, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	name := kueueService + "." + kueueNamespace + ".svc"
+	certificate, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: name},
+		DNSNames:     []string{name},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:    authority.NotBefore,
+		NotAfter:     authority.NotAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, authority, key.Public(), authorityKey)
+	if err != nil {
+		return nil, fmt.Errorf("making Kueue's certificate: %w", err)
+	}
+	parsed, err := x509.ParseCertificate(certificate)
+	if err != nil {
+		return nil, fmt.Errorf("making Kueue's certificate: %w", err)
+	}
+	keys := kueueKeys{fileAuthorityKey: authorityKeyPEM, fileKey: keyPEM}
+	for name, cert := range map[string]*x509.Certificate{fileAuthority: authority, fileCert: parsed} {
+		if keys[name], err = certutil.EncodeCertificates(cert); err != nil {
+			return nil, fmt.Errorf("encoding Kueue's certificate: %w", err)
+		}
+	}
+	return keys, nil
+}
+
+// newKey makes a key, and its PEM in the form that Kueue reads.
+func newKey() (*rsa.PrivateKey, []byte, error) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a key: %w", err)
+	}
+	content, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return key, content, nil
+}
+
+// secret is the Secret that Kueue keeps its certificate in.
+func (k kueueKeys) secret() *unstructured.Unstructured {
+	data := map[string]any{}
+	for name, content := range k {
+		data[name] = base64.StdEncoding.EncodeToString(content)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "data": data,
+		"metadata": map[string]any{"namespace": kueueNamespace, "name": kueueSecret},
+	}}
+}
