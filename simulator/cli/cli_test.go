@@ -51,6 +51,7 @@ kind: Node
 metadata: {name: a}
 status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 `)
+	queue := write("queue.yaml", "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: training}\n")
 	foreign := filepath.Join(dir, "foreign")
 	if err := os.MkdirAll(foreign, 0o755); err != nil {
 		t.Fatal(err)
@@ -78,6 +79,7 @@ status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 		{"no such file", []string{"up", "--jobs=" + filepath.Join(dir, "none.yaml")}, []string{"none.yaml: "}},
 		{"torn YAML", []string{"up", "--jobs=" + torn}, []string{"torn.yaml:7"}},
 		{"no runtime", []string{"up", "--jobs=" + orphan}, []string{"orphan.yaml:", "torch-distribute", "torch-distributed"}},
+		{"queue without Kueue", []string{"up", "--jobs=" + job, "--jobs=" + queue}, []string{"queue.yaml:1", "LocalQueue training", "--kueue"}},
 		{"taken port", []string{"up", "--jobs=" + job, fmt.Sprintf("--port=%d", taken)}, []string{"--port", "in use"}},
 		{"foreign directory", []string{"up", "--jobs=" + job, "--dir=" + foreign}, []string{foreign, "--dir"}},
 	} {

@@ -1,6 +1,10 @@
 package cluster
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
+)
 
 // The tests are black-box but for these: the parts of Start that can go wrong one by one.
 var (
@@ -10,7 +14,27 @@ var (
 	AsJobSet    = asJobSetDeploys
 	KWOKConfig  = kwokConfig
 	VersionFlag = versionFlags
+
+	AsKueue      = asKueueDeploys
+	NewKueueKeys = newKueueKeys
 )
+
+// PlannedPorts returns the ports that are held for a run, and those that its components listen on, in order.
+func PlannedPorts() (held, listened []int, err error) {
+	chosen, err := choosePorts(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer chosen.releaseAll()
+	p := plan{state: &state{}, ports: chosen}
+	for _, c := range []component{
+		p.etcd(), p.apiserver(), p.controllerManager(), p.stockScheduler(), p.jobset(), p.kwok(), p.controller(),
+		p.scheduler(), p.kueue(),
+	} {
+		listened = append(listened, c.ports...)
+	}
+	return slices.Sorted(maps.Keys(chosen.held)), slices.Sorted(slices.Values(listened)), nil
+}
 
 // Release gives a state directory up.
 func (s *state) Release() error { return s.release() }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,17 @@ func TestATakenPortIsRefused(t *testing.T) {
 	}
 	if _, err := cluster.ChoosePorts(0); err != nil {
 		t.Errorf("free ports: %v", err)
+	}
+}
+
+// A port that is held and that no component asks back would stay taken for the component that was to have it.
+func TestEveryPortIsHeldForTheComponentThatListensThere(t *testing.T) {
+	held, listened, err := cluster.PlannedPorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(held) == 0 || !slices.Equal(held, listened) {
+		t.Errorf("held are %v, and components listen on %v", held, listened)
 	}
 }
 

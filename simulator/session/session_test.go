@@ -80,6 +80,54 @@ func TestSubmitPutsTheRunTimeOnThePods(t *testing.T) {
 	}
 }
 
+// A job that comes later does so by the clock, and does not hold up those that come at once.
+func TestAJobIsSubmittedWhenItsTimeHasCome(t *testing.T) {
+	late := strings.Replace(
+		strings.Replace(job, "name: train,", "name: late,", 1),
+		"run-time: 20s",
+		"submit-after: 8s",
+		1,
+	)
+	jobs, _ := load(t, late+"---\n"+job)
+	catalog, err := session.ShippedRuntimes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Unix(1000, 0)
+	clk := clocktesting.NewFakeClock(begin)
+	done := make(chan []outcome.JobObservation)
+	go func() {
+		submitted, err := session.Submit(t.Context(), &store{}, jobs, catalog, clk)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- submitted
+	}()
+	for !clk.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	clk.Step(8 * time.Second)
+	submitted := <-done
+	if len(submitted) != 2 {
+		t.Fatalf("%d jobs were submitted", len(submitted))
+	}
+	for i, want := range []struct {
+		name  string
+		after time.Duration
+	}{{"train", 0}, {"late", 8 * time.Second}} {
+		got := submitted[i]
+		if name := got.TrainJob.GetName(); name != want.name || got.SubmittedAt.Sub(begin) != want.after {
+			t.Errorf(
+				"%s was submitted after %s, want %s after %s",
+				name,
+				got.SubmittedAt.Sub(begin),
+				want.name,
+				want.after,
+			)
+		}
+	}
+}
+
 func TestWhatTheServerRefusesIsBadInput(t *testing.T) {
 	jobs, file := load(t, job)
 	catalog, err := session.ShippedRuntimes()
