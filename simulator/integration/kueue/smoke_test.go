@@ -1,0 +1,220 @@
+package kueue_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/session"
+	"github.com/lockstep-project/lockstep/simulator/workload"
+)
+
+// teamsManager is whose patch the sample of low priority carries.
+const teamsManager = "platform.example.com/vision-team"
+
+func TestKueueRuns(t *testing.T) {
+	at := slices.IndexFunc(shared.Components(), func(c cluster.Component) bool { return c.Name == "kueue" })
+	if at < 0 {
+		t.Fatalf("the components are %v", shared.Components())
+	}
+	kueue := shared.Components()[at]
+	t.Logf("%s %s, process %d", kueue.Name, kueue.Version, kueue.PID)
+	if !strings.HasPrefix(kueue.Version, "v0.19.") || kueue.PID == 0 {
+		t.Errorf("Kueue is %+v", kueue)
+	}
+}
+
+// The samples as they ship: a job is admitted by Kueue's patch beside its owner's, gives way to one of higher priority,
+// comes back, and both complete.
+func TestAJobIsAdmittedPreemptedAndCompletes(t *testing.T) {
+	h := record(t, "default")
+	done := play(t, "../../../manifests/samples-kueue")
+
+	first, at := h.next(t, 0, "sweep", "admitted with both patches", state.admitted)
+	teams, both := first.patch(teamsManager)
+	if !both {
+		t.Errorf("the owner's patch is gone: %v", first)
+	}
+	show(t, first)
+	expectPods(t, "sweep", 4)
+
+	preempted, at := h.next(t, at, "sweep", "preempted: suspended, and nothing of it runs", state.quiet)
+	if kept, _ := preempted.patch(teamsManager); !reflect.DeepEqual(kept, teams) {
+		t.Errorf("the owner's patch has changed with the preemption: %v, was %v", kept, teams)
+	}
+	// Kueue takes its patch back in a request of its own, before which it does not give the quota to another.
+	cleared, at := h.next(
+		t,
+		at,
+		"sweep",
+		"its admission is taken back",
+		func(s state) bool { return s.quiet() && !s.admits() },
+	)
+	show(t, cleared)
+
+	urgent, at := h.next(t, at, "urgent", "admitted in its place", state.admitted)
+	if _, patched := urgent.patch(teamsManager); patched {
+		t.Errorf("the patch of sweep is on urgent: %v", urgent)
+	}
+	_, at = h.next(t, at, "urgent", "complete", func(s state) bool { return s.ended() == "Complete" })
+
+	again, at := h.next(t, at, "sweep", "admitted again", state.admitted)
+	if kept, _ := again.patch(teamsManager); !reflect.DeepEqual(kept, teams) {
+		t.Errorf("the owner's patch has changed with the second admission: %v, was %v", kept, teams)
+	}
+	show(t, again)
+	_, _ = h.next(t, at, "sweep", "complete", func(s state) bool { return s.ended() == "Complete" })
+
+	jobs := <-done
+	for name, ranks := range map[string]int{"sweep": 4, "urgent": 2} {
+		if job := jobs[name]; job.Outcome != outcome.Complete || len(job.Ranks) != ranks {
+			t.Errorf("%s: %+v, want %d ranks that completed", name, job, ranks)
+		}
+	}
+	expectFree(t)
+	logWorkloads(t)
+}
+
+// play submits the TrainJobs of some files and follows them, beside the test; how each ended comes at the end.
+func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
+	t.Helper()
+	jobs, err := workload.Load(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := session.ShippedRuntimes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Check(jobs, catalog); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan map[string]outcome.Job, 1)
+	ctx, cancel := shared.Alive(t.Context())
+	t.Cleanup(cancel)
+	go func() {
+		defer close(done)
+		submitted, err := session.Submit(ctx, shared, jobs, catalog, clock.RealClock{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ledger, err := session.Run(ctx, submitted, session.Options{
+			Client: shared.Client, Dynamic: shared.Dynamic, Clock: clock.RealClock{}, Patience: time.Minute,
+			Progress: func(string) {},
+		})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		byName := map[string]outcome.Job{}
+		for _, job := range session.Report(machines, submitted, ledger, time.Now()).Jobs {
+			byName[job.Name] = job
+		}
+		done <- byName
+	}()
+	return done
+}
+
+// expectPods waits until all pods of a job run, on nodes of Kueue's flavor, in one clique, as its owner and Kueue say.
+func expectPods(t *testing.T, job string, count int) {
+	t.Helper()
+	var pods []corev1.Pod
+	within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
+		list, err := shared.Client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{
+			LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods = slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
+		return len(pods) == count
+	})
+	racks := map[string]bool{}
+	for _, pod := range pods {
+		rack, _, _ := strings.Cut(pod.Spec.NodeName, "-tray-")
+		racks[rack] = true
+		if pod.Spec.SchedulingGroup == nil {
+			t.Errorf("%s belongs to no gang", pod.Name)
+		}
+		if pod.Labels["platform.example.com/team"] != "vision" {
+			t.Errorf("%s lacks its owner's label: %v", pod.Name, pod.Labels)
+		}
+		if pod.Labels["kueue.x-k8s.io/podset"] != "node" {
+			t.Errorf("%s lacks Kueue's label: %v", pod.Name, pod.Labels)
+		}
+		if pod.Spec.NodeSelector["nvidia.com/gpu.product"] != "NVIDIA-GB200" {
+			t.Errorf("%s lacks the flavor's nodes: %v", pod.Name, pod.Spec.NodeSelector)
+		}
+		for _, key := range []string{"platform.example.com/preemptible", "nvidia.com/gpu"} {
+			if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == key }) {
+				t.Errorf("%s does not tolerate %s: %v", pod.Name, key, pod.Spec.Tolerations)
+			}
+		}
+	}
+	if len(racks) != 1 {
+		t.Errorf("the gang of %s is spread over %v", job, racks)
+	}
+}
+
+// expectFree waits until the queue has its whole quota again.
+func expectFree(t *testing.T) {
+	t.Helper()
+	within(t, 20*time.Second, "an empty queue", func() bool {
+		queue, err := shared.Dynamic.Resource(queues).Get(t.Context(), "training", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		usage, _, _ := unstructured.NestedSlice(queue.Object, "status", "flavorsUsage")
+		total := ""
+		for _, flavor := range usage {
+			resources, _, _ := unstructured.NestedSlice(flavor.(map[string]any), "resources")
+			for _, resource := range resources {
+				total += resource.(map[string]any)["total"].(string)
+			}
+		}
+		pending, _, _ := unstructured.NestedInt64(queue.Object, "status", "pendingWorkloads")
+		reserving, _, _ := unstructured.NestedInt64(queue.Object, "status", "reservingWorkloads")
+		return total == "0" && pending == 0 && reserving == 0
+	})
+	t.Log("ClusterQueue training: nothing pending, nothing reserved, 0 of 16 GPUs used")
+}
+
+// logWorkloads writes what became of Kueue's Workloads.
+func logWorkloads(t *testing.T) {
+	t.Helper()
+	list, err := shared.Dynamic.Resource(workloads).Namespace("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range list.Items {
+		conditions, _, _ := unstructured.NestedSlice(item.Object, "status", "conditions")
+		for _, entry := range conditions {
+			condition := entry.(map[string]any)
+			t.Logf("Workload %s: %v=%v (%v) %v", item.GetName(), condition["type"], condition["status"],
+				condition["reason"], condition["message"])
+		}
+	}
+}
+
+// within fails the test unless what is waited for comes in time.
+func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		t.Fatalf("%s did not come: %v", what, err)
+	}
+}
