@@ -63,6 +63,7 @@ func TestAJobIsAdmittedPreemptedAndCompletes(t *testing.T) {
 		func(s state) bool { return s.quiet() && !s.admits() },
 	)
 	show(t, cleared)
+	within(t, 5*time.Second, "the end of sweep's pods", func() bool { return len(podsOf(t, "default", "sweep")) == 0 })
 
 	urgent, at := h.next(t, at, "urgent", "admitted in its place", state.admitted)
 	if _, patched := urgent.patch(teamsManager); patched {
@@ -133,13 +134,9 @@ func expectPods(t *testing.T, job string, count int) {
 	t.Helper()
 	var pods []corev1.Pod
 	within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
-		list, err := shared.Client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{
-			LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job,
+		pods = slices.DeleteFunc(podsOf(t, "default", job), func(pod corev1.Pod) bool {
+			return pod.Status.Phase != corev1.PodRunning
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pods = slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
 		return len(pods) == count
 	})
 	racks := map[string]bool{}
@@ -167,6 +164,17 @@ func expectPods(t *testing.T, job string, count int) {
 	if len(racks) != 1 {
 		t.Errorf("the gang of %s is spread over %v", job, racks)
 	}
+}
+
+func podsOf(t *testing.T, namespace, job string) []corev1.Pod {
+	t.Helper()
+	pods, err := shared.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{
+		LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pods.Items
 }
 
 // expectFree waits until the queue has its whole quota again.
