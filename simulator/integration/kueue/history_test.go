@@ -87,6 +87,11 @@ func (s state) admitted() bool { return !s.suspended() && s.admits() }
 // quiet reports whether the job is suspended and nothing of it runs any more.
 func (s state) quiet() bool { return s.suspended() && s.active() == 0 }
 
+// withdrawn reports whether Kueue has taken its admission back as well: the request after which it frees the quota.
+func (s state) withdrawn() bool { return s.quiet() && !s.admits() }
+
+func (s state) complete() bool { return s.ended() == "Complete" }
+
 func (s state) String() string {
 	patches, _, _ := unstructured.NestedSlice(s.object, "spec", "runtimePatches")
 	managers := make([]string, len(patches))
@@ -160,6 +165,18 @@ func (h *history) next(t *testing.T, from int, name, what string, holds func(sta
 	}
 	t.Fatalf("%s never was: %s", name, what)
 	return state{}, 0
+}
+
+// never fails the test if a job was something in a stretch of the history.
+func (h *history) never(t *testing.T, from, to int, name, what string, was func(state) bool) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.states[from:to] {
+		if s.name == name && was(s) {
+			t.Errorf("%s was %s too early: %v", name, what, s)
+		}
+	}
 }
 
 // show writes the runtime patches of a version of a job, as YAML.

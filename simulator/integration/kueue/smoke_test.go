@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
@@ -23,6 +24,8 @@ import (
 
 // teamsManager is whose patch the sample of low priority carries.
 const teamsManager = "platform.example.com/vision-team"
+
+const samples = "../../../manifests/samples-kueue/"
 
 func TestKueueRuns(t *testing.T) {
 	at := slices.IndexFunc(shared.Components(), func(c cluster.Component) bool { return c.Name == "kueue" })
@@ -40,49 +43,47 @@ func TestKueueRuns(t *testing.T) {
 // comes back, and both complete.
 func TestAJobIsAdmittedPreemptedAndCompletes(t *testing.T) {
 	h := record(t, "default")
-	done := play(t, "../../../manifests/samples-kueue")
-
+	low := play(t, samples+"queue.yaml", samples+"sweep.yaml")
 	first, at := h.next(t, 0, "sweep", "admitted with both patches", state.admitted)
 	teams, both := first.patch(teamsManager)
 	if !both {
 		t.Errorf("the owner's patch is gone: %v", first)
 	}
 	show(t, first)
-	expectPods(t, "sweep", 4)
+	started := expectPods(t, "sweep", 4)
+	high := play(t, samples+"urgent.yaml") // which comes eight seconds later: sweep runs for twenty
 
 	preempted, at := h.next(t, at, "sweep", "preempted: suspended, and nothing of it runs", state.quiet)
 	if kept, _ := preempted.patch(teamsManager); !reflect.DeepEqual(kept, teams) {
 		t.Errorf("the owner's patch has changed with the preemption: %v, was %v", kept, teams)
 	}
-	// Kueue takes its patch back in a request of its own, before which it does not give the quota to another.
-	cleared, at := h.next(
-		t,
-		at,
-		"sweep",
-		"its admission is taken back",
-		func(s state) bool { return s.quiet() && !s.admits() },
-	)
-	show(t, cleared)
-	within(t, 5*time.Second, "the end of sweep's pods", func() bool { return len(podsOf(t, "default", "sweep")) == 0 })
+	withdrawn, free := h.next(t, at, "sweep", "its admission is taken back", state.withdrawn)
+	show(t, withdrawn)
+	within(t, 30*time.Second, "the end of the pods that ran", func() bool {
+		isOfThem := func(pod corev1.Pod) bool { return started[pod.UID] }
+		return !slices.ContainsFunc(podsOf(t, "default", "sweep"), isOfThem)
+	})
 
-	urgent, at := h.next(t, at, "urgent", "admitted in its place", state.admitted)
+	h.never(t, 0, free, "urgent", "admitted", state.admitted)
+	urgent, at := h.next(t, free, "urgent", "admitted in its place", state.admitted)
 	if _, patched := urgent.patch(teamsManager); patched {
 		t.Errorf("the patch of sweep is on urgent: %v", urgent)
 	}
-	_, at = h.next(t, at, "urgent", "complete", func(s state) bool { return s.ended() == "Complete" })
+	_, at = h.next(t, at, "urgent", "complete", state.complete)
+	h.never(t, free, at, "sweep", "admitted again", state.admitted)
 
 	again, at := h.next(t, at, "sweep", "admitted again", state.admitted)
 	if kept, _ := again.patch(teamsManager); !reflect.DeepEqual(kept, teams) {
 		t.Errorf("the owner's patch has changed with the second admission: %v, was %v", kept, teams)
 	}
 	show(t, again)
-	_, _ = h.next(t, at, "sweep", "complete", func(s state) bool { return s.ended() == "Complete" })
+	_, _ = h.next(t, at, "sweep", "complete", state.complete)
 
-	jobs := <-done
-	for name, ranks := range map[string]int{"sweep": 4, "urgent": 2} {
-		if job := jobs[name]; job.Outcome != outcome.Complete || len(job.Ranks) != ranks {
-			t.Errorf("%s: %+v, want %d ranks that completed", name, job, ranks)
-		}
+	if job := (<-low)["sweep"]; job.Outcome != outcome.Complete || len(job.Ranks) != 4 {
+		t.Errorf("%+v, want 4 ranks that completed", job)
+	}
+	if job := (<-high)["urgent"]; job.Outcome != outcome.Complete || len(job.Ranks) != 2 {
+		t.Errorf("%+v, want 2 ranks that completed", job)
 	}
 	expectFree(t)
 	logWorkloads(t)
@@ -129,8 +130,9 @@ func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
 	return done
 }
 
-// expectPods waits until all pods of a job run, on nodes of Kueue's flavor, in one clique, as its owner and Kueue say.
-func expectPods(t *testing.T, job string, count int) {
+// expectPods waits until all pods of a job run, on nodes of Kueue's flavor, in one clique, as its owner and Kueue say, and
+// returns who they are.
+func expectPods(t *testing.T, job string, count int) map[types.UID]bool {
 	t.Helper()
 	var pods []corev1.Pod
 	within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
@@ -139,10 +141,10 @@ func expectPods(t *testing.T, job string, count int) {
 		})
 		return len(pods) == count
 	})
-	racks := map[string]bool{}
+	racks, who := map[string]bool{}, map[types.UID]bool{}
 	for _, pod := range pods {
 		rack, _, _ := strings.Cut(pod.Spec.NodeName, "-tray-")
-		racks[rack] = true
+		racks[rack], who[pod.UID] = true, true
 		if pod.Spec.SchedulingGroup == nil {
 			t.Errorf("%s belongs to no gang", pod.Name)
 		}
@@ -164,6 +166,7 @@ func expectPods(t *testing.T, job string, count int) {
 	if len(racks) != 1 {
 		t.Errorf("the gang of %s is spread over %v", job, racks)
 	}
+	return who
 }
 
 func podsOf(t *testing.T, namespace, job string) []corev1.Pod {
@@ -186,16 +189,17 @@ func expectFree(t *testing.T) {
 			t.Fatal(err)
 		}
 		usage, _, _ := unstructured.NestedSlice(queue.Object, "status", "flavorsUsage")
-		total := ""
 		for _, flavor := range usage {
 			resources, _, _ := unstructured.NestedSlice(flavor.(map[string]any), "resources")
 			for _, resource := range resources {
-				total += resource.(map[string]any)["total"].(string)
+				if resource.(map[string]any)["total"] != "0" {
+					return false
+				}
 			}
 		}
 		pending, _, _ := unstructured.NestedInt64(queue.Object, "status", "pendingWorkloads")
 		reserving, _, _ := unstructured.NestedInt64(queue.Object, "status", "reservingWorkloads")
-		return total == "0" && pending == 0 && reserving == 0
+		return len(usage) == 1 && pending == 0 && reserving == 0
 	})
 	t.Log("ClusterQueue training: nothing pending, nothing reserved, 0 of 16 GPUs used")
 }
