@@ -137,6 +137,9 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 			return c.orDeath(err)
 		}
 	}
+	if err := c.waitForAccounts(ctx); err != nil {
+		return c.orDeath(err)
+	}
 	options.Report(fmt.Sprintf("adding %d nodes", len(options.Nodes)))
 	return c.orDeath(c.addNodes(ctx, options.Nodes))
 }

@@ -79,7 +79,7 @@ func (p plan) apiserver() component {
 			"--service-account-key-file=" + p.access.accountKeyFile,
 			"--service-account-signing-key-file=" + p.access.accountKeyFile,
 			"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
-			// No kubelet mounts service-account tokens here, and jobs may name accounts that do not exist.
+			// No kubelet mounts service-account tokens here, and jobs may name accounts that do not exist: see defaultAccount.
 			"--disable-admission-plugins=ServiceAccount",
 			"--feature-gates=" + gates(p.mode), "--runtime-config=scheduling.k8s.io/v1beta1=true",
 			"--profiling=false",

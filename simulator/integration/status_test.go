@@ -27,18 +27,13 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/workload"
 )
 
-// reporting is a TrainJob whose pods run long enough to report. They name the account that a cluster with the ServiceAccount
-// admission plugin gives them; a token can only be bound to a pod of its account.
+// reporting is a TrainJob whose pods run long enough to report.
 const reporting = `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {name: NAME, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 300s}}
 spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}
-  runtimePatches:
-  - manager: example.com/account
-    trainingRuntimeSpec: {template: {spec: {replicatedJobs: [
-      {name: node, template: {spec: {template: {spec: {serviceAccountName: default}}}}}]}}}
 `
 
 // Pods report as a kubelet lets them: with a token for their job, to the address in their environment, trusting what is in
@@ -77,7 +72,7 @@ func TestTrainersReport(t *testing.T) {
 	bare := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bare"},
 		Spec: corev1.PodSpec{
-			ServiceAccountName: "default", Containers: []corev1.Container{{Name: "bare", Image: "none"}},
+			Containers:   []corev1.Container{{Name: "bare", Image: "none"}},
 			NodeSelector: map[string]string{"nowhere": "at-all"},
 		},
 	}
