@@ -108,7 +108,7 @@ func (h *handler) identify(
 		}
 		return nil, new(notFound("Train job not found"))
 	}
-	if err = h.identities.prove(ctx, token, claimed.expires, &job); err != nil {
+	if err = h.identities.prove(ctx, token, &job); err != nil {
 		return nil, new(refusal(ctx, err))
 	}
 	return &job, nil

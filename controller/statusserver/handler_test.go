@@ -12,8 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
@@ -45,6 +47,26 @@ func TestAReportIsWrittenAndEchoed(t *testing.T) {
 	}
 	if n := w.reviews.Load(); n != 1 {
 		t.Errorf("the token was reviewed %d times, want once", n)
+	}
+}
+
+// Somebody else, a controller that was here before or a hand, may have written what a report replaces.
+func TestAReportWinsOverOthers(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	job := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"trainerStatus": map[string]any{
+		"progressPercentage": int64(1), "lastUpdatedTime": "2026-11-22T09:00:00Z",
+	}}}}
+	job.SetGroupVersionKind(trainerv1alpha1.GroupVersion().WithKind(trainerv1alpha1.TrainJobKind))
+	job.SetNamespace(namespace)
+	job.SetName("train")
+	err := w.cluster.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(job),
+		client.FieldOwner("somebody-else"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, body := w.post("train", token("train-pod", "train"), progress(40))
+	if status := w.status("train"); code != http.StatusOK || *status.ProgressPercentage != 40 {
+		t.Errorf("answer %d %s, status %+v", code, body, status)
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// Believed is how long a token is believed before it has to be proven again, if it lives that long. So long at most can a
-// pod's token outlive the pod.
+// Believed is how long a token is believed before it has to be proven again; its own end is looked at each time. So long at
+// most can a pod's token outlive the pod.
 const Believed = time.Minute
 
 // errDenied indicates somebody who is none of the job's pods. Its text is for the log.
@@ -37,13 +37,12 @@ type identities struct {
 	// cached reads TrainJobs and JobSets; live asks the API server, for pods come and go faster than caches follow.
 	cached client.Reader
 	live   client.Client
-	clock  clock.PassiveClock
 	known  *cache.LRUExpireCache
 }
 
 func newIdentities(cached client.Reader, live client.Client, c clock.PassiveClock) *identities {
 	return &identities{
-		cached: cached, live: live, clock: c,
+		cached: cached, live: live,
 		known: cache.NewLRUExpireCacheWithClock(remembered, c),
 	}
 }
@@ -61,9 +60,7 @@ func (i *identities) knows(token string, job types.UID) bool {
 }
 
 // prove proves that the token is one of the job's pods'. The error is errDenied, or a fault.
-func (i *identities) prove(
-	ctx context.Context, token string, expires time.Time, job *trainerv1alpha1.TrainJob,
-) error {
+func (i *identities) prove(ctx context.Context, token string, job *trainerv1alpha1.TrainJob) error {
 	pod, err := i.review(ctx, token, client.ObjectKeyFromObject(job))
 	if err != nil {
 		return err
@@ -71,9 +68,7 @@ func (i *identities) prove(
 	if err = i.belongs(ctx, pod, job); err != nil {
 		return err
 	}
-	if left := min(Believed, expires.Sub(i.clock.Now())); left > 0 {
-		i.known.Add(seen{sha256.Sum256([]byte(token)), job.UID}, true, left)
-	}
+	i.known.Add(seen{sha256.Sum256([]byte(token)), job.UID}, true, Believed)
 	return nil
 }
 
