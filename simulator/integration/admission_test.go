@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -133,8 +134,9 @@ func kept(t *testing.T, resource schema.GroupVersionResource, document string) *
 	}
 	t.Cleanup(func() {
 		background := metav1.DeletePropagationBackground
-		err := client.Delete(t.Context(), object.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
-		if err != nil && !apierrors.IsNotFound(err) && t.Context().Err() == nil {
+		ctx := context.WithoutCancel(t.Context()) // the test's own has ended by now
+		err := client.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
