@@ -44,7 +44,7 @@ type member struct {
 	bound   time.Time // of the seat's first pod that was bound
 	phase   corev1.PodPhase
 	waiting string // why it is not scheduled
-	grouped bool   // it belongs to the job's gang
+	group   string // the PodGroup that it belongs to, if any
 	deleted bool
 }
 
@@ -111,7 +111,10 @@ func (m *member) admit(pod *corev1.Pod) bool {
 		m.former = append(m.former, m.uid)
 	}
 	m.pod, m.uid, m.created = pod.Name, pod.UID, pod.CreationTimestamp.Time
-	m.grouped = pod.Spec.SchedulingGroup != nil
+	m.group = ""
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		m.group = *group.PodGroupName
+	}
 	m.node, m.phase, m.waiting, m.deleted = "", "", "", false
 	return true
 }

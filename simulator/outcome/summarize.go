@@ -61,7 +61,7 @@ func Summarize(seen Observation, ledger *Ledger) Report {
 		Levels:     seen.Levels,
 	}
 	for _, job := range seen.Jobs {
-		members := ranked(ledger.seenOf(job))
+		members := ranked(ledger.seenOf(job), job.PodGroups)
 		summary := summarize(job, members, seen.At)
 		for i, member := range members {
 			rank := Rank{Rank: i, Pod: member.pod, Node: member.node}
@@ -73,12 +73,21 @@ func Summarize(seen Observation, ledger *Ledger) Report {
 	return report
 }
 
-// ranked leaves out the pods that have no rank: a job with a gang may have others, such as initializers, beside it.
-func ranked(members []member) []member {
-	if !slices.ContainsFunc(members, func(m member) bool { return m.grouped }) {
-		return members
+// ranked leaves out the pods that have no rank: a job with a gang may have others beside it, such as initializers, in no group
+// or in one whose pods start one by one.
+func ranked(members []member, groups []*schedulingv1beta1.PodGroup) []member {
+	gang := func(m member) bool {
+		return m.group != "" && !slices.ContainsFunc(groups, func(group *schedulingv1beta1.PodGroup) bool {
+			return group.Name == m.group && group.Spec.SchedulingPolicy.Basic != nil
+		})
 	}
-	return slices.DeleteFunc(members, func(m member) bool { return !m.grouped })
+	grouped := func(m member) bool { return m.group != "" }
+	for _, counts := range []func(member) bool{gang, grouped} {
+		if slices.ContainsFunc(members, counts) {
+			return slices.DeleteFunc(members, func(m member) bool { return !counts(m) })
+		}
+	}
+	return members
 }
 
 // seenOf is a job's members, with the places that count for a job that has ended or has not.
