@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,11 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/simulator/session"
-	"github.com/lockstep-project/lockstep/simulator/workload"
 )
 
 // reporting is a TrainJob whose pods run long enough to report.
@@ -40,8 +35,7 @@ spec:
 // the ConfigMap. What they say stays while the controller writes the status too, and nobody else can say it.
 func TestTrainersReport(t *testing.T) {
 	namespace := namespaceOf(t)
-	submit(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n---\n"+
-		strings.ReplaceAll(reporting, "NAME,", "train,")+"---\n"+strings.ReplaceAll(reporting, "NAME,", "other,"))
+	submit(t, strings.ReplaceAll(reporting, "NAME,", "train,")+"---\n"+strings.ReplaceAll(reporting, "NAME,", "other,"))
 	var pods, others []corev1.Pod
 	eventually(t, "the pods", func() bool {
 		pods, others = podsOf(t.Context(), t, namespace, "train"), podsOf(t.Context(), t, namespace, "other")
@@ -141,28 +135,6 @@ func (r reporter) checkRefusals(t *testing.T, token string) {
 	if code, answer := r.post(t, token, `{}`); code != http.StatusOK || answer != `{}` {
 		t.Errorf("nothing: answer %d %s", code, answer)
 	}
-}
-
-// submit creates the objects of some YAML and deletes its TrainJobs when the test ends.
-func submit(t *testing.T, yaml string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "jobs.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(yaml, "NAMESPACE", namespaceOf(t))), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	jobs, err := workload.Load([]string{file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := session.ShippedRuntimes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	submitted, err := session.Submit(t.Context(), shared, jobs, catalog, clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { discard(t, submitted) })
 }
 
 // reporter posts where a pod would, and trusts what it would.
