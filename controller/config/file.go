@@ -75,10 +75,23 @@ type file struct {
 // usedFields are the paths of the fields that this controller uses.
 func usedFields() []string {
 	return []string{
-		"apiVersion", "kind", "webhook.port", "webhook.host", "leaderElection.leaderElect", "metrics.bindAddress", "metrics.secureServing",
-		"health.healthProbeBindAddress", "controller.groupKindConcurrency." + trainJobs, "certManagement.enable",
-		"certManagement.webhookServiceName", "certManagement.webhookSecretName", "clientConnection.qps",
-		"clientConnection.burst", "statusServer.port", "statusServer.qps", "statusServer.burst",
+		"apiVersion",
+		"kind",
+		"webhook.port",
+		"webhook.host",
+		"leaderElection.leaderElect",
+		"metrics.bindAddress",
+		"metrics.secureServing",
+		"health.healthProbeBindAddress",
+		"controller.groupKindConcurrency." + trainJobs,
+		"certManagement.enable",
+		"certManagement.webhookServiceName",
+		"certManagement.webhookSecretName",
+		"clientConnection.qps",
+		"clientConnection.burst",
+		"statusServer.port",
+		"statusServer.qps",
+		"statusServer.burst",
 		"featureGates." + trainJobStatus,
 	}
 }

@@ -12,10 +12,13 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	got, err := config.Parse(strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 --metrics-secure=false "+
-		"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
-		"--webhook-cert-dir=d --cert-management=external --feature-gates=TrainJobStatus=true --status-server-port=3 "+
-		"--status-server-url=https://h:3"), io.Discard)
+	got, err := config.Parse(
+		strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 --metrics-secure=false "+
+			"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
+			"--webhook-cert-dir=d --cert-management=external --feature-gates=TrainJobStatus=true --status-server-port=3 "+
+			"--status-server-url=https://h:3"),
+		io.Discard,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 
 var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
 
-// running waits until so many pods of a job run, none of them one of those before, and returns them by rank.
-func running(t *testing.T, namespace, job string, ranks int, before []corev1.Pod) []corev1.Pod {
+// newRunners waits until so many pods of a job run, none of them one of those before, and returns them by rank.
+func newRunners(t *testing.T, namespace, job string, ranks int, before []corev1.Pod) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
 	within(t, 60*time.Second, fmt.Sprintf("running pods of %s", job), func() bool {
@@ -110,7 +110,7 @@ spec:
 `, members))
 	var before []corev1.Pod
 	for time := range 2 {
-		pods := running(t, namespace, name, members, before)
+		pods := newRunners(t, namespace, name, members, before)
 		if held := conditionsOf(t.Context(), t, namespace, name); len(held) > 0 {
 			t.Fatalf("the job is %v after %d preemptions", held, time)
 		}
@@ -154,7 +154,7 @@ spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: %d, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
 `, members))
-	pods := running(t, namespace, name, members, nil)
+	pods := newRunners(t, namespace, name, members, nil)
 	evict(t, pods[lost:lost+1])
 	within(t, 30*time.Second, "the member's return", func() bool {
 		now := podsOf(t.Context(), t, namespace, name)
@@ -162,7 +162,7 @@ spec:
 			return rankOf(pod) == lost && pod.UID != pods[lost].UID && pod.Spec.NodeName != ""
 		})
 	})
-	now := running(t, namespace, name, members, pods[lost:lost+1])
+	now := newRunners(t, namespace, name, members, pods[lost:lost+1])
 	cliques := map[string]bool{}
 	for rank, pod := range now {
 		if rank != lost && pod.UID != pods[rank].UID {
