@@ -98,7 +98,8 @@ func switchAnnotations() []Annotation {
 	return []Annotation{
 		words(
 			topology.AnnotationGang,
-			"The job's ranks start together or not at all. What a job does not say, the controller's --gang-default says.",
+			"The job's ranks start together or not at all. What a job does not say, its runtime's scheduling says, else the "+
+				"controller's --gang-default.",
 			gangOn,
 			gangOff,
 		),
