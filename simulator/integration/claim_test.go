@@ -204,19 +204,24 @@ func claims(ctx context.Context, t *testing.T) int {
 	return len(list.Items)
 }
 
-// sharingJob is a job on the runtime, whose machines and devices are the next test's when this one has ended.
-func sharingJob(t *testing.T, name, runTime string) {
+// vacated waits, after what the test keeps from here on was deleted, until a job's machines and devices are the next test's.
+func vacated(t *testing.T, job string) {
 	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
 		defer cancel()
 		err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			return len(podsOf(ctx, t, "default", name)) == 0 && claims(ctx, t) == 0, nil
+			return len(podsOf(ctx, t, "default", job)) == 0 && claims(ctx, t) == 0, nil
 		})
 		if err != nil {
-			t.Errorf("the pods or the claim of %s are still there after its deletion", name)
+			t.Errorf("the pods or the claim of %s are still there after its deletion", job)
 		}
 	})
+}
+
+func sharingJob(t *testing.T, name, runTime string) {
+	t.Helper()
+	vacated(t, name)
 	kept(t, trainingRuntimes, strings.Replace(sharingRuntime, "RUNTIME", runTime, 1))
 	kept(t, trainJobs, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

@@ -1,8 +1,13 @@
 package integration_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 )
@@ -61,5 +66,52 @@ spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 		if group := pod.Spec.SchedulingGroup; group == nil || pod.Spec.SchedulerName != ours {
 			t.Errorf("pod %s is in group %v, of scheduler %s", pod.Name, group, pod.Spec.SchedulerName)
 		}
+	}
+}
+
+// A restart of the whole gang keeps a group that shares no claims: its new pods are placed whole again, wherever there is room.
+func TestARestartKeepsAGroupWithoutClaims(t *testing.T) {
+	withoutClaims := strings.NewReplacer(
+		"    resourceClaims: [{name: fabric, resourceClaimTemplateName: one-clique}]\n", "",
+		"                resourceClaims: [{name: fabric, resourceClaimTemplateName: one-clique}]\n", "",
+		", claims: [{name: fabric}]", "", "RUNTIME", "10m")
+	vacated(t, "restarted")
+	kept(t, trainingRuntimes, withoutClaims.Replace(sharingRuntime))
+	kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: restarted, namespace: default}
+spec: {runtimeRef: {name: sharing, kind: TrainingRuntime}}
+`)
+	group := func() types.UID {
+		found, err := shared.Client.SchedulingV1beta1().
+			PodGroups("default").
+			Get(t.Context(), "restarted", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.UID
+	}
+	in := func(attempt string) (domain string) {
+		eventually(t, "attempt "+attempt+", whole in one clique", func() bool {
+			domains := map[string]int{}
+			for _, pod := range podsOf(t.Context(), t, "default", "restarted") {
+				if pod.Labels["jobset.sigs.k8s.io/restart-attempt"] == attempt &&
+					pod.Status.Phase == corev1.PodRunning {
+					domain = cliqueOf(pod.Spec.NodeName)
+					domains[domain]++
+				}
+			}
+			return len(domains) == 1 && domains[domain] == 4
+		})
+		return domain
+	}
+	first, before := in("0"), group()
+	cordon(t, first)
+	fail(t, podsOf(t.Context(), t, "default", "restarted")[0])
+	if second := in("1"); second == first || second == "" {
+		t.Errorf("the gang that started again is in clique %q, which is cordoned", second)
+	}
+	if after := group(); after != before {
+		t.Errorf("the group is another: %s, then %s", before, after)
 	}
 }
