@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -175,14 +176,6 @@ spec:
 	if stamp == "" {
 		t.Error("the patch has no time")
 	}
-	next := stored.DeepCopy()
-	for _, empty := range []string{"args", "env"} {
-		unstructured.RemoveNestedField(next.Object, "spec", "trainer", empty)
-	}
-	if err := unstructured.SetNestedField(next.Object, "4", "spec", "trainer", "resourcesPerNode", "limits",
-		"nvidia.com/gpu"); err != nil {
-		t.Fatal(err)
-	}
 	var theirs, queue any
 	for text, into := range map[string]*any{
 		`{"manager": "example.com/user", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
@@ -194,15 +187,37 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	if err := unstructured.SetNestedSlice(next.Object, []any{theirs, queue}, "spec", "runtimePatches"); err != nil {
-		t.Fatal(err)
-	}
-	updated, err := shared.Dynamic.Resource(trainJobs).
-		Namespace("default").
-		Update(t.Context(), next, metav1.UpdateOptions{})
-	if err != nil {
-		t.Fatalf("the update of an older client: %v", err)
-	}
+	jobs := shared.Dynamic.Resource(trainJobs).Namespace("default")
+	var updated *unstructured.Unstructured
+	eventually(t, "the update of an older client", func() bool {
+		next, err := jobs.Get(t.Context(), "older-client", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, empty := range []string{"args", "env"} {
+			unstructured.RemoveNestedField(next.Object, "spec", "trainer", empty)
+		}
+		err = errors.Join(
+			unstructured.SetNestedField(
+				next.Object,
+				"4",
+				"spec",
+				"trainer",
+				"resourcesPerNode",
+				"limits",
+				"nvidia.com/gpu",
+			),
+			unstructured.SetNestedSlice(next.Object, []any{theirs, queue}, "spec", "runtimePatches"),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		updated, err = jobs.Update(t.Context(), next, metav1.UpdateOptions{})
+		if err != nil && !apierrors.IsConflict(err) { // the controller may have written the status meanwhile
+			t.Fatalf("the update of an older client: %v", err)
+		}
+		return err == nil
+	})
 	text, err := json.Marshal(updated.Object["spec"])
 	if err != nil {
 		t.Fatal(err)

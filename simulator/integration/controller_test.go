@@ -142,7 +142,7 @@ func TestOurAccountsAreNotAdmin(t *testing.T) {
 			{Verb: "list", Resource: "secrets", Namespace: corev1.NamespaceDefault},
 			{Verb: "watch", Resource: "secrets", Namespace: corev1.NamespaceDefault},
 			{Verb: "update", Resource: "secrets", Namespace: corev1.NamespaceDefault},
-			{Verb: "delete", Resource: "secrets", Namespace: corev1.NamespaceDefault},
+			{Verb: "deletecollection", Resource: "secrets", Namespace: corev1.NamespaceDefault},
 			{Verb: "delete", Resource: "nodes"},
 			{Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
 			{Verb: "*", Group: "*", Resource: "*"},

@@ -136,3 +136,37 @@ func TestTenantsCannotForgeRuntimes(t *testing.T) {
 		t.Errorf("a copy cannot be let go of: %v", err)
 	}
 }
+
+// The controller may delete Secrets by name, but only those of TrainJobs.
+func TestTheControllerDeletesNothingElse(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	config := rest.CopyConfig(shared.Admin)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:lockstep-system:lockstep-controller",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	controller, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := shared.Client.CoreV1().Secrets(namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "train-mpi-ssh-auth"}}
+	if _, err = secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err = controller.CoreV1().Secrets(namespace).Delete(t.Context(), secret.Name, metav1.DeleteOptions{})
+	wantForbidden(t, err, "only what belongs to a TrainJob")
+	if err = secrets.Delete(t.Context(), secret.Name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("nobody else is held back: %v", err)
+	}
+}
+
+func makeNamespace(t *testing.T, name string) {
+	t.Helper()
+	_, err := shared.Client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -110,7 +110,7 @@ func TestTheControllerMayKeepItsCertificate(t *testing.T) {
 		{"create", "", "secrets", "", true},
 		{"get", "", "secrets", options.WebhookSecret, true},
 		{"update", "", "secrets", options.WebhookSecret, true},
-		{"delete", "", "secrets", options.WebhookSecret, false},
+		{"deletecollection", "", "secrets", "", false},
 		{"update", "", "secrets", "another", false},
 		{"get", group, mutating, controller.MutatingConfiguration, true},
 		{"patch", group, mutating, controller.MutatingConfiguration, true},
