@@ -14,9 +14,11 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
+	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
+	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 )
 
 // ProfileName is the schedulerName of the pods that Lockstep schedules.
@@ -25,11 +27,12 @@ const ProfileName = "lockstep-scheduler"
 // Registry maps the plugins' names to what makes them. What is decided about gangs that do not fit, and what is held for
 // members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry() runtime.Registry {
-	lot, slots := parking.NewLot(clock.RealClock{}), held.NewSlots()
+	lot, slots, desk := parking.NewLot(clock.RealClock{}), held.NewSlots(), &unplaced.Desk{}
 	return runtime.Registry{
-		gangplacement.Name: gangplacement.New(lot, slots),
-		gangqueue.Name:     gangqueue.New(lot, slots),
-		gangpermit.Name:    gangpermit.New(binder, lot.Used),
+		gangplacement.Name:  gangplacement.New(lot, slots, desk),
+		gangpreemption.Name: gangpreemption.New(desk),
+		gangqueue.Name:      gangqueue.New(lot, slots),
+		gangpermit.Name:     gangpermit.New(binder, lot.Used),
 	}
 }
 

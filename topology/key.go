@@ -45,6 +45,9 @@ const (
 	// AnnotationLastCheckpoint is the instant (RFC 3339) at which the job last saved its work: what came after would be lost
 	// in a preemption; written by the controller only.
 	AnnotationLastCheckpoint = "lockstep.dev/last-checkpoint"
+	// AnnotationCheckpointDeadline is the instant (RFC 3339) until which a pod that is preempted has time to save its work;
+	// written by the scheduler on the pod, before it is ended.
+	AnnotationCheckpointDeadline = "lockstep.dev/checkpoint-deadline"
 )
 
 // LabelClique is the node label that NVIDIA's GPU discovery sets to <ClusterUUID>.<CliqueID>: the nodes that share one

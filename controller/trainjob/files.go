@@ -16,9 +16,13 @@ import (
 // applyFiles makes what the job's pods mount: its ConfigMaps, and its Secrets where they are absent.
 func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
 	for _, config := range planned.ConfigMaps {
-		have := &metav1.PartialObjectMetadata{}
-		have.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(config), have); {
+		have := named("ConfigMap", job, config.Name)
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(config), have)
+		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(have, job) {
+			// Whether it is somebody else's, only what is there now can say.
+			err = r.Live.Get(ctx, client.ObjectKeyFromObject(config), have)
+		}
+		switch {
 		case err == nil && !metav1.IsControlledBy(have, job):
 			return fmt.Errorf("%s: %w", describe(config), ErrForeign)
 		case client.IgnoreNotFound(err) != nil:

@@ -27,6 +27,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -48,6 +49,7 @@ type GangPlacement struct {
 	explain *explanation.Writer
 	lot     *parking.Lot
 	slots   *held.Slots
+	desk    *unplaced.Desk
 	clock   clock.WithDelayedExecution
 	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
 	preempts types.NamespacedName
@@ -80,19 +82,23 @@ var (
 	_ fwk.EnqueueExtensions        = (*GangPlacement)(nil)
 )
 
-// New returns what makes the plugin, with the lot in which gangs wait that do not fit and the room that is held.
-func New(lot *parking.Lot, slots *held.Slots) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+// New returns what makes the plugin, with the lot in which gangs wait that do not fit, the room that is held, and the desk on which
+// preemption finds its question.
+func New(
+	lot *parking.Lot, slots *held.Slots, desk *unplaced.Desk,
+) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		args, err := config.Placement(object)
 		if err != nil {
 			return nil, fmt.Errorf("arguments: %w", err)
 		}
-		return newPlugin(ctx, args, handle, lot, slots)
+		return newPlugin(ctx, args, handle, lot, slots, desk)
 	}
 }
 
 func newPlugin(
 	ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, lot *parking.Lot, slots *held.Slots,
+	desk *unplaced.Desk,
 ) (*GangPlacement, error) {
 	metrics.Register()
 	levels, err := args.Ladder()
@@ -103,6 +109,7 @@ func newPlugin(
 		handle:     handle,
 		lot:        lot,
 		slots:      slots,
+		desk:       desk,
 		clock:      clock.RealClock{},
 		coming:     make(map[types.NamespacedName][]held.Slot),
 		levels:     levels,
@@ -152,7 +159,9 @@ func (p *GangPlacement) GeneratePlacements(
 		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
 		waiting: info.GetUnscheduledPods(), running: p.running(group), began: p.clock.Now(),
 	}
-	q.fleet = p.fleetOf(q)
+	if q.fleet = p.fleetOf(q); q.fleet == asItIs {
+		p.desk.Clear()
+	}
 	q.seen = p.lot.Changes() // after what the question itself changes
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
 	if len(q.waiting) == 0 {
@@ -224,6 +233,16 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		}
 		if lags {
 			p.lot.Again()
+		}
+		if q.fleet == asItIs && no.reason == explanation.NoRoom {
+			p.desk.Put(unplaced.Gang{
+				Group:        q.group,
+				Waiting:      q.waiting,
+				View:         view,
+				Ledger:       ledger,
+				Gang:         gang,
+				Accelerators: p.accelerators,
+			})
 		}
 		p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
 		return nil, infeasible(q)

@@ -52,6 +52,20 @@ var (
 	Held = metrics.NewGauge(gauge("held_slots", "Places that are held for members of running gangs that are to come."))
 	// Refusals counts the pins that the framework's filters refused.
 	Refusals = metrics.NewCounter(counter("pin_refusals_total", "Planned nodes that the framework's filters refused."))
+	// PreemptionDuration is how long it took to choose whom to preempt.
+	PreemptionDuration = histogram("preemption_duration_seconds",
+		"Time to choose the victims of a preemption, without the framework's own verification.",
+		metrics.ExponentialBuckets(0.0001, 2, 18))
+	// PreemptedGangs counts the gangs that were evicted for more important ones.
+	PreemptedGangs = metrics.NewCounter(counter("preempted_gangs_total",
+		"Gangs that were evicted for a more important gang."))
+	// PreemptedHours is what was lost with them, and with single pods, in accelerator-hours.
+	PreemptedHours = metrics.NewCounter(counter("preempted_accelerator_hours_total",
+		"Accelerator-hours of work since the last checkpoint, or the start, that preemption lost."))
+	// Amplification is how many accelerators had to be freed for each one that was asked for.
+	Amplification = histogram("preemption_amplification_ratio",
+		"Accelerators that victims held for each one that the gang asks for.",
+		[]float64{0.25, 0.5, 1, 1.25, 1.5, 2, 3, 5, 10, 20})
 	// PartialGangs counts the gangs that were evicted because they did not become whole.
 	PartialGangs = metrics.NewCounter(counter("partial_gangs_evicted_total",
 		"Gangs whose bound members were evicted because the others got no node, or were refused by one."))
@@ -93,5 +107,9 @@ var Register = sync.OnceFunc(func() {
 		Held,
 		Refusals,
 		PartialGangs,
+		PreemptionDuration,
+		PreemptedGangs,
+		PreemptedHours,
+		Amplification,
 	)
 })

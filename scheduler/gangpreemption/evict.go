@@ -1,0 +1,76 @@
+package gangpreemption
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/lockstep-project/lockstep/scheduler/eviction"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// evict removes the victims without holding up the scheduling loop. What fails is tried again when the gang is asked about next:
+// its victims are still there then, and it is still first in line for their room.
+func (p *GangPreemption) evict(group *schedulingv1beta1.PodGroup, victims []unit) {
+	preemptor := klog.KObj(group)
+	var pods []*corev1.Pod
+	for _, u := range victims {
+		if u.leaving() {
+			continue
+		}
+		var about runtime.Object = u.pods[0]
+		if u.group != nil {
+			about = u.group
+		}
+		p.handle.EventRecorder().Eventf(about, group, corev1.EventTypeNormal, "Preempted", "Preempting",
+			"Preempted by gang %s, which has a higher priority", preemptor)
+		for _, pod := range u.pods {
+			if pod.DeletionTimestamp == nil {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	go p.handle.Parallelizer().Until(p.life, len(pods), func(i int) {
+		if err := p.evictPod(p.life, pods[i], preemptor.String()); err != nil {
+			klog.FromContext(p.life).Error(err, "Evicting a victim", "pod", klog.KObj(pods[i]), "gang", preemptor)
+		}
+	}, Name)
+}
+
+// evictPod tells the pod until when it has time to save its work, and then ends it.
+func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, preemptor string) error {
+	now := p.clock.Now()
+	grace := time.Duration(corev1.DefaultTerminationGracePeriodSeconds) * time.Second
+	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
+		grace = time.Duration(*own) * time.Second
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": pod.UID,
+		"annotations": map[string]string{
+			topology.AnnotationCheckpointDeadline: now.Add(grace).UTC().Format(time.RFC3339),
+		},
+	}})
+	if err != nil {
+		return fmt.Errorf("printing a deadline: %w", err)
+	}
+	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).
+		Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("giving pod %s its deadline: %w", pod.Name, err)
+	}
+	err = eviction.Evict(ctx, p.handle.ClientSet(), pod, metav1.NewTime(now), corev1.PodReasonPreemptionByScheduler,
+		"preempted by gang "+preemptor+", which has a higher priority")
+	if err != nil {
+		return fmt.Errorf("preempting: %w", err)
+	}
+	return nil
+}
