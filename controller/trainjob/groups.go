@@ -97,11 +97,12 @@ func (r *Reconciler) renew(
 		if !shares(want) {
 			continue
 		}
-		have, err := r.outdated(ctx, want, jobSet)
+		have := &schedulingv1beta1.PodGroup{}
+		outdated, err := r.outdated(ctx, want, jobSet, have)
 		if err != nil {
 			return false, err
 		}
-		if have == nil || !metav1.IsControlledBy(have, job) {
+		if !outdated || !metav1.IsControlledBy(have, job) {
 			continue
 		}
 		waiting = true
@@ -117,25 +118,27 @@ func (r *Reconciler) renew(
 	return waiting, nil
 }
 
-// outdated is the group of that name if it was made for an earlier start of the JobSet; nil otherwise. What the cache says is
+// outdated reads the group of that name, and reports whether it was made for an earlier start of the JobSet. What the cache says is
 // confirmed: by one that shows an earlier group, a gang that was just made anew would be stopped.
 func (r *Reconciler) outdated(
-	ctx context.Context, want *schedulingv1beta1.PodGroup, jobSet *jobsetv1alpha2.JobSet,
-) (*schedulingv1beta1.PodGroup, error) {
-	have := &schedulingv1beta1.PodGroup{}
+	ctx context.Context,
+	want *schedulingv1beta1.PodGroup,
+	jobSet *jobsetv1alpha2.JobSet,
+	have *schedulingv1beta1.PodGroup,
+) (bool, error) {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		err := reader.Get(ctx, client.ObjectKeyFromObject(want), have)
 		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // absence is a normal answer
+			return false, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("getting %s: %w", describe(want), err)
+			return false, fmt.Errorf("getting %s: %w", describe(want), err)
 		}
 		if attemptOf(have) >= jobSet.Status.Restarts {
-			return nil, nil //nolint:nilnil // absence is a normal answer
+			return false, nil
 		}
 	}
-	return have, nil
+	return true, nil
 }
 
 // attemptOf is for which start of the JobSet a group was made. One that does not say is never too early.

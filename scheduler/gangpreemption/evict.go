@@ -39,11 +39,11 @@ func (p *GangPreemption) evict(group *schedulingv1beta1.PodGroup, victims []unit
 			}
 		}
 	}
-	go p.handle.Parallelizer().Until(p.life, len(pods), func(i int) {
-		if err := p.evictPod(p.life, pods[i], preemptor.String()); err != nil {
-			klog.FromContext(p.life).Error(err, "Evicting a victim", "pod", klog.KObj(pods[i]), "gang", preemptor)
+	p.later(len(pods), func(ctx context.Context, i int) {
+		if err := p.evictPod(ctx, pods[i], preemptor.String()); err != nil {
+			klog.FromContext(ctx).Error(err, "Evicting a victim", "pod", klog.KObj(pods[i]), "gang", preemptor)
 		}
-	}, Name)
+	})
 }
 
 // evictPod tells the pod until when it has time to save its work, and then ends it.

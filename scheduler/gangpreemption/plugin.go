@@ -31,8 +31,8 @@ type GangPreemption struct {
 	desk    *unplaced.Desk
 	clock   clock.PassiveClock
 	budgets policylisters.PodDisruptionBudgetLister
-	// life ends with the scheduler: evictions go on when the cycle that decided them is over.
-	life context.Context //nolint:containedctx // there is no later call to be given one
+	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
+	later func(n int, do func(ctx context.Context, i int))
 }
 
 var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
@@ -41,8 +41,11 @@ var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
 func New(desk *unplaced.Desk) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
-			handle: handle, desk: desk, clock: clock.RealClock{}, life: ctx,
+			handle: handle, desk: desk, clock: clock.RealClock{},
 			budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+			later: func(n int, do func(context.Context, int)) {
+				go handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name)
+			},
 		}, nil
 	}
 }
