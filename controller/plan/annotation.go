@@ -17,6 +17,7 @@ const (
 	onRuntime  = "runtime"
 	onPods     = "pod template"
 	onPodGroup = "PodGroup"
+	onPod      = "pod"
 )
 
 // The values of the gang annotation.
@@ -35,7 +36,7 @@ type Annotation struct {
 	Values string
 	// Meaning is one sentence.
 	Meaning string
-	// Controller says that users do not write it.
+	// Controller says that users do not write it, only Lockstep does.
 	Controller bool
 
 	check func(value string) bool
@@ -134,7 +135,7 @@ func switchAnnotations() []Annotation {
 	}
 }
 
-// ownAnnotations are written by the controller only.
+// ownAnnotations are written by Lockstep only.
 func ownAnnotations() []Annotation {
 	return []Annotation{
 		{
@@ -165,6 +166,13 @@ func ownAnnotations() []Annotation {
 			Values:     "an instant (RFC 3339)",
 			Meaning: "When the trainer last saved its work, as it reports by the metric " + MetricCheckpoint +
 				": a preemption loses what came after.",
+		},
+		{
+			Key:        topology.AnnotationCheckpointDeadline,
+			On:         []string{onPod},
+			Controller: true,
+			Values:     "an instant (RFC 3339)",
+			Meaning:    "Until when a pod that is preempted has time to save its work. The scheduler writes it before it ends the pod.",
 		},
 	}
 }

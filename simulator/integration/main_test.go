@@ -108,14 +108,23 @@ func submit(t *testing.T, yaml string) {
 	submitFiles(t, written(t, yaml))
 }
 
+// submitMore submits what comes later, when the test's namespace is there.
+func submitMore(t *testing.T, yaml string) {
+	t.Helper()
+	submitFiles(t, fileOf(t, yaml))
+}
+
 // written is a file with some YAML and the test's own namespace.
 func written(t *testing.T, yaml string) string {
 	t.Helper()
+	return fileOf(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE}\n---\n"+yaml)
+}
+
+// fileOf is a file with some YAML.
+func fileOf(t *testing.T, yaml string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "jobs.yaml")
-	namespace := namespaceOf(t)
-	content := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n---\n" +
-		strings.ReplaceAll(yaml, "NAMESPACE", namespace)
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(yaml, "NAMESPACE", namespaceOf(t))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
