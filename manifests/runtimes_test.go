@@ -51,7 +51,8 @@ func start(t *testing.T, workers, program string) ([]string, error) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	command := exec.CommandContext(t.Context(), perGPU(t), "sh", "-c", program, "worker", "a b")
-	command.Env = append(os.Environ(), "DMLC_TASK_ID=1", "WORKERS_PER_NODE="+workers, "POLL=0.05", "OUT="+out)
+	// A worker that was only just forked when it is to end may miss the signal. With the second that is the default it never is.
+	command.Env = append(os.Environ(), "DMLC_TASK_ID=1", "WORKERS_PER_NODE="+workers, "POLL=0.5", "OUT="+out)
 	err := command.Run()
 	text, _ := os.ReadFile(out)
 	lines := strings.Fields(string(text))

@@ -180,6 +180,27 @@ func TestAgainstAllSets(t *testing.T) {
 	t.Logf("%d scenes", found)
 }
 
+// A pod that comes back at once makes no room, however little it would cost.
+func TestWhatComesBackStays(t *testing.T) {
+	for name, keep := range map[string]func(*corev1.Pod){
+		"a DaemonSet's": func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "logs", Controller: new(true)}}
+		},
+		"a static one": func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(2, 1)
+			f.run("cheap", 1, time.Second)
+			f.run("dear", 1, time.Hour)
+			keep(f.pods[f.nodes[0].Name][0])
+			got, err := gangpreemption.Leave(f.asked(t, 1), f, nil, now())
+			if err != nil || !slices.Equal(got.Names, []string{"ns/dear"}) {
+				t.Errorf("%v leave (%v), want the only one who makes room", got.Names, err)
+			}
+		})
+	}
+}
+
 type toll struct {
 	protected int
 	lost      int64

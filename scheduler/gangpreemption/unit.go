@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
@@ -40,7 +41,7 @@ func gather(asked unplaced.Gang, groups fwk.PodGroupLister) []unit {
 			continue
 		}
 		for _, pod := range podsOf(info) {
-			if group, ok := snapshot.GroupOf(pod); ok && group == mine || snapshot.Ended(pod) {
+			if group, ok := snapshot.GroupOf(pod); ok && group == mine || snapshot.Ended(pod) || returns(pod) {
 				continue
 			}
 			u, important := unitOf(pod, groups)
@@ -62,6 +63,16 @@ func gather(asked unplaced.Gang, groups fwk.PodGroupLister) []unit {
 	// The core breaks ties by index.
 	slices.SortFunc(units, func(a, b unit) int { return strings.Compare(a.name, b.name) })
 	return units
+}
+
+// returns reports whether a pod that is ended comes back to the same node at once: that of a DaemonSet, or one that its kubelet
+// has from a file. Its departure makes no room.
+func returns(pod *corev1.Pod) bool {
+	if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
+		return true
+	}
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
 }
 
 // podsOf are a node's pods by name: the snapshot has them in the order in which they came.
