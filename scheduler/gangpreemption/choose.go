@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -16,7 +17,7 @@ const rounds = 4
 
 // choice is who leaves.
 type choice struct {
-	victims []unit
+	victims []snapshot.Unit
 	// lost is the work that leaves with them, in accelerator-seconds.
 	lost int64
 	// optimal says that no victims lose less.
@@ -26,17 +27,17 @@ type choice struct {
 // choose finds the cheapest units that make room for the gang; the shortfall is that of a fleet without any of them. The
 // domain follows from the victims, not the victims from a domain that looked good.
 func choose(
-	asked unplaced.Gang, units []unit, limits budgets, now time.Time,
+	asked unplaced.Gang, units []snapshot.Unit, limits budgets, now time.Time,
 ) (choice, *topology.Shortfall, error) {
 	costs := make([]int64, len(units))
 	total := int64(1)
 	for i, u := range units {
-		costs[i] = u.lost(asked.Accelerators, now)
+		costs[i] = lost(u, asked.Accelerators, now)
 		total += costs[i]
 	}
 	protected := make([]bool, len(units))
 	for i, u := range units {
-		protected[i] = len(limits.exceeded(u.pods)) > 0
+		protected[i] = len(limits.exceeded(u.Pods)) > 0
 	}
 	var found topology.Eviction
 	for range rounds {
@@ -60,10 +61,10 @@ func choose(
 }
 
 // runs are the units as the core sees them. Whoever a budget protects costs more than all others together.
-func runs(units []unit, costs []int64, protected []bool, penalty int64) []topology.Running {
+func runs(units []snapshot.Unit, costs []int64, protected []bool, penalty int64) []topology.Running {
 	out := make([]topology.Running, len(units))
 	for i, u := range units {
-		out[i] = topology.Running{Name: u.name, Holds: u.holds, Cost: costs[i], End: topology.EndUnknown}
+		out[i] = topology.Running{Name: u.Name, Holds: u.Holds, Cost: costs[i], End: topology.EndUnknown}
 		if protected[i] {
 			out[i].Cost += penalty
 		}
@@ -72,14 +73,14 @@ func runs(units []unit, costs []int64, protected []bool, penalty int64) []topolo
 }
 
 // protectMore protects those of the victims that exceed a budget together, and reports whether any was not protected before.
-func protectMore(units []unit, victims []int, limits budgets, protected []bool) bool {
+func protectMore(units []snapshot.Unit, victims []int, limits budgets, protected []bool) bool {
 	var pods []*corev1.Pod
 	for _, i := range victims {
-		pods = slices.Concat(pods, units[i].pods)
+		pods = slices.Concat(pods, units[i].Pods)
 	}
 	over, more := limits.exceeded(pods), false
 	for _, i := range victims {
-		if !protected[i] && over.covers(units[i].pods) {
+		if !protected[i] && over.covers(units[i].Pods) {
 			protected[i], more = true, true
 		}
 	}

@@ -15,25 +15,26 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // evict removes the victims without holding up the scheduling loop. What fails is tried again when the gang is asked about next:
 // its victims are still there then, and it is still first in line for their room.
-func (p *GangPreemption) evict(group *schedulingv1beta1.PodGroup, victims []unit) {
+func (p *GangPreemption) evict(group *schedulingv1beta1.PodGroup, victims []snapshot.Unit) {
 	preemptor := klog.KObj(group)
 	var pods []*corev1.Pod
 	for _, u := range victims {
-		if u.leaving() {
+		if u.Leaving() {
 			continue
 		}
-		var about runtime.Object = u.pods[0]
-		if u.group != nil {
-			about = u.group
+		var about runtime.Object = u.Pods[0]
+		if u.Group != nil {
+			about = u.Group
 		}
 		p.handle.EventRecorder().Eventf(about, group, corev1.EventTypeNormal, "Preempted", "Preempting",
 			"Preempted by gang %s, which has a higher priority", preemptor)
-		for _, pod := range u.pods {
+		for _, pod := range u.Pods {
 			if pod.DeletionTimestamp == nil {
 				pods = append(pods, pod)
 			}

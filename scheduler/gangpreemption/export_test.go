@@ -24,7 +24,7 @@ func Leave(
 	found, _, err := choose(asked, gather(asked, groups), limits, now)
 	out := Leaving{Lost: found.lost}
 	for _, u := range found.victims {
-		out.Names = append(out.Names, u.name)
+		out.Names = append(out.Names, u.Name)
 	}
 	return out, err
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 )
 
@@ -125,9 +126,9 @@ func (p *GangPreemption) confirm(
 		}
 	}()
 	for _, u := range found.victims {
-		for _, pod := range u.pods {
+		for _, pod := range u.Pods {
 			if err := lister.RemovePod(klog.FromContext(ctx), pod, pod.Spec.NodeName); err != nil {
-				return nil, fwk.AsStatus(fmt.Errorf("taking %s off the snapshot: %w", u.name, err))
+				return nil, fwk.AsStatus(fmt.Errorf("taking %s off the snapshot: %w", u.Name, err))
 			}
 		}
 	}
@@ -151,11 +152,11 @@ func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found ch
 	var names []string
 	var devices int64
 	for _, u := range found.victims {
-		if u.leaving() {
+		if u.Leaving() {
 			continue
 		}
-		names, devices = append(names, u.name), devices+u.accelerators(asked.Accelerators)
-		if u.group != nil {
+		names, devices = append(names, u.Name), devices+u.Accelerators(asked.Accelerators)
+		if u.Group != nil {
 			metrics.PreemptedGangs.Inc()
 		}
 	}
@@ -163,7 +164,7 @@ func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found ch
 		return
 	}
 	metrics.PreemptedHours.Add(float64(found.lost) / 3600)
-	if own := accelerators(asked.Waiting, asked.Accelerators); own > 0 {
+	if own := snapshot.Accelerators(asked.Waiting, asked.Accelerators); own > 0 {
 		metrics.Amplification.Observe(float64(devices) / float64(own))
 	}
 	klog.FromContext(ctx).V(2).Info("Preempts", "gang", asked.Gang.Name, "victims", names,

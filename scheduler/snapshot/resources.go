@@ -106,9 +106,6 @@ func less(has, taken topology.Capacity) topology.Capacity {
 	return out
 }
 
-// Demand is what the pod takes of a node, as the view counts.
-func (v View) Demand(pod *corev1.Pod) topology.Capacity { return demand(Requests(pod), v.resources) }
-
 // Fits reports whether the node has room for the pod beside what is held there for others.
 func Fits(pod *corev1.Pod, info fwk.NodeInfo, held corev1.ResourceList) bool {
 	resources := Resources([]*corev1.Pod{pod})

@@ -39,7 +39,9 @@ spec:
 func TestAnImportantGangMakesRoom(t *testing.T) {
 	namespace := namespaceOf(t)
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "important-training"}, Value: 1000}
-	if _, err := shared.Client.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client.SchedulingV1().
+		PriorityClasses().
+		Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	job := func(name, runtime, runTime string) string {
@@ -62,7 +64,10 @@ func TestAnImportantGangMakesRoom(t *testing.T) {
 	for name, pods := range before {
 		here := podsOf(t.Context(), t, namespace, name)
 		stayed := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
-			return !slices.ContainsFunc(here, func(h corev1.Pod) bool { return h.UID == p.UID && h.DeletionTimestamp == nil })
+			return !slices.ContainsFunc(
+				here,
+				func(h corev1.Pod) bool { return h.UID == p.UID && h.DeletionTimestamp == nil },
+			)
 		})
 		switch len(stayed) {
 		case 0:
@@ -87,7 +92,17 @@ func TestAnImportantGangMakesRoom(t *testing.T) {
 		}
 		return true
 	})
-	restarts, counted := number(t, namespace, left[0], "restarts"), number(t, namespace, left[0], "restartsCountTowardsMax")
+	restarts, counted := number(
+		t,
+		namespace,
+		left[0],
+		"restarts",
+	), number(
+		t,
+		namespace,
+		left[0],
+		"restartsCountTowardsMax",
+	)
 	if restarts < 1 || counted != 0 {
 		t.Errorf("%s was started again %d times, %d of them counted", left[0], restarts, counted)
 	}

@@ -1,0 +1,145 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Unit is what runs, and leaves, together: a whole gang, or a pod that is in none.
+type Unit struct {
+	// Name is namespace/name of the PodGroup, or of the pod with a slash after it.
+	Name string
+	// Group is nil for a single pod.
+	Group    *schedulingv1beta1.PodGroup
+	Priority int32
+	// Pods are those with nodes that have not ended, by node and name; there is at least one. Holds is what they take.
+	Pods  []*corev1.Pod
+	Holds []topology.Held
+}
+
+// Units are all that run on the nodes of the view, by name.
+func (v View) Units(groups fwk.PodGroupLister) []Unit {
+	var units []Unit
+	at := map[string]int{}
+	for node, info := range v.Infos {
+		if info == nil {
+			continue
+		}
+		for _, pod := range podsOf(info) {
+			if Ended(pod) {
+				continue
+			}
+			u := unitOf(pod, groups)
+			i, seen := at[u.Name]
+			if !seen {
+				i, units = len(units), append(units, u)
+				at[u.Name] = i
+			}
+			units[i].Pods = append(units[i].Pods, pod)
+			units[i].Holds = append(
+				units[i].Holds,
+				topology.Held{Node: node, Demand: demand(Requests(pod), v.resources)},
+			)
+		}
+	}
+	slices.SortFunc(units, func(a, b Unit) int { return strings.Compare(a.Name, b.Name) }) // ties are broken by index
+	return units
+}
+
+// podsOf are a node's pods by name: the snapshot has them in the order in which they came.
+func podsOf(info fwk.NodeInfo) []*corev1.Pod {
+	pods := make([]*corev1.Pod, 0, len(info.GetPods()))
+	for _, pod := range info.GetPods() {
+		pods = append(pods, pod.GetPod())
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return pods
+}
+
+// unitOf is the unit that a pod is in, empty yet. A group that is no gang, or gone, holds nothing together.
+func unitOf(pod *corev1.Pod, groups fwk.PodGroupLister) Unit {
+	if key, ok := GroupOf(pod); ok {
+		group, err := groups.Get(key.Namespace, key.Name)
+		if err == nil && group.Spec.SchedulingPolicy.Gang != nil {
+			return Unit{Name: key.String(), Group: group, Priority: ptr.Deref(group.Spec.Priority, 0)}
+		}
+	}
+	return Unit{Name: pod.Namespace + "/" + pod.Name + "/", Priority: corev1helpers.PodPriority(pod)}
+}
+
+// Leaving reports whether all of the unit is on its way out.
+func (u Unit) Leaving() bool {
+	return !slices.ContainsFunc(u.Pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil })
+}
+
+// Returns reports whether the unit is a pod that comes back to its node at once when it is ended: that of a DaemonSet, or one
+// that its kubelet has from a file. Its departure makes no room.
+func (u Unit) Returns() bool {
+	if _, static := u.Pods[0].Annotations[corev1.MirrorPodAnnotationKey]; static {
+		return true
+	}
+	owner := metav1.GetControllerOf(u.Pods[0])
+	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+// Started is when the first of its pods started.
+func (u Unit) Started() time.Time {
+	first := time.Time{}
+	for _, pod := range u.Pods {
+		at := pod.CreationTimestamp.Time
+		if pod.Status.StartTime != nil {
+			at = pod.Status.StartTime.Time
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// Saved is when its trainer last saved its work, as the controller wrote it on the PodGroup; zero if nobody knows.
+func (u Unit) Saved() time.Time {
+	if u.Group == nil {
+		return time.Time{}
+	}
+	return instant(u.Group.Annotations[topology.AnnotationLastCheckpoint])
+}
+
+// Accelerators is how many devices of these kinds the unit holds.
+func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 { return Accelerators(u.Pods, kinds) }
+
+// Accelerators is how many devices of these kinds the pods ask for.
+func Accelerators(pods []*corev1.Pod, kinds []corev1.ResourceName) int64 {
+	var sum int64
+	for _, pod := range pods {
+		asks := Requests(pod)
+		for _, kind := range kinds {
+			if quantity, ok := asks[kind]; ok {
+				sum += quantity.Value()
+			}
+		}
+	}
+	return sum
+}
+
+// instant reads an annotation; zero if it says nothing.
+func instant(text string) time.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
