@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 )
 
@@ -28,10 +29,11 @@ const ProfileName = "lockstep-scheduler"
 // members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry() runtime.Registry {
 	lot, slots, desk := parking.NewLot(clock.RealClock{}), held.NewSlots(), &unplaced.Desk{}
+	book := reservation.NewBook(lot.Change)
 	return runtime.Registry{
-		gangplacement.Name:  gangplacement.New(lot, slots, desk),
+		gangplacement.Name:  gangplacement.New(gangplacement.Shared{Lot: lot, Slots: slots, Desk: desk, Book: book}),
 		gangpreemption.Name: gangpreemption.New(desk),
-		gangqueue.Name:      gangqueue.New(lot, slots),
+		gangqueue.Name:      gangqueue.New(lot, slots, book),
 		gangpermit.Name:     gangpermit.New(binder, lot.Used),
 	}
 }

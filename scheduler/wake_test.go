@@ -14,7 +14,7 @@ func TestOrdinaryPodsAreWokenByOthers(t *testing.T) {
 	group, members := gang("full", 2, "clique")
 	c.add(t, group, members)
 	c.waitBound(t, members)
-	parked, waiting := gang("parked", 2, "clique")
+	parked, waiting := gang("parked", 3, "clique") // more than there ever is: nothing is reserved for it
 	c.add(t, parked, waiting)
 	c.waitRejected(t, "parked")
 

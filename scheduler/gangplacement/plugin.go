@@ -26,6 +26,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 	"github.com/lockstep-project/lockstep/topology"
@@ -50,6 +51,7 @@ type GangPlacement struct {
 	lot     *parking.Lot
 	slots   *held.Slots
 	desk    *unplaced.Desk
+	book    *reservation.Book
 	clock   clock.WithDelayedExecution
 	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
 	preempts types.NamespacedName
@@ -82,23 +84,28 @@ var (
 	_ fwk.EnqueueExtensions        = (*GangPlacement)(nil)
 )
 
-// New returns what makes the plugin, with the lot in which gangs wait that do not fit, the room that is held, and the desk on which
-// preemption finds its question.
-func New(
-	lot *parking.Lot, slots *held.Slots, desk *unplaced.Desk,
-) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+// Shared is what the plugins of one scheduler know together: the lot in which gangs wait that do not fit, the room that is
+// held, the desk on which preemption finds its question, and the book in which the first of the queue has its place.
+type Shared struct {
+	Lot   *parking.Lot
+	Slots *held.Slots
+	Desk  *unplaced.Desk
+	Book  *reservation.Book
+}
+
+// New returns what makes the plugin.
+func New(shared Shared) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		args, err := config.Placement(object)
 		if err != nil {
 			return nil, fmt.Errorf("arguments: %w", err)
 		}
-		return newPlugin(ctx, args, handle, lot, slots, desk)
+		return newPlugin(ctx, args, handle, shared)
 	}
 }
 
 func newPlugin(
-	ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, lot *parking.Lot, slots *held.Slots,
-	desk *unplaced.Desk,
+	ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, shared Shared,
 ) (*GangPlacement, error) {
 	metrics.Register()
 	levels, err := args.Ladder()
@@ -107,9 +114,10 @@ func newPlugin(
 	}
 	p := &GangPlacement{
 		handle:     handle,
-		lot:        lot,
-		slots:      slots,
-		desk:       desk,
+		lot:        shared.Lot,
+		slots:      shared.Slots,
+		desk:       shared.Desk,
+		book:       shared.Book,
 		clock:      clock.RealClock{},
 		coming:     make(map[types.NamespacedName][]held.Slot),
 		levels:     levels,
@@ -178,6 +186,9 @@ func (p *GangPlacement) GeneratePlacements(
 		return nil, status
 	}
 	p.lot.Release(q.key)
+	if q.fleet == asItIs {
+		p.book.Drop(q.group.UID)
+	}
 	p.clearNominations(plan, q.waiting)
 	p.remember(q, plan)
 	if q.fleet == withoutVictims {
@@ -223,7 +234,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 	if q.fleet == asItIs {
 		p.gauge(ledger, gang)
 	}
-	gang, placement, no := place(ledger, gang, q.needed)
+	gang, placement, no := p.placeInTurn(q, view, ledger, gang)
 	if no != nil {
 		// What was refused may be possible by the next attempt, and nothing else is.
 		p.drop(q)
@@ -235,6 +246,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 			p.lot.Again()
 		}
 		if q.fleet == asItIs && no.reason == explanation.NoRoom {
+			p.reserve(q, view, ledger, gang)
 			p.desk.Put(unplaced.Gang{
 				Group:        q.group,
 				Waiting:      q.waiting,

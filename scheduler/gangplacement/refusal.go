@@ -137,6 +137,7 @@ func (p *GangPlacement) forgetGone(obj any) {
 	name := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	key := name.String()
 	p.slots.Release(name)
+	p.book.Drop(group.UID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.coming, name)

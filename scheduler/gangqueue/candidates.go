@@ -90,5 +90,11 @@ func (q *GangQueue) member(key, known types.NamespacedName) (types.NamespacedNam
 	return nameOf(other), true
 }
 
-// never is the hint for gangs that this plugin keeps out: they wait for other events.
-func never(klog.Logger, *corev1.Pod, any, any) (fwk.QueueingHint, error) { return fwk.QueueSkip, nil }
+// freed is the hint for those that this plugin keeps out: single pods that its Filter kept off what is held or reserved are asked
+// again, gangs wait for other events.
+func freed(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	if _, member := snapshot.GroupOf(pod); member {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}

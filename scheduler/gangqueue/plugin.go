@@ -30,6 +30,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -45,6 +46,7 @@ type GangQueue struct {
 	clock  clock.WithDelayedExecution
 	lot    *parking.Lot
 	slots  *held.Slots
+	book   *reservation.Book
 	pods   corelisters.PodLister
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
@@ -72,9 +74,11 @@ var (
 
 // New returns what makes the plugin, with the machine's clock, the lot in which gangs wait that do not fit, and the room
 // that is held.
-func New(lot *parking.Lot, slots *held.Slots) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+func New(
+	lot *parking.Lot, slots *held.Slots, book *reservation.Book,
+) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		q, err := NewWithClock(handle, clock.RealClock{}, lot, slots)
+		q, err := NewWithClock(handle, clock.RealClock{}, lot, slots, book)
 		if err != nil {
 			return nil, err
 		}
@@ -86,10 +90,10 @@ func New(lot *parking.Lot, slots *held.Slots) func(context.Context, runtime.Obje
 
 // NewWithClock makes the plugin.
 func NewWithClock(
-	handle fwk.Handle, c clock.WithDelayedExecution, lot *parking.Lot, slots *held.Slots,
+	handle fwk.Handle, c clock.WithDelayedExecution, lot *parking.Lot, slots *held.Slots, book *reservation.Book,
 ) (*GangQueue, error) {
 	q := &GangQueue{
-		handle: handle, clock: c, lot: lot, slots: slots,
+		handle: handle, clock: c, lot: lot, slots: slots, book: book,
 		early:    make(map[types.NamespacedName]*corev1.Pod),
 		waiting:  newCandidates(),
 		pods:     handle.SharedInformerFactory().Core().V1().Pods().Lister(),
@@ -155,7 +159,7 @@ func (q *GangQueue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHin
 	groups := fwk.ClusterEvent{Resource: fwk.PodGroup, ActionType: fwk.Add | fwk.Update}
 	assigned := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Add | fwk.Delete}
 	return []fwk.ClusterEventWithHint{
-		{Event: assigned, PreQueueingHintFn: q.moved, QueueingHintFn: never},
+		{Event: assigned, PreQueueingHintFn: q.moved, QueueingHintFn: freed},
 		{Event: members, PreQueueingHintFn: q.narrow, QueueingHintFn: q.hint},
 		{Event: groups, PreQueueingHintFn: q.narrow, QueueingHintFn: q.hint},
 	}, nil

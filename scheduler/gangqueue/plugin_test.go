@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
 )
 
 // scheduler is what the plugin sees of the scheduler: its count of members and its queue.
@@ -232,7 +233,7 @@ func (q *queue) enter(name string) {
 func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(clock), held.NewSlots())
+	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(clock), held.NewSlots(), reservation.NewBook(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +401,7 @@ func BenchmarkAssemble(b *testing.B) {
 	for b.Loop() {
 		s := newScheduler()
 		plugin, err := gangqueue.NewWithClock(s, clocktesting.NewFakeClock(time.Unix(0, 0)),
-			parking.NewLot(clocktesting.NewFakeClock(time.Unix(0, 0))), held.NewSlots())
+			parking.NewLot(clocktesting.NewFakeClock(time.Unix(0, 0))), held.NewSlots(), reservation.NewBook(nil))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -143,3 +143,25 @@ func instant(text string) time.Time {
 	}
 	return at
 }
+
+// End is when the unit is expected to end; zero if nobody knows.
+func (u Unit) End() time.Time {
+	if u.Group != nil {
+		return ExpectedEnd(u.Group)
+	}
+	pod := u.Pods[0]
+	if pod.Spec.ActiveDeadlineSeconds == nil {
+		return time.Time{}
+	}
+	return u.Started().Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
+}
+
+// Stays reports whether the unit is a pod that is not meant to end.
+func (u Unit) Stays() bool {
+	return u.Group == nil && (u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways || u.Returns())
+}
+
+// ExpectedEnd is when a gang ends, as the controller knows it from its deadline or from its trainer; zero if nobody knows.
+func ExpectedEnd(group *schedulingv1beta1.PodGroup) time.Time {
+	return instant(group.Annotations[topology.AnnotationExpectedEnd])
+}

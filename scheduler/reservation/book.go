@@ -1,0 +1,100 @@
+// Package reservation keeps, for one scheduler, the place of the gang that is first in the queue and has no room yet. Without
+// it a large gang never starts while small ones keep coming: each takes what just became free.
+package reservation
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+// Head is the first gang of the queue.
+type Head struct {
+	Key   types.NamespacedName
+	Group *schedulingv1beta1.PodGroup
+	// Waiting are its members without nodes, Needed how many of them have to start together.
+	Waiting []*corev1.Pod
+	Needed  int
+	// Rooms is what is reserved for it, by node.
+	Rooms map[string]corev1.ResourceList
+}
+
+// order is that of the queue: the higher priority, then who waits longer, then the name.
+type order struct {
+	priority int32
+	since    time.Time
+	name     string
+}
+
+func (o order) compare(p order) int {
+	return cmp.Or(cmp.Compare(p.priority, o.priority), o.since.Compare(p.since), cmp.Compare(o.name, p.name))
+}
+
+func orderOf(group *schedulingv1beta1.PodGroup) order {
+	return order{ptr.Deref(group.Spec.Priority, 0), snapshot.QueuedAt(group), group.Namespace + "/" + group.Name}
+}
+
+// Book keeps one reservation. It is safe for concurrent use.
+type Book struct {
+	mu   sync.RWMutex
+	head *Head
+	// freed is called when there is none any more: others may have waited for that.
+	freed func()
+}
+
+// NewBook makes an empty book.
+func NewBook(freed func()) *Book { return &Book{freed: freed} }
+
+// Before is the reservation that a gang has to respect: that of another gang which is before it in the queue. Nil for none.
+func (b *Book) Before(group *schedulingv1beta1.PodGroup) *Head {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.head == nil || b.head.Group.UID == group.UID || orderOf(b.head.Group).compare(orderOf(group)) >= 0 {
+		return nil
+	}
+	return b.head
+}
+
+// Reserve writes a reservation down, instead of one of a gang that comes later.
+func (b *Book) Reserve(head Head) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.head == nil || b.head.Group.UID == head.Group.UID || orderOf(head.Group).compare(orderOf(b.head.Group)) < 0 {
+		b.head = &head
+	}
+}
+
+// Drop takes the gang's reservation back, if it has it: it starts, is gone, or will never fit.
+func (b *Book) Drop(gang types.UID) {
+	b.mu.Lock()
+	had := b.head != nil && b.head.Group.UID == gang
+	if had {
+		b.head = nil
+	}
+	b.mu.Unlock()
+	if had && b.freed != nil {
+		b.freed()
+	}
+}
+
+// On is what a pod that is in no gang has to leave free on a node; nil for nothing. It may pass if it is before the head.
+func (b *Book) On(node string, pod *corev1.Pod) corev1.ResourceList {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.head == nil {
+		return nil
+	}
+	own := order{corev1helpers.PodPriority(pod), pod.CreationTimestamp.Time, pod.Namespace + "/" + pod.Name}
+	if own.compare(orderOf(b.head.Group)) < 0 {
+		return nil
+	}
+	return b.head.Rooms[node]
+}
