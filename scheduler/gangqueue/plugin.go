@@ -119,6 +119,7 @@ func NewWithClock(
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	lot.Wakes(q.activate)
+	book.OnFreed(func() { q.clock.AfterFunc(shortly, q.wakeSingles) }) // not in the middle of what gave it back
 	return q, nil
 }
 

@@ -2,6 +2,8 @@ package gangqueue
 
 import (
 	"maps"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -21,6 +23,25 @@ func (q *GangQueue) activate(key types.NamespacedName) {
 		return
 	}
 	q.handle.Activate(klog.Background(), map[string]*corev1.Pod{waiting.Name: waiting})
+}
+
+// shortly is when single pods are woken after a reservation was given back.
+const shortly = 50 * time.Millisecond
+
+// wakeSingles brings the pods that are in no gang back into the queue: they may have been kept off a place that is reserved no more.
+func (q *GangQueue) wakeSingles() {
+	q.mu.Lock()
+	names := slices.Collect(maps.Keys(q.waiting.singles))
+	q.mu.Unlock()
+	waiting := make(map[string]*corev1.Pod, len(names))
+	for _, name := range names {
+		if pod, err := q.pods.Pods(name.Namespace).Get(name.Name); err == nil && pod.Spec.NodeName == "" {
+			waiting[name.String()] = pod
+		}
+	}
+	if len(waiting) > 0 {
+		q.handle.Activate(klog.Background(), waiting)
+	}
 }
 
 // podGone tells the lot of room that became free.

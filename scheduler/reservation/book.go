@@ -46,12 +46,25 @@ func orderOf(group *schedulingv1beta1.PodGroup) order {
 type Book struct {
 	mu   sync.RWMutex
 	head *Head
-	// freed is called when there is none any more: others may have waited for that.
-	freed func()
+	// freed are called when there is none any more: others may have waited for that.
+	freed []func()
 }
 
-// NewBook makes an empty book.
-func NewBook(freed func()) *Book { return &Book{freed: freed} }
+// NewBook makes an empty book, which tells when a place is given back.
+func NewBook(freed func()) *Book {
+	b := &Book{}
+	if freed != nil {
+		b.freed = append(b.freed, freed)
+	}
+	return b
+}
+
+// OnFreed has one more be told when a place is given back. It is for the time before the book is used.
+func (b *Book) OnFreed(freed func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.freed = append(b.freed, freed)
+}
 
 // Before is the reservation that a gang has to respect: that of another gang which is before it in the queue. Nil for none.
 func (b *Book) Before(group *schedulingv1beta1.PodGroup) *Head {
@@ -76,12 +89,13 @@ func (b *Book) Reserve(head Head) {
 func (b *Book) Drop(gang types.UID) {
 	b.mu.Lock()
 	had := b.head != nil && b.head.Group.UID == gang
+	var tell []func()
 	if had {
-		b.head = nil
+		b.head, tell = nil, b.freed
 	}
 	b.mu.Unlock()
-	if had && b.freed != nil {
-		b.freed()
+	for _, freed := range tell {
+		freed()
 	}
 }
 
