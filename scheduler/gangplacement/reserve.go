@@ -82,6 +82,11 @@ func (p *GangPlacement) write(
 		head.Rooms[node] = quota.Add(head.Rooms[node], view.Room(gang.Shapes[gang.Members[rank].Shape]))
 	}
 	p.book.Reserve(head)
+	// If it was deleted meanwhile, that may have been told before the reservation was there; nobody would drop it any more.
+	groups := p.handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister()
+	if now, err := groups.PodGroups(head.Key.Namespace).Get(head.Key.Name); err != nil || now.UID != head.Group.UID {
+		p.book.Drop(head.Group.UID)
+	}
 }
 
 // ends are all that runs, and when it ends: a gang by its annotation, a pod by its own deadline. What is started again when it
