@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -85,14 +86,15 @@ func (p *GangPlacement) restoreOne(ctx context.Context, q question) string {
 	if !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return !m.Placed }) {
 		return ""
 	}
-	gang, placement, no := place(view.Ledger(p.slots.FromOthers(q.key)), gang, len(q.waiting))
-	if no != nil {
-		return no.message
+	ask := decision.Ask{Gang: gang, Needed: len(q.waiting)}
+	answer := decision.Place(view.Ledger(p.slots.FromOthers(q.key)), ask)
+	if answer.Refusal != nil {
+		return answer.Refusal.String()
 	}
 	var slots []held.Slot
-	for rank, at := range placement.Nodes {
-		if m := gang.Members[rank]; !m.Placed {
-			slots = append(slots, held.Slot{Node: view.Tree.Node(at), Room: view.Room(gang.Shapes[m.Shape])})
+	for rank, at := range answer.Placement.Nodes {
+		if m := answer.Gang.Members[rank]; !m.Placed {
+			slots = append(slots, held.Slot{Node: view.Tree.Node(at), Room: view.Room(answer.Gang.Shapes[m.Shape])})
 		}
 	}
 	p.slots.Hold(q.key, slots)

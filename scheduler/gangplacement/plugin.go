@@ -234,11 +234,13 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 	if q.fleet == asItIs {
 		p.gauge(ledger, gang)
 	}
-	gang, placement, no := p.placeInTurn(q, view, ledger, gang)
-	if no != nil {
+	answer := p.placeInTurn(q, view, ledger, gang)
+	gang = answer.Gang
+	if answer.Refusal != nil {
+		no := refusalOf(*answer.Refusal)
 		// What was refused may be possible by the next attempt, and nothing else is.
 		p.drop(q)
-		p.tell(q, *no)
+		p.tell(q, no)
 		if len(refused) == 0 {
 			p.lot.Park(q.group, snapshot.QueuedAt(q.group), parking.Question(gang), q.seen)
 		}
@@ -263,9 +265,9 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters})
 	}
 	if q.fleet == asItIs {
-		p.observePlacement(ctx, q, view, placement)
+		p.observePlacement(ctx, q, view, answer.Placement)
 	}
-	return p.newPlan(view, placement, gang, q), nil
+	return p.newPlan(view, answer.Placement, gang, q), nil
 }
 
 // running are the members that have nodes in this cycle's snapshot, but for those that are being deleted: whoever starts

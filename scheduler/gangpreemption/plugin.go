@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
+	"github.com/lockstep-project/lockstep/scheduler/victims"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -85,28 +86,27 @@ func (p *GangPreemption) PodGroupPostFilter(
 		)
 	}
 	p.tell(ctx, asked, found)
-	p.evict(group, found.victims)
+	p.evict(group, found.Victims)
 	return &fwk.PodGroupPostFilterResult{NominatingInfos: nominated}, nil
 }
 
 // find chooses the victims.
-func (p *GangPreemption) find(asked unplaced.Gang) (choice, *fwk.Status) {
+func (p *GangPreemption) find(asked unplaced.Gang) (victims.Choice, *fwk.Status) {
 	all, err := p.budgets.List(labels.Everything())
 	if err != nil {
-		return choice{}, fwk.AsStatus(fmt.Errorf("listing PodDisruptionBudgets: %w", err))
+		return victims.Choice{}, fwk.AsStatus(fmt.Errorf("listing PodDisruptionBudgets: %w", err))
 	}
-	units := gather(asked, p.handle.SnapshotSharedLister().PodGroups())
-	found, short, err := choose(asked, units, all, p.clock.Now())
+	found, short, err := victims.Choose(asked, p.handle.SnapshotSharedLister().PodGroups(), all, p.clock.Now())
 	switch {
 	case err != nil:
-		return choice{}, fwk.AsStatus(err)
+		return victims.Choice{}, fwk.AsStatus(err)
 	case short != nil:
-		return choice{}, fwk.NewStatus(
+		return victims.Choice{}, fwk.NewStatus(
 			fwk.UnschedulableAndUnresolvable,
 			"nobody whose departure would help is less important",
 		)
-	case len(found.victims) == 0:
-		return choice{}, fwk.NewStatus(fwk.Unschedulable, "there is room by now")
+	case len(found.Victims) == 0:
+		return victims.Choice{}, fwk.NewStatus(fwk.Unschedulable, "there is room by now")
 	}
 	return found, nil
 }
@@ -114,7 +114,7 @@ func (p *GangPreemption) find(asked unplaced.Gang) (choice, *fwk.Status) {
 // confirm runs the framework's own cycle for the gang on a snapshot without the victims, and returns where its members would go.
 // Nothing of the snapshot is changed for others.
 func (p *GangPreemption) confirm(
-	ctx context.Context, found choice, schedule fwk.PodGroupSchedulingFunc,
+	ctx context.Context, found victims.Choice, schedule fwk.PodGroupSchedulingFunc,
 ) (nominated map[types.NamespacedName]*fwk.NominatingInfo, status *fwk.Status) {
 	lister := p.handle.MutableSnapshotSharedLister()
 	if err := lister.StartMutations(); err != nil {
@@ -125,7 +125,7 @@ func (p *GangPreemption) confirm(
 			status = fwk.AsStatus(fmt.Errorf("restoring the snapshot: %w", err))
 		}
 	}()
-	for _, u := range found.victims {
+	for _, u := range found.Victims {
 		for _, pod := range u.Pods {
 			if err := lister.RemovePod(klog.FromContext(ctx), pod, pod.Spec.NodeName); err != nil {
 				return nil, fwk.AsStatus(fmt.Errorf("taking %s off the snapshot: %w", u.Name, err))
@@ -148,10 +148,10 @@ func (p *GangPreemption) confirm(
 }
 
 // tell counts and logs what is lost. Whoever is leaving already was counted before.
-func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found choice) {
+func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found victims.Choice) {
 	var names []string
 	var devices int64
-	for _, u := range found.victims {
+	for _, u := range found.Victims {
 		if u.Leaving() {
 			continue
 		}
@@ -163,10 +163,10 @@ func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found ch
 	if len(names) == 0 {
 		return
 	}
-	metrics.PreemptedHours.Add(float64(found.lost) / 3600)
+	metrics.PreemptedHours.Add(float64(found.Lost) / 3600)
 	if own := snapshot.Accelerators(asked.Waiting, asked.Accelerators); own > 0 {
 		metrics.Amplification.Observe(float64(devices) / float64(own))
 	}
 	klog.FromContext(ctx).V(2).Info("Preempts", "gang", asked.Gang.Name, "victims", names,
-		"lostAcceleratorSeconds", found.lost, "accelerators", devices, "optimal", found.optimal)
+		"lostAcceleratorSeconds", found.Lost, "accelerators", devices, "optimal", found.Optimal)
 }

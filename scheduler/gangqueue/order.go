@@ -1,8 +1,6 @@
 package gangqueue
 
 import (
-	"cmp"
-
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -21,18 +19,11 @@ type (
 // Less puts the higher priority first, then who waits longer, then the name. The queue's own timestamp is not asked: it
 // is renewed by every attempt.
 func (*GangQueue) Less(a, b fwk.QueuedEntityInfo) bool {
-	if pa, pb := a.GetPriority(), b.GetPriority(); pa != pb {
-		return pa > pb
-	}
 	oa, ob := objectOf(a), objectOf(b)
 	if oa == nil || ob == nil {
 		return ob == nil && oa != nil
 	}
-	return cmp.Or(
-		snapshot.QueuedAt(oa).Compare(snapshot.QueuedAt(ob)),
-		cmp.Compare(oa.GetNamespace(), ob.GetNamespace()),
-		cmp.Compare(oa.GetName(), ob.GetName()),
-	) < 0
+	return snapshot.OrderOf(oa, a.GetPriority()).Compare(snapshot.OrderOf(ob, b.GetPriority())) < 0
 }
 
 // objectOf is the object that an entity is about, nil for one of a kind we do not know.

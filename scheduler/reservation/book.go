@@ -3,9 +3,7 @@
 package reservation
 
 import (
-	"cmp"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -13,6 +11,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -27,19 +26,8 @@ type Head struct {
 	Rooms map[string]corev1.ResourceList
 }
 
-// order is that of the queue: the higher priority, then who waits longer, then the name.
-type order struct {
-	priority int32
-	since    time.Time
-	name     string
-}
-
-func (o order) compare(p order) int {
-	return cmp.Or(cmp.Compare(p.priority, o.priority), o.since.Compare(p.since), cmp.Compare(o.name, p.name))
-}
-
-func orderOf(group *schedulingv1beta1.PodGroup) order {
-	return order{ptr.Deref(group.Spec.Priority, 0), snapshot.QueuedAt(group), group.Namespace + "/" + group.Name}
+func orderOf(group *schedulingv1beta1.PodGroup) decision.Order {
+	return snapshot.OrderOf(group, ptr.Deref(group.Spec.Priority, 0))
 }
 
 // Book keeps one reservation. It is safe for concurrent use.
@@ -70,7 +58,7 @@ func (b *Book) OnFreed(freed func()) {
 func (b *Book) Before(group *schedulingv1beta1.PodGroup) *Head {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if b.head == nil || b.head.Group.UID == group.UID || orderOf(b.head.Group).compare(orderOf(group)) >= 0 {
+	if b.head == nil || b.head.Group.UID == group.UID || orderOf(b.head.Group).Compare(orderOf(group)) >= 0 {
 		return nil
 	}
 	return b.head
@@ -80,7 +68,7 @@ func (b *Book) Before(group *schedulingv1beta1.PodGroup) *Head {
 func (b *Book) Reserve(head Head) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.head == nil || b.head.Group.UID == head.Group.UID || orderOf(head.Group).compare(orderOf(b.head.Group)) < 0 {
+	if b.head == nil || b.head.Group.UID == head.Group.UID || orderOf(head.Group).Compare(orderOf(b.head.Group)) < 0 {
 		b.head = &head
 	}
 }
@@ -106,8 +94,8 @@ func (b *Book) On(node string, pod *corev1.Pod) corev1.ResourceList {
 	if b.head == nil {
 		return nil
 	}
-	own := order{corev1helpers.PodPriority(pod), pod.CreationTimestamp.Time, pod.Namespace + "/" + pod.Name}
-	if own.compare(orderOf(b.head.Group)) < 0 {
+	own := snapshot.OrderOf(pod, corev1helpers.PodPriority(pod))
+	if own.Compare(orderOf(b.head.Group)) < 0 {
 		return nil
 	}
 	return b.head.Rooms[node]

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -34,11 +35,21 @@ func Deleted(obj any) (*schedulingv1beta1.PodGroup, bool) {
 	return group, ok
 }
 
-// QueuedAt is the instant from which the object waits. The controller keeps it across restarts of a job in an annotation,
-// which it alone may write.
-func QueuedAt(o metav1.Object) time.Time {
-	if at, err := time.Parse(time.RFC3339, o.GetAnnotations()[topology.AnnotationQueuedAt]); err == nil {
+// QueuedAt is the instant from which a gang waits. The controller keeps it across restarts of a job in an annotation, which it
+// alone may write.
+func QueuedAt(group *schedulingv1beta1.PodGroup) time.Time {
+	if at := instant(group.Annotations[topology.AnnotationQueuedAt]); !at.IsZero() {
 		return at
 	}
-	return o.GetCreationTimestamp().Time
+	return group.CreationTimestamp.Time
+}
+
+// OrderOf is the place in the queue of a PodGroup, or of a pod that is in none: pods say themselves what is in their
+// annotations, so theirs are not asked.
+func OrderOf(o metav1.Object, priority int32) decision.Order {
+	since := o.GetCreationTimestamp().Time
+	if group, ok := o.(*schedulingv1beta1.PodGroup); ok {
+		since = QueuedAt(group)
+	}
+	return decision.Order{Priority: priority, Since: since, Namespace: o.GetNamespace(), Name: o.GetName()}
 }

@@ -1,4 +1,6 @@
-package gangpreemption
+// Package victims says who has to leave for a gang for which there is no room: those whose departure loses least. It only
+// says so; ending them is for the plugin that preempts.
+package victims
 
 import (
 	"fmt"
@@ -6,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
@@ -15,20 +19,29 @@ import (
 // rounds bounds how often the choice is made again because its victims, each within its budget, exceed one together.
 const rounds = 4
 
-// choice is who leaves.
-type choice struct {
-	victims []snapshot.Unit
-	// lost is the work that leaves with them, in accelerator-seconds.
-	lost int64
-	// optimal says that no victims lose less.
-	optimal bool
+// Choice is who leaves.
+type Choice struct {
+	Victims []snapshot.Unit
+	// Lost is the work that leaves with them, in accelerator-seconds.
+	Lost int64
+	// Optimal says that no victims lose less.
+	Optimal bool
+	// Placement is where the gang goes then; its nodes are those of the view that was asked about.
+	Placement topology.Placement
 }
 
-// choose finds the cheapest units that make room for the gang; the shortfall is that of a fleet without any of them. The
-// domain follows from the victims, not the victims from a domain that looked good.
+// Choose finds the cheapest units that make room for the gang; the shortfall is that of a fleet without any of them. The
+// domain follows from the victims, not the victims from a domain that looked good. The limits are the cluster's
+// PodDisruptionBudgets; one is exceeded only if nothing else makes room.
+func Choose(
+	asked unplaced.Gang, groups fwk.PodGroupLister, limits []*policyv1.PodDisruptionBudget, now time.Time,
+) (Choice, *topology.Shortfall, error) {
+	return choose(asked, gather(asked, groups), limits, now)
+}
+
 func choose(
 	asked unplaced.Gang, units []snapshot.Unit, limits budgets, now time.Time,
-) (choice, *topology.Shortfall, error) {
+) (Choice, *topology.Shortfall, error) {
 	costs := make([]int64, len(units))
 	total := int64(1)
 	for i, u := range units {
@@ -43,19 +56,19 @@ func choose(
 	for range rounds {
 		eviction, short, err := topology.Evict(asked.Ledger, asked.Gang, runs(units, costs, protected, total))
 		if err != nil {
-			return choice{}, nil, fmt.Errorf("choosing victims for %s: %w", asked.Gang.Name, err)
+			return Choice{}, nil, fmt.Errorf("choosing victims for %s: %w", asked.Gang.Name, err)
 		}
 		if short != nil {
-			return choice{}, short, nil
+			return Choice{}, short, nil
 		}
 		found = eviction
 		if !protectMore(units, found.Victims, limits, protected) {
 			break
 		}
 	}
-	out := choice{optimal: found.Optimal()}
+	out := Choice{Optimal: found.Optimal(), Placement: found.Placement}
 	for _, i := range found.Victims {
-		out.victims, out.lost = append(out.victims, units[i]), out.lost+costs[i]
+		out.Victims, out.Lost = append(out.Victims, units[i]), out.Lost+costs[i]
 	}
 	return out, nil, nil
 }

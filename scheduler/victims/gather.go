@@ -1,4 +1,4 @@
-package gangpreemption
+package victims
 
 import (
 	"slices"

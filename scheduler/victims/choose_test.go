@@ -1,4 +1,4 @@
-package gangpreemption_test
+package victims_test
 
 import (
 	"fmt"
@@ -18,9 +18,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
+	"github.com/lockstep-project/lockstep/scheduler/victims"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -132,6 +132,24 @@ func (f *fleet) asked(tb testing.TB, size int) unplaced.Gang {
 	}
 }
 
+// leaving is who would leave for a gang.
+type leaving struct {
+	// Names are those of the victims; nil where nobody's departure helps. Lost is in accelerator-seconds.
+	Names []string
+	Lost  int64
+}
+
+func leave(
+	asked unplaced.Gang, groups fwk.PodGroupLister, limits []*policyv1.PodDisruptionBudget, now time.Time,
+) (leaving, error) {
+	found, _, err := victims.Choose(asked, groups, limits, now)
+	out := leaving{Lost: found.Lost}
+	for _, u := range found.Victims {
+		out.Names = append(out.Names, u.Name)
+	}
+	return out, err
+}
+
 // TestAgainstAllSets compares with a try of every set of gangs: fewest that budgets protect, then what is lost.
 func TestAgainstAllSets(t *testing.T) {
 	found := 0
@@ -158,7 +176,7 @@ func TestAgainstAllSets(t *testing.T) {
 			}
 		}
 		asked := f.asked(t, 1+random.IntN(4))
-		got, err := gangpreemption.Leave(asked, f, limits, now())
+		got, err := leave(asked, f, limits, now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +211,7 @@ func TestWhatComesBackStays(t *testing.T) {
 			f.run("cheap", 1, time.Second)
 			f.run("dear", 1, time.Hour)
 			keep(f.pods[f.nodes[0].Name][0])
-			got, err := gangpreemption.Leave(f.asked(t, 1), f, nil, now())
+			got, err := leave(f.asked(t, 1), f, nil, now())
 			if err != nil || !slices.Equal(got.Names, []string{"ns/dear"}) {
 				t.Errorf("%v leave (%v), want the only one who makes room", got.Names, err)
 			}
@@ -261,7 +279,7 @@ func BenchmarkVictims(b *testing.B) {
 			asked := f.asked(b, 16)
 			b.ReportMetric(float64(gangs), "gangs")
 			for b.Loop() {
-				if got, err := gangpreemption.Leave(asked, f, nil, now()); err != nil || len(got.Names) == 0 {
+				if got, err := leave(asked, f, nil, now()); err != nil || len(got.Names) == 0 {
 					b.Fatal(got, err)
 				}
 			}

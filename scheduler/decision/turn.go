@@ -1,0 +1,47 @@
+package decision
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Someday is when work ends of which nobody knows when it ends, if it ends at all: after all ends that are known. The place
+// of the first gang is kept free from now on all the same; only nobody can pass it by being short.
+const Someday = math.MaxInt64 - 1
+
+// Keep finds the earliest place for the first gang of the queue, which has no room yet. It is nil if nobody's end would help.
+func Keep(l topology.Ledger, running []topology.Running, head Ask) *topology.Reservation {
+	reserved, short, err := topology.Reserve(l, head.least(), running)
+	if short != nil || err != nil {
+		return nil
+	}
+	return &reserved
+}
+
+// Turn is whose turn it is: the first gang of the queue, for which a place is kept.
+type Turn struct {
+	Head Ask
+	// Keeps says which nodes are in the place that was kept last.
+	Keeps func(node int) bool
+	// Running lists what runs, and when it ends. It is asked only if the place is touched.
+	Running func() []topology.Running
+}
+
+// Behind places a gang that comes after the first of the queue: only where, and for as long as, that one is not delayed by
+// it. The place of the first is looked for anew when the other would touch it, and returned then.
+func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation) {
+	own := Place(l, ask)
+	if own.Refusal != nil || !slices.ContainsFunc(own.Placement.Nodes, t.Keeps) {
+		return own, nil
+	}
+	running := t.Running()
+	kept := Keep(l, running, t.Head)
+	if kept == nil { // it cannot be helped by waiting
+		return own, nil
+	}
+	gang := ask.least()
+	placement, short, err := kept.Admit(l, running, t.Head.least(), gang, ask.End)
+	return answer(gang, placement, short, err), kept
+}
