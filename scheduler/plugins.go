@@ -32,7 +32,7 @@ func Registry() runtime.Registry {
 	book := reservation.NewBook(lot.Change)
 	return runtime.Registry{
 		gangplacement.Name:  gangplacement.New(gangplacement.Shared{Lot: lot, Slots: slots, Desk: desk, Book: book}),
-		gangpreemption.Name: gangpreemption.New(desk),
+		gangpreemption.Name: gangpreemption.New(desk, slots, book),
 		gangqueue.Name:      gangqueue.New(lot, slots, book),
 		gangpermit.Name:     gangpermit.New(binder, lot.Used),
 	}

@@ -54,6 +54,9 @@ type GangPermitArgs struct {
 	metav1.TypeMeta `json:",inline"`
 	// Grace is how long members of a gang wait for the others before all are sent back. The default is one minute.
 	Grace *metav1.Duration `json:"grace,omitempty"`
+	// RepairTimeout is how long a gang that ran may wait for nodes for members that it lost, before all of it is evicted to start
+	// again as a whole: until then a node that comes back is enough. The default is five minutes.
+	RepairTimeout *metav1.Duration `json:"repairTimeout,omitempty"`
 }
 
 // Placement reads the arguments of GangPlacement; nil are the defaults.
@@ -134,8 +137,11 @@ func (a GangPlacementArgs) Ladder() ([]topology.Level, error) {
 	return ladder, nil
 }
 
-// defaultGrace is how long members wait for each other if nothing is configured.
-const defaultGrace = time.Minute
+// What holds if nothing is configured.
+const (
+	defaultGrace         = time.Minute
+	defaultRepairTimeout = 5 * time.Minute
+)
 
 // Permit reads the arguments of GangPermit; nil are the defaults.
 func Permit(object runtime.Object) (GangPermitArgs, error) {
@@ -146,11 +152,23 @@ func Permit(object runtime.Object) (GangPermitArgs, error) {
 	if args.Grace == nil {
 		args.Grace = &metav1.Duration{Duration: defaultGrace}
 	}
-	if args.Grace.Duration < time.Second {
-		fault := field.Invalid(field.NewPath("grace"), args.Grace.Duration.String(), "it must be a second or more")
-		return args, fmt.Errorf("not valid: %w", fault)
+	if args.RepairTimeout == nil {
+		args.RepairTimeout = &metav1.Duration{Duration: defaultRepairTimeout}
+	}
+	faults := append(atLeastASecond("grace", args.Grace), atLeastASecond("repairTimeout", args.RepairTimeout)...)
+	if len(faults) > 0 {
+		return args, fmt.Errorf("not valid: %w", faults.ToAggregate())
 	}
 	return args, nil
+}
+
+func atLeastASecond(name string, value *metav1.Duration) field.ErrorList {
+	if value.Duration >= time.Second {
+		return nil
+	}
+	return field.ErrorList{
+		field.Invalid(field.NewPath(name), value.Duration.String(), "it must be a second or more"),
+	}
 }
 
 // decode reads arguments strictly: kube-scheduler hands them over as they stand in the file.

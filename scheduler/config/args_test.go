@@ -62,8 +62,9 @@ func TestMistakesNameTheField(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"grace": "soon"}`: "invalid duration",
-		`{"grace": "0s"}`:   `grace: Invalid value: "0s"`,
+		`{"grace": "soon"}`:         "invalid duration",
+		`{"grace": "0s"}`:           `grace: Invalid value: "0s"`,
+		`{"repairTimeout": "10ms"}`: `repairTimeout: Invalid value: "10ms"`,
 	} {
 		if _, err := config.Permit(raw(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

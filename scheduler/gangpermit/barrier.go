@@ -24,6 +24,8 @@ type gang struct {
 	failed bool
 	// passed are the members that went through, sent back those that were rejected and are not unreserved yet.
 	passed, sentBack sets.Set[types.UID]
+	// evicted are members that were told to go; the cache shows them as there for a while.
+	evicted sets.Set[types.UID]
 	// abandoned is closed, and made anew, when the gang is given up half bound.
 	abandoned chan struct{}
 }
@@ -35,8 +37,8 @@ func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
 	if err != nil {
 		return minCount
 	}
-	g.passed = g.passed.Intersection(state.AllPods())
-	return minCount - g.passed.Union(state.AssignedPods()).Len()
+	g.passed, g.evicted = g.passed.Intersection(state.AllPods()), g.evicted.Intersection(state.AllPods())
+	return minCount - g.passed.Union(state.AssignedPods()).Difference(g.evicted).Len()
 }
 
 // letGo allows everyone who waits, or no one if one of them does not wait any more; the last one goes with them. After it
@@ -96,7 +98,8 @@ func (p *GangPermit) gang(key types.NamespacedName) *gang {
 
 func newGang() gang {
 	return gang{
-		passed: sets.New[types.UID](), sentBack: sets.New[types.UID](), abandoned: make(chan struct{}),
+		passed: sets.New[types.UID](), sentBack: sets.New[types.UID](), evicted: sets.New[types.UID](),
+		abandoned: make(chan struct{}),
 	}
 }
 

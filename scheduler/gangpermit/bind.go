@@ -61,7 +61,20 @@ func (p *GangPermit) there(key types.NamespacedName) bool {
 		return true
 	}
 	state, err := p.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
-	return err == nil && state.ScheduledPodsCount() >= int(group.Spec.SchedulingPolicy.Gang.MinCount)
+	if err != nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	there := state.ScheduledPodsCount()
+	if evicted := p.gang(key).evicted; evicted.Len() > 0 {
+		for _, pod := range state.ScheduledPods() {
+			if evicted.Has(pod.UID) {
+				there--
+			}
+		}
+	}
+	return there >= int(group.Spec.SchedulingPolicy.Gang.MinCount)
 }
 
 // hopeless reports whether the API server will give the same answer again: the pod is gone, or another of its name is
@@ -71,11 +84,14 @@ func hopeless(err error) bool {
 		apierrors.IsForbidden(err)
 }
 
-// abandon ends the tries of the gang's members: those that are bound are about to be evicted.
-func (p *GangPermit) abandon(key types.NamespacedName) {
+// abandon ends the tries of the gang's members: these, which are bound, are about to be evicted, and no others start with them.
+func (p *GangPermit) abandon(key types.NamespacedName, evicted []*corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.gang(key)
+	for _, pod := range evicted {
+		g.evicted.Insert(pod.UID)
+	}
 	close(g.abandoned)
 	g.abandoned = make(chan struct{})
 }

@@ -70,7 +70,8 @@ func New(
 		if err != nil {
 			return nil, err
 		}
-		if err := partial.Watch(ctx, handle, args.Grace.Duration, clock.RealClock{}, acts, p.abandon); err != nil {
+		patience := partial.Patience{Start: args.Grace.Duration, Repair: args.RepairTimeout.Duration}
+		if err := partial.Watch(ctx, handle, patience, clock.RealClock{}, acts, p.abandon); err != nil {
 			return nil, fmt.Errorf("watching for gangs that are not whole: %w", err)
 		}
 		return p, nil

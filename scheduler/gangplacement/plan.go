@@ -207,11 +207,12 @@ const seeCondition = "the gang has to wait; its PodGroup's condition " + explana
 // every member and writes to it when PreEnqueue rejects one later (1.37.1 panics on a nil set, for instance when a
 // member of a waiting gang is deleted). It is made anew for each cycle, so the loop and the queue never share one.
 //
-// If no pod that runs has a lower priority, it says that preemption is not worth a look: in-tree DefaultPreemption begins
+// If no pod that runs has a lower priority, and the gang has no survivors to move, it says that preemption is not worth a look: in-tree DefaultPreemption begins
 // by cloning every node and the list of members of every PodGroup there is.
 func infeasible(q question) *fwk.Status {
 	code := fwk.UnschedulableAndUnresolvable
-	if slices.ContainsFunc(q.parent.Nodes, func(n fwk.NodeInfo) bool { return victims(n, q.waiting[0]) }) {
+	if len(q.running) > 0 && q.needed > 0 ||
+		slices.ContainsFunc(q.parent.Nodes, func(n fwk.NodeInfo) bool { return victims(n, q.waiting[0]) }) {
 		code = fwk.Unschedulable
 	}
 	status := fwk.NewStatus(code)

@@ -19,12 +19,20 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// evict removes the victims without holding up the scheduling loop. What fails is tried again when the gang is asked about next:
-// its victims are still there then, and it is still first in line for their room.
-func (p *GangPreemption) evict(group *schedulingv1beta1.PodGroup, victims []snapshot.Unit) {
-	preemptor := klog.KObj(group)
+// cause is why units leave: for their owners, and for the conditions of their pods.
+type cause struct {
+	// reason is that of the condition, event and action are those of the Event; all are CamelCase words.
+	reason, event, action string
+	// message is a sentence for people.
+	message string
+	by      *schedulingv1beta1.PodGroup
+}
+
+// evict removes the units without holding up the scheduling loop. What fails is tried again when the gang is asked about next:
+// they are still there then, and it is still first in line for their room.
+func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 	var pods []*corev1.Pod
-	for _, u := range victims {
+	for _, u := range leave {
 		if u.Leaving() {
 			continue
 		}
@@ -32,8 +40,7 @@ func (p *GangPreemption) evict(group *schedulingv1beta1.PodGroup, victims []snap
 		if u.Group != nil {
 			about = u.Group
 		}
-		p.handle.EventRecorder().Eventf(about, group, corev1.EventTypeNormal, "Preempted", "Preempting",
-			"Preempted by gang %s, which has a higher priority", preemptor)
+		p.handle.EventRecorder().Eventf(about, why.by, corev1.EventTypeNormal, why.event, why.action, "%s", why.message)
 		for _, pod := range u.Pods {
 			if pod.DeletionTimestamp == nil {
 				pods = append(pods, pod)
@@ -41,14 +48,15 @@ func (p *GangPreemption) evict(group *schedulingv1beta1.PodGroup, victims []snap
 		}
 	}
 	p.later(len(pods), func(ctx context.Context, i int) {
-		if err := p.evictPod(ctx, pods[i], preemptor.String()); err != nil {
-			klog.FromContext(ctx).Error(err, "Evicting a victim", "pod", klog.KObj(pods[i]), "gang", preemptor)
+		if err := p.evictPod(ctx, pods[i], why); err != nil {
+			klog.FromContext(ctx).Error(err, "Evicting a pod", "pod", klog.KObj(pods[i]), "reason", why.reason,
+				"gang", klog.KObj(why.by))
 		}
 	})
 }
 
 // evictPod tells the pod until when it has time to save its work, and then ends it.
-func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, preemptor string) error {
+func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, why cause) error {
 	now := p.clock.Now()
 	grace := time.Duration(corev1.DefaultTerminationGracePeriodSeconds) * time.Second
 	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
@@ -68,10 +76,8 @@ func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, preempto
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("giving pod %s its deadline: %w", pod.Name, err)
 	}
-	err = eviction.Evict(ctx, p.handle.ClientSet(), pod, metav1.NewTime(now), corev1.PodReasonPreemptionByScheduler,
-		"preempted by gang "+preemptor+", which has a higher priority")
-	if err != nil {
-		return fmt.Errorf("preempting: %w", err)
+	if err = eviction.Evict(ctx, p.handle.ClientSet(), pod, metav1.NewTime(now), why.reason, why.message); err != nil {
+		return fmt.Errorf("evicting: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,5 @@
-// Package gangpreemption is the scheduler plugin that makes room for a gang by ending what is less important.
+// Package gangpreemption is the scheduler plugin that makes room for a gang by ending what is less important, and that moves one
+// which lost members and has no room for them where it is.
 //
 // In-tree preemption asks where the gang would go in an empty cluster, and then who is in the way there. This one asks the core
 // for the victims that lose least, which decides the domain: whole gangs, and nobody before the framework itself has
@@ -18,7 +19,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 	"github.com/lockstep-project/lockstep/scheduler/victims"
@@ -31,6 +34,8 @@ const Name = "GangPreemption"
 type GangPreemption struct {
 	handle  fwk.Handle
 	desk    *unplaced.Desk
+	slots   *held.Slots
+	book    *reservation.Book
 	clock   clock.PassiveClock
 	budgets policylisters.PodDisruptionBudgetLister
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
@@ -39,11 +44,14 @@ type GangPreemption struct {
 
 var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
 
-// New returns what makes the plugin, with the desk on which gangs lie for which there is no room.
-func New(desk *unplaced.Desk) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+// New returns what makes the plugin, with the desk on which gangs lie for which there is no room, and what is held or kept for
+// others.
+func New(
+	desk *unplaced.Desk, slots *held.Slots, book *reservation.Book,
+) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
-			handle: handle, desk: desk, clock: clock.RealClock{},
+			handle: handle, desk: desk, slots: slots, book: book, clock: clock.RealClock{},
 			budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
 			later: func(n int, do func(context.Context, int)) {
 				go handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name)
@@ -68,6 +76,16 @@ func (p *GangPreemption) PodGroupPostFilter(
 	if !ok {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
+	result, status := p.preempt(ctx, asked, schedule)
+	if status.Code() == fwk.UnschedulableAndUnresolvable && p.move(ctx, asked) {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "all of the gang starts again elsewhere")
+	}
+	return result, status
+}
+
+func (p *GangPreemption) preempt(
+	ctx context.Context, asked unplaced.Gang, schedule fwk.PodGroupSchedulingFunc,
+) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
 	if policy := asked.Waiting[0].Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "its preemptionPolicy is Never")
 	}
@@ -86,7 +104,10 @@ func (p *GangPreemption) PodGroupPostFilter(
 		)
 	}
 	p.tell(ctx, asked, found)
-	p.evict(group, found.Victims)
+	p.evict(found.Victims, cause{
+		reason: corev1.PodReasonPreemptionByScheduler, event: "Preempted", action: "Preempting", by: asked.Group,
+		message: "preempted by gang " + klog.KObj(asked.Group).String() + ", which has a higher priority",
+	})
 	return &fwk.PodGroupPostFilterResult{NominatingInfos: nominated}, nil
 }
 

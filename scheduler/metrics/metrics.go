@@ -66,6 +66,11 @@ var (
 	Amplification = histogram("preemption_amplification_ratio",
 		"Accelerators that victims held for each one that the gang asks for.",
 		[]float64{0.25, 0.5, 1, 1.25, 1.5, 2, 3, 5, 10, 20})
+	// MovedGangs counts the gangs that lost members and start again as a whole in another place.
+	MovedGangs = metrics.NewCounter(counter(
+		"moved_gangs_total",
+		"Gangs that lost members for which there was no room, and that were evicted to start again as a whole elsewhere.",
+	))
 	// PartialGangs counts the gangs that were evicted because they did not become whole.
 	PartialGangs = metrics.NewCounter(counter("partial_gangs_evicted_total",
 		"Gangs whose bound members were evicted because the others got no node, or were refused by one."))
@@ -107,6 +112,7 @@ var Register = sync.OnceFunc(func() {
 		Held,
 		Refusals,
 		PartialGangs,
+		MovedGangs,
 		PreemptionDuration,
 		PreemptedGangs,
 		PreemptedHours,

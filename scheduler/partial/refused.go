@@ -29,7 +29,7 @@ func (w *watch) refused(ctx context.Context, pod *corev1.Pod) {
 	}
 	w.mu.Lock()
 	r := w.gangs[key]
-	starts := r != nil && !r.inherited && w.clock.Since(r.began) < w.grace
+	starts := r != nil && !r.inherited && w.clock.Since(r.began) < w.patience.Start
 	if starts { // and will start again
 		delete(w.gangs, key)
 	}

@@ -4,7 +4,8 @@
 // was faster (OutOfcpu and the like). Then the members that are bound are evicted, and the job's own policy for disruptions
 // starts the gang again, whole.
 //
-// A gang that was whole once and lost a member is another matter: what happens then is for the job to say.
+// A gang that was whole once and lost members is another matter: what happens then is for the job to say. But if the members
+// that it has made in their place get no node for a long time, the others are evicted too: they hold devices and do nothing.
 package partial
 
 import (
@@ -37,17 +38,25 @@ const (
 	Incomplete = "GangIncomplete"
 	// Refused says that a kubelet refused a member.
 	Refused = "GangMemberRefused"
+	// Unrepaired says that members that were lost got no node again.
+	Unrepaired = "GangNotRepaired"
 )
+
+// Patience is how long a gang may wait for its members, measured from when we see what it lacks.
+type Patience struct {
+	// Start is how long it may be half bound, Repair how long one that ran may lack members that it needs.
+	Start, Repair time.Duration
+}
 
 // watch follows the gangs of one scheduler.
 type watch struct {
 	client        kubernetes.Interface
 	groups        schedulinglisters.PodGroupLister
 	schedulerName string
-	grace         time.Duration
+	patience      Patience
 	clock         clock.WithDelayedExecution
 	acts          func() bool
-	abandon       func(types.NamespacedName)
+	abandon       func(types.NamespacedName, []*corev1.Pod)
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*record
@@ -56,8 +65,10 @@ type watch struct {
 // record is what is known about one gang.
 type record struct {
 	bound sets.Set[types.UID]
-	// whole is set once all needed members were bound; from then on nothing else is kept.
+	// whole is set once all needed members were bound.
 	whole bool
+	// lost is when it lost a member that it needs, if it was whole before; zero if it is whole.
+	lost time.Time
 	// inherited is set if members were bound before we saw them: it may have been whole already.
 	inherited bool
 	// due is set while a check is under way.
@@ -66,17 +77,16 @@ type record struct {
 	began time.Time
 }
 
-// Watch watches the handle's informers until the context ends. The grace is how long a gang may be half bound, measured from
-// when we see it. Nobody is evicted unless acts says so: a scheduler that stands by for another one sees all that it does,
+// Watch watches the handle's informers until the context ends. Nobody is evicted unless acts says so: a scheduler that stands by for another one sees all that it does,
 // a little later, and would take its next start for the last one. abandon is called before a gang's members are evicted.
 func Watch(
-	ctx context.Context, handle fwk.Handle, grace time.Duration, c clock.WithDelayedExecution,
-	acts func() bool, abandon func(types.NamespacedName),
+	ctx context.Context, handle fwk.Handle, patience Patience, c clock.WithDelayedExecution,
+	acts func() bool, abandon func(types.NamespacedName, []*corev1.Pod),
 ) error {
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups()
 	w := &watch{
 		client: handle.ClientSet(), groups: groups.Lister(), schedulerName: handle.ProfileName(),
-		grace: grace, clock: c, acts: acts, abandon: abandon, gangs: make(map[types.NamespacedName]*record),
+		patience: patience, clock: c, acts: acts, abandon: abandon, gangs: make(map[types.NamespacedName]*record),
 	}
 	_, err := handle.SharedInformerFactory().
 		Core().
@@ -86,7 +96,7 @@ func Watch(
 		AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { w.changed(ctx, nil, obj) },
 			UpdateFunc: func(old, obj any) { w.changed(ctx, old, obj) },
-			DeleteFunc: w.gone,
+			DeleteFunc: func(obj any) { w.gone(ctx, obj) },
 		})
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
@@ -105,7 +115,7 @@ func (w *watch) changed(ctx context.Context, old, obj any) {
 	}
 	before, _ := old.(*corev1.Pod)
 	if !holds(pod) {
-		w.gone(pod)
+		w.gone(ctx, pod)
 		if before != nil && !WasRefused(before) && WasRefused(pod) {
 			w.refused(ctx, pod)
 		}
@@ -125,13 +135,12 @@ func (w *watch) changed(ctx context.Context, old, obj any) {
 		r = &record{bound: sets.New[types.UID](), began: w.clock.Now()}
 		w.gangs[key] = r
 	}
-	if r.whole {
-		return
-	}
 	r.bound.Insert(pod.UID)
 	r.inherited = r.inherited || before == nil
 	if group, err := w.groups.PodGroups(key.Namespace).Get(key.Name); err == nil && r.bound.Len() >= needed(group) {
-		if r.set(); !r.inherited && needed(group) > 0 {
+		first := !r.whole
+		r.whole, r.lost = true, time.Time{}
+		if first && !r.inherited && needed(group) > 0 {
 			metrics.GangWait.Observe(w.clock.Since(snapshot.QueuedAt(group)).Seconds())
 		}
 		return
@@ -139,20 +148,22 @@ func (w *watch) changed(ctx context.Context, old, obj any) {
 	w.later(ctx, key, r)
 }
 
-// set says that the gang was whole.
-func (r *record) set() { r.whole, r.bound = true, nil }
-
-// later checks the gang after the grace, unless a check is under way.
+// later checks the gang when its patience is over, unless a check is under way.
 func (w *watch) later(ctx context.Context, key types.NamespacedName, r *record) {
 	if r.due {
 		return
 	}
 	r.due = true
-	w.clock.AfterFunc(w.grace, func() { go w.check(ctx, key, r) }) // a clock may call back under its own lock
+	after := w.patience.Start
+	if r.whole {
+		// Once that is over, it is looked at again and again whether its job makes new members.
+		after = max(w.patience.Repair-w.clock.Since(r.lost), w.patience.Start)
+	}
+	w.clock.AfterFunc(after, func() { go w.check(ctx, key, r) }) // a clock may call back under its own lock
 }
 
 // gone follows a pod that is deleted or ended.
-func (w *watch) gone(obj any) {
+func (w *watch) gone(ctx context.Context, obj any) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
 	}
@@ -160,12 +171,20 @@ func (w *watch) gone(obj any) {
 	if !ok {
 		return
 	}
-	if key, ok := snapshot.GroupOf(pod); ok {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if r := w.gangs[key]; r != nil {
-			r.bound.Delete(pod.UID)
-		}
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.gangs[key]
+	if r == nil || !r.bound.Has(pod.UID) {
+		return
+	}
+	r.bound.Delete(pod.UID)
+	if r.whole && r.lost.IsZero() && r.bound.Len() > 0 {
+		r.lost = w.clock.Now()
+		w.later(ctx, key, r)
 	}
 }
 
@@ -181,13 +200,14 @@ func (w *watch) forget(obj any) {
 func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) {
 	w.mu.Lock()
 	r.due = false
-	over := r.whole || w.gangs[key] != r || r.bound.Len() == 0
+	whole, lost := r.whole, r.lost
+	over := whole && lost.IsZero() || w.gangs[key] != r || r.bound.Len() == 0
 	w.mu.Unlock()
 	if over || ctx.Err() != nil {
 		return
 	}
-	if !w.acts() {
-		w.again(ctx, key, r) // it may be ours by then
+	if !w.acts() || whole && w.clock.Since(lost) < w.patience.Repair {
+		w.again(ctx, key, r) // it may be ours by then, or over
 		return
 	}
 	logger := klog.FromContext(ctx).WithValues("podGroup", key)
@@ -204,10 +224,17 @@ func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 	bound, waiting := members(list.Items, key)
 	switch {
 	case len(bound) == 0:
-	case len(bound) >= needed(group), r.inherited && wasWhole(bound, waiting, needed(group)):
+	case whole:
+		w.repair(ctx, group, r, bound, waiting)
+	case len(bound) >= needed(group):
 		w.mu.Lock()
-		r.set()
+		r.whole = true
 		w.mu.Unlock()
+	case r.inherited && wasWhole(bound, waiting, needed(group)):
+		w.mu.Lock()
+		r.whole, r.lost = true, w.clock.Now()
+		w.mu.Unlock()
+		w.again(ctx, key, r)
 	default:
 		w.evict(
 			ctx,
@@ -215,7 +242,7 @@ func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 			bound,
 			Incomplete,
 			fmt.Sprintf("only %d of the %d members that gang %s needs got a node within %s",
-				len(bound), needed(group), group.Name, w.grace),
+				len(bound), needed(group), group.Name, w.patience.Start),
 		)
 		w.again(ctx, key, r) // until nothing is bound, or all
 	}
@@ -233,7 +260,7 @@ func (w *watch) evict(
 	logger := klog.FromContext(ctx).WithValues("podGroup", klog.KObj(group))
 	logger.Info("Evicting the members of a gang that did not become whole", "reason", reason, "why", message)
 	metrics.PartialGangs.Inc()
-	w.abandon(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
+	w.abandon(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, pods)
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded {
 			continue

@@ -21,7 +21,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/partial"
 )
 
-const grace = time.Minute
+const (
+	grace  = time.Minute
+	repair = 5 * time.Minute
+)
 
 // handle is what the watch sees of a scheduler.
 type handle struct {
@@ -58,8 +61,15 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 		}
 		h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
 		acts := func() bool { return !h.standsBy.Load() }
-		abandon := func(types.NamespacedName) {}
-		if err := partial.Watch(ctx, h, grace, clock.RealClock{}, acts, abandon); err != nil {
+		abandon := func(types.NamespacedName, []*corev1.Pod) {}
+		if err := partial.Watch(
+			ctx,
+			h,
+			partial.Patience{Start: grace, Repair: repair},
+			clock.RealClock{},
+			acts,
+			abandon,
+		); err != nil {
 			t.Fatal(err)
 		}
 		h.informers.Start(ctx.Done())
@@ -102,6 +112,28 @@ func (h *handle) bind(t *testing.T, names ...string) {
 		}
 	}
 	synctest.Wait()
+}
+
+func (h *handle) delete(t *testing.T, name string) {
+	t.Helper()
+	if err := h.CoreV1().Pods("ns").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func (h *handle) add(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	p.CreationTimestamp = metav1.Now()
+	if _, err := h.CoreV1().Pods("ns").Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func complete(p *corev1.Pod) *corev1.Pod {
+	p.Status.Phase = corev1.PodSucceeded
+	return p
 }
 
 // left is how many members exist, and in what order the API was asked to change one that was evicted.
@@ -153,33 +185,79 @@ func TestGangThatBecomesWholeIsLeftAlone(t *testing.T) {
 		if err := h.CoreV1().Pods("ns").Delete(t.Context(), "m1", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * grace) // it was whole: what becomes of it now is for its job to say
+		time.Sleep(repair - time.Second) // it was whole: what becomes of it now is for its job to say
 		if n := h.left(t); n != 3 {
 			t.Errorf("%d members are left", n)
 		}
 	})
 }
 
+// A gang of four that needs three lost one that it needs. What is there in its place decides what becomes of the others.
+func TestGangThatIsNotRepairedIsEvicted(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods []*corev1.Pod
+		do   func(t *testing.T, h *handle)
+		want int
+	}{
+		"the new member gets no node": {fresh(), func(*testing.T, *handle) {}, 1},
+		"the new member gets one in time": {fresh(), func(t *testing.T, h *handle) {
+			t.Helper()
+			h.bind(t, "m3")
+		}, 3},
+		"there is no new member": {fresh()[:3], func(*testing.T, *handle) {}, 2},
+		"it lost one, got one, and lost one again": {fresh(), func(t *testing.T, h *handle) {
+			t.Helper()
+			h.bind(t, "m3")
+			time.Sleep(repair / 2)
+			h.delete(t, "m3")
+			h.add(t, member(4, "", 0))
+		}, 3},
+		"one of the others is complete": {fresh(), func(t *testing.T, h *handle) {
+			t.Helper()
+			h.add(t, complete(member(5, "node", 0)))
+		}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, test.pods, func(t *testing.T, h *handle) {
+				t.Helper()
+				h.bind(t, "m0", "m1", "m2")
+				time.Sleep(10 * grace)
+				h.delete(t, "m1")
+				time.Sleep(repair / 2)
+				test.do(t, h)
+				time.Sleep(repair/2 + time.Second)
+				if n := h.left(t); n != test.want {
+					t.Errorf("%d members are left, want %d", n, test.want)
+				}
+			})
+		})
+	}
+}
+
 // After a restart only the pods themselves say whether a gang was whole.
 func TestGangsFromBeforeARestart(t *testing.T) {
 	for name, test := range map[string]struct {
-		pods []*corev1.Pod
-		want int
+		pods  []*corev1.Pod
+		after time.Duration
+		want  int
 	}{
 		"its start was cut off": {
-			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", -1)}, 1,
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", -1)}, 2 * grace, 1,
 		},
 		"it lost a member": {
-			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, 3,
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, repair, 3,
+		},
+		"it lost a member long ago": {
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, repair + 2*grace, 1,
 		},
 		"it is whole": {
-			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "node", -1), member(3, "", -1)}, 4,
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "node", -1), member(3, "", -1)}, 2 * repair, 4,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, test.pods, func(t *testing.T, h *handle) {
 				t.Helper()
-				time.Sleep(10 * grace)
+				time.Sleep(test.after)
 				if n := h.left(t); n != test.want {
 					t.Errorf("%d members are left, want %d", n, test.want)
 				}

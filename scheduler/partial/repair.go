@@ -1,0 +1,39 @@
+package partial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// repair ends a gang that ran, lost members that it needs, and made others in their place that got no node in time. As long as it
+// makes none, that is between it and its job. Those that are complete already count as there.
+func (w *watch) repair(
+	ctx context.Context, group *schedulingv1beta1.PodGroup, r *record, bound, waiting []*corev1.Pod,
+) {
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	missing := needed(group) - len(bound)
+	if missing <= 0 || len(waiting) < missing {
+		w.mu.Lock()
+		if missing <= 0 {
+			r.lost = time.Time{}
+		}
+		w.mu.Unlock()
+		if missing > 0 {
+			w.again(ctx, key, r)
+		}
+		return
+	}
+	w.mu.Lock()
+	if w.gangs[key] == r { // and will start again
+		delete(w.gangs, key)
+	}
+	w.mu.Unlock()
+	w.evict(ctx, group, bound, Unrepaired, fmt.Sprintf(
+		"%d of the members that gang %s needs got no node again within %s; all of it starts again",
+		missing, group.Name, w.patience.Repair))
+}
