@@ -50,6 +50,10 @@ const (
 	AnnotationCheckpointDeadline = "lockstep.dev/checkpoint-deadline"
 )
 
+// KeyMaintenance is the key of an annotation, or of a taint, with which an administrator closes a node, or the whole domain
+// around it of the level that is its value, to what is to come.
+const KeyMaintenance = "lockstep.dev/maintenance"
+
 // LabelClique is the node label that NVIDIA's GPU discovery sets to <ClusterUUID>.<CliqueID>: the nodes that share one
 // NVLink partition.
 const LabelClique = "nvidia.com/gpu.clique"

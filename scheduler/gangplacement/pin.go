@@ -14,11 +14,11 @@ import (
 // PreFilter offers a member only its planned node. In the loose placement it lets the framework choose, unless the
 // planned one held every member: then there is nothing to look for. It must be the first PreFilter, or that costs more.
 func (p *GangPlacement) PreFilter(
-	_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo,
+	_ context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
 ) (*fwk.PreFilterResult, *fwk.Status) {
 	plan := cyclePlan(state)
 	if plan == nil {
-		return nil, fwk.NewStatus(fwk.Skip)
+		return nil, p.keepOff(state, pod, nodes)
 	}
 	switch p.current(plan) {
 	case plan.exact:
@@ -47,6 +47,8 @@ func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, _ *corev1.
 	if err != nil { // not a member of a planned gang, or free to go where it can
 		if plan := cyclePlan(state); plan != nil {
 			plan.asked.Store(true)
+		} else if isClosed(state, node) {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is under maintenance")
 		}
 		return nil
 	}

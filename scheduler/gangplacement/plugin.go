@@ -66,6 +66,8 @@ type GangPlacement struct {
 	leaving map[types.UID]string
 	// suspects are the nodes whose kubelets refused a pod.
 	suspects map[string]suspicion
+	// marked are the nodes under maintenance.
+	marked marks
 	// preempting are the gangs for which preemption found a way and that were not asked since.
 	preempting map[types.NamespacedName]*preemption
 	// coming are the slots of the last plans, to be held when the gang starts.
@@ -124,6 +126,7 @@ func newPlugin(
 		index:      snapshot.NewIndex(levels, ""),
 		refused:    make(map[string]*refusals),
 		suspects:   make(map[string]suspicion),
+		marked:     make(marks),
 		leaving:    make(map[types.UID]string),
 		preempting: make(map[types.NamespacedName]*preemption),
 		explain:    explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
@@ -134,6 +137,10 @@ func newPlugin(
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetGone}); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
+	}
+	nodes := handle.SharedInformerFactory().Core().V1().Nodes().Informer()
+	if _, err := nodes.AddEventHandler(p.followNodes()); err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
 	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -152,7 +159,8 @@ func (*GangPlacement) Name() string { return Name }
 // queue's timer, whatever is registered.
 func (*GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	gone := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
-	return []fwk.ClusterEventWithHint{{Event: gone}}, nil
+	marked := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAnnotation}
+	return []fwk.ClusterEventWithHint{{Event: gone}, {Event: marked, QueueingHintFn: reopened}}, nil
 }
 
 // GeneratePlacements plans a gang on the nodes of the parent placement. Groups that are no gangs are left alone.

@@ -76,7 +76,8 @@ func (q *GangQueue) nodeChanged(old, obj any) {
 	if !ok || !same {
 		return
 	}
-	if before.Spec.Unschedulable != after.Spec.Unschedulable || !maps.Equal(before.Labels, after.Labels) ||
+	if !snapshot.SameMaintenance(before, after) || before.Spec.Unschedulable != after.Spec.Unschedulable ||
+		!maps.Equal(before.Labels, after.Labels) ||
 		!apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
 		!apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable) {
 		q.lot.Change()

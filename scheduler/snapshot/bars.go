@@ -37,6 +37,6 @@ func questionOf(pod *corev1.Pod) string {
 
 // sameRules reports whether the same pods may use the node as before.
 func sameRules(a, b *corev1.Node) bool {
-	return a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
+	return SameMaintenance(a, b) && a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
 		apiequality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints)
 }

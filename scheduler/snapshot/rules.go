@@ -12,6 +12,7 @@ import (
 // The rules that bar a node, in the words of a shortfall.
 const (
 	ruleCordoned = "cordoned"
+	ruleUpkeep   = "maintenance"
 	ruleTaint    = "untolerated taint"
 	ruleAffinity = "node selector or affinity"
 	ruleNodeName = "another node is named by the pod"
@@ -23,7 +24,8 @@ func hard(t *corev1.Taint) bool {
 
 // isRestricted reports whether a node is closed to some pods. A node that is not is judged only by what the pod asks.
 func isRestricted(node *corev1.Node) bool {
-	return node.Spec.Unschedulable ||
+	_, marked := Maintenance(node)
+	return marked || node.Spec.Unschedulable ||
 		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return hard(&t) })
 }
 
@@ -48,10 +50,14 @@ func (v View) barred(pod *corev1.Pod) []string {
 	if known, ok := v.bars[question]; ok {
 		return known
 	}
-	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
+	affinity, closed := nodeaffinity.GetRequiredNodeAffinity(pod), v.closed()
 	out := make([]string, len(v.Infos))
 	for i, info := range v.Infos {
-		if info != nil {
+		switch {
+		case info == nil:
+		case closed != nil && closed[i] != nil && !tolerates(pod, closed[i]):
+			out[i] = ruleUpkeep
+		default:
 			out[i] = rule(pod, affinity, info.Node())
 		}
 	}
@@ -65,7 +71,7 @@ func rule(pod *corev1.Pod, affinity nodeaffinity.RequiredNodeAffinity, node *cor
 	}
 	if node.Spec.Unschedulable {
 		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-		if !corev1helpers.TolerationsTolerateTaint(klog.Logger{}, pod.Spec.Tolerations, &cordon, true) {
+		if !tolerates(pod, &cordon) {
 			return ruleCordoned
 		}
 	}
