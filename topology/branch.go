@@ -18,12 +18,12 @@ type branch struct {
 
 // comparePaths is label-path order.
 func comparePaths(a, b entry) int {
-	return cmp.Or(slices.CompareFunc(a.path, b.path, compareValues), compareNatural(a.name, b.name))
+	return cmp.Or(slices.CompareFunc(a.path, b.path, compareValues), CompareNatural(a.name, b.name))
 }
 
 // compareBranches is the order of siblings: those with the label of the outermost level first.
 func compareBranches(a, b *branch) int {
-	return cmp.Or(cmp.Compare(a.level, b.level), compareNatural(a.value, b.value))
+	return cmp.Or(cmp.Compare(a.level, b.level), CompareNatural(a.value, b.value))
 }
 
 // grow makes the tree of entries that are in label-path order; numbers are those of their nodes, nil if they are in

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// compareNatural orders names as people do: tray-2 before tray-10. Runs of digits compare by value and everything else
+// CompareNatural orders names as people do: tray-2 before tray-10. Runs of digits compare by value and everything else
 // by byte; names that differ only in leading zeros fall back to plain order, so distinct names never tie.
-func compareNatural(a, b string) int {
+func CompareNatural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
 		i, j := digits(x), digits(y)

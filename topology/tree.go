@@ -91,7 +91,7 @@ func compareValues(a, b string) int {
 	case b == "":
 		return -1
 	}
-	return compareNatural(a, b)
+	return CompareNatural(a, b)
 }
 
 // With returns a tree in which the node has these labels, whether it was there before or not. It costs a copy of the
