@@ -28,7 +28,8 @@ BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./contro
 # Packages without k8s.io/kubernetes below them: cheap enough for the race detector.
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
-	./simulator/outcome/... ./simulator/session/... ./simulator/rush/... ./scheduler/gangqueue/... ./scheduler/gangpermit/... \
+	./simulator/outcome/... ./simulator/session/... ./simulator/rush/... ./simulator/capture/... \
+	./scheduler/gangqueue/... ./scheduler/gangpermit/... \
 	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/... ./scheduler/held/... ./scheduler/partial/...
 GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort) docs/annotations.md
 
