@@ -98,8 +98,12 @@ func clientConfig(file string) (*rest.Config, error) {
 	if file == "" {
 		where = strings.Join(rules.GetLoadingPrecedence(), ", ")
 	}
+	what := "no cluster can be found there: " + err.Error()
+	if clientcmd.IsEmptyConfig(err) {
+		what = "there is no kubeconfig, or it names no cluster"
+	}
 	return nil, &badinput.Error{
-		Where: where, What: "no cluster can be found there: " + err.Error(),
+		Where: where, What: what,
 		Mend: "name a kubeconfig with --kubeconfig, or in the variable KUBECONFIG",
 	}
 }

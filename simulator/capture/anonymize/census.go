@@ -2,7 +2,6 @@ package anonymize
 
 import (
 	"reflect"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -18,7 +17,7 @@ type Census struct {
 	// kept is known when all selectors and expressions were read.
 	numbers, attributes map[string]map[string]bool
 	compared            map[string]bool // keys that a selector compares by value
-	expressions         strings.Builder
+	expressions         map[string]bool
 	// ephemeral are the pods and volumes for which a claim has a name that is made of theirs.
 	ephemeral map[[2]string]bool
 	walker    walker
@@ -27,13 +26,14 @@ type Census struct {
 // NewCensus returns an empty census.
 func NewCensus() *Census {
 	c := &Census{
-		texts:      map[string]string{},
-		places:     map[string]bool{},
-		kept:       map[string]bool{},
-		compared:   map[string]bool{},
-		ephemeral:  map[[2]string]bool{},
-		numbers:    map[string]map[string]bool{},
-		attributes: map[string]map[string]bool{},
+		texts:       map[string]string{},
+		places:      map[string]bool{},
+		kept:        map[string]bool{},
+		compared:    map[string]bool{},
+		ephemeral:   map[[2]string]bool{},
+		expressions: map[string]bool{},
+		numbers:     map[string]map[string]bool{},
+		attributes:  map[string]map[string]bool{},
 	}
 	c.walker = walker{speaker: c, levels: levels()}
 	return c
@@ -69,8 +69,7 @@ func (c *Census) keep(s string) string {
 func (c *Census) compare(key string) { c.compared[key] = true }
 
 func (c *Census) express(cel string) {
-	c.expressions.WriteString(cel)
-	c.expressions.WriteByte('\n')
+	c.expressions[cel] = true
 }
 
 func (c *Census) value(class, key, s string) string {

@@ -54,8 +54,10 @@ func (c *Census) Names() *Names {
 		if !qualified {
 			short = name
 		}
-		if strings.Contains(c.expressions.String(), short) {
-			maps.Copy(kept, values)
+		for expression := range c.expressions {
+			if strings.Contains(expression, short) {
+				maps.Copy(kept, values)
+			}
 		}
 	}
 	texts := slices.Collect(maps.Keys(c.texts))
