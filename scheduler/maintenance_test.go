@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -74,14 +75,13 @@ func TestMaintenanceClosesANodeOrItsDomain(t *testing.T) {
 	}
 }
 
-// A clique is closed while a gang runs in it. The gang stays; another one waits, and is told why; a single pod waits too, but
+// A clique was closed while a gang ran in it. The gang stays; another one waits, and is told why; a single pod waits too, but
 // one that tolerates the mark goes there. When the mark is taken away both start.
 func TestWhatRunsStaysUnderMaintenance(t *testing.T) {
-	c := newCluster(t, cliques(1, 4))
-	group, members := gang("runs", 2, "clique")
-	c.add(t, group, members)
-	c.waitBound(t, members)
-	c.change(t, "c0-n3", func(n *corev1.Node) { annotated(n, "clique") })
+	nodes := cliques(1, 4)
+	annotated(nodes[slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == "c0-n3" })], "clique")
+	group, members := on("runs", "clique", "c0-n0", "c0-n1")
+	c := listed(t, slices.Concat(as(nodes...), []runtime.Object{group}, as(members...))...)
 	waits, two := gang("waits", 2, "clique")
 	single := pod("single", "1")
 	for _, p := range two {

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +48,12 @@ func small(name string, second int) (*schedulingv1beta1.PodGroup, []*corev1.Pod)
 // Small gangs keep coming, and each would take the node that the last one left. The large one, which was before them, starts as
 // soon as those have ended that ran when it came.
 func TestALargeGangIsNotOvertaken(t *testing.T) {
+	const reservations = "lockstep_scheduler_reservations_total"
+	before := counted(t, reservations, "kept")
 	c, runs, large := busy(t)
+	if why := c.waitRejected(t, "large"); !strings.Contains(why, "a place is kept for it in fabric.0, expected at ") {
+		t.Errorf("it waits for: %s", why)
+	}
 	var stream []*corev1.Pod
 	for i := range 6 {
 		group, members := small(fmt.Sprint("small-", i), 10+i)
@@ -62,6 +68,9 @@ func TestALargeGangIsNotOvertaken(t *testing.T) {
 		t.Errorf("the large gang is on %v", got)
 	}
 	c.nobodyBound(t, stream)
+	if got := counted(t, reservations, "kept") - before; got != 1 {
+		t.Errorf("%v reservations were kept, want 1", got)
+	}
 	c.end(t, large)
 	c.waitBound(t, stream[:4])
 }

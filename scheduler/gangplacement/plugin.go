@@ -195,7 +195,7 @@ func (p *GangPlacement) GeneratePlacements(
 	}
 	p.lot.Release(q.key)
 	if q.fleet == asItIs {
-		p.book.Drop(q.group.UID)
+		p.starts(q)
 	}
 	p.clearNominations(plan, q.waiting)
 	p.remember(q, plan)
@@ -245,26 +245,18 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 	answer := p.placeInTurn(q, view, ledger, gang)
 	gang = answer.Gang
 	if answer.Refusal != nil {
-		no := refusalOf(*answer.Refusal)
 		// What was refused may be possible by the next attempt, and nothing else is.
 		p.drop(q)
+		no := refusalOf(*answer.Refusal)
+		if q.fleet == asItIs && no.reason == explanation.NoRoom {
+			no.message += p.wanting(q, view, ledger, gang)
+		}
 		p.tell(q, no)
 		if len(refused) == 0 {
 			p.lot.Park(q.group, snapshot.QueuedAt(q.group), parking.Question(gang), q.seen)
 		}
 		if lags {
 			p.lot.Again()
-		}
-		if q.fleet == asItIs && no.reason == explanation.NoRoom {
-			p.reserve(q, view, ledger, gang)
-			p.desk.Put(unplaced.Gang{
-				Group:        q.group,
-				Waiting:      q.waiting,
-				View:         view,
-				Ledger:       ledger,
-				Gang:         gang,
-				Accelerators: p.accelerators,
-			})
 		}
 		p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
 		return nil, infeasible(q)
@@ -276,6 +268,15 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		p.observePlacement(ctx, q, view, answer.Placement)
 	}
 	return p.newPlan(view, answer.Placement, gang, q), nil
+}
+
+// wanting is for a gang without room: it keeps a place for it if it is the first, and lets preemption know of it. It returns what
+// is to be added to why it waits.
+func (p *GangPlacement) wanting(q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang) string {
+	p.desk.Put(unplaced.Gang{
+		Group: q.group, Waiting: q.waiting, View: view, Ledger: ledger, Gang: gang, Accelerators: p.accelerators,
+	})
+	return p.reserve(q, view, ledger, gang)
 }
 
 // running are the members that have nodes in this cycle's snapshot, but for those that are being deleted: whoever starts

@@ -1,10 +1,13 @@
 package gangplacement
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
@@ -39,18 +42,44 @@ func (p *GangPlacement) placeInTurn(
 	return answer
 }
 
-// reserve keeps a place for a gang that has no room, if it is the first of the queue, and if the end of what runs would help.
-func (p *GangPlacement) reserve(q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang) {
-	if q.fleet != asItIs || len(q.running) > 0 || p.book.Before(q.group) != nil {
-		return
+// reserve keeps a place for a gang that has no room, if it is the first of the queue, and if the end of what runs would help. It
+// returns what is to be added to why it waits.
+func (p *GangPlacement) reserve(q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang) string {
+	if len(q.running) > 0 || p.book.Before(q.group) != nil {
+		return ""
 	}
 	kept := decision.Keep(ledger, p.ends(view), decision.Ask{Gang: gang, Needed: q.needed})
 	if kept == nil {
 		p.book.Drop(q.group.UID)
+		return ""
+	}
+	head := reservation.Head{Key: q.key, Group: q.group, Waiting: q.waiting, Needed: q.needed}
+	when := "when enough of what runs has ended"
+	if kept.At < decision.Someday {
+		head.Expected = time.Unix(kept.At, 0)
+		when = "expected at " + head.Expected.UTC().Format(time.RFC3339)
+	}
+	p.write(head, view, gang, *kept)
+	return "; it is the first of the queue, a place is kept for it in " + kept.Placement.Within.String() + ", " + when
+}
+
+// starts gives the gang's own reservation back, and counts how good it was.
+func (p *GangPlacement) starts(q question) {
+	kept := p.book.Drop(q.group.UID)
+	if kept == nil {
 		return
 	}
-	p.write(
-		reservation.Head{Key: q.key, Group: q.group, Waiting: q.waiting, Needed: q.needed}, view, gang, *kept)
+	late := p.clock.Since(kept.Expected)
+	switch {
+	case kept.Expected.IsZero():
+		metrics.Reservations.WithLabelValues(metrics.ReservationOpen).Inc()
+		return
+	case late > 0:
+		metrics.Reservations.WithLabelValues(metrics.ReservationLate).Inc()
+	default:
+		metrics.Reservations.WithLabelValues(metrics.ReservationKept).Inc()
+	}
+	metrics.ReservationError.Observe(late.Abs().Seconds())
 }
 
 // write keeps the reservation, with the room that it takes on each node.

@@ -19,6 +19,15 @@ const (
 	ResultError  = "error"
 )
 
+// The values of the label outcome of Reservations.
+const (
+	// ReservationKept is for a gang that started when it was expected to, or earlier; ReservationLate for one that did later.
+	ReservationKept = "kept"
+	ReservationLate = "late"
+	// ReservationOpen is for one of which nobody could say when.
+	ReservationOpen = "open"
+)
+
 var (
 	// GangWait is how long gangs waited from when they were queued until all needed members were bound.
 	GangWait = histogram("gang_wait_seconds",
@@ -52,6 +61,17 @@ var (
 	Held = metrics.NewGauge(gauge("held_slots", "Places that are held for members of running gangs that are to come."))
 	// Refusals counts the pins that the framework's filters refused.
 	Refusals = metrics.NewCounter(counter("pin_refusals_total", "Planned nodes that the framework's filters refused."))
+	// Reservations counts the gangs that started from a place that was kept for them, by whether they did in time.
+	Reservations = metrics.NewCounterVec(counter(
+		"reservations_total",
+		"Gangs for which a place was kept and that started, by whether they did when it was first expected.",
+	), []string{"outcome"})
+	// ReservationError is how far the start of such a gang was from when it was first expected.
+	ReservationError = histogram(
+		"reservation_error_seconds",
+		"Time between when a gang started for which a place was kept and when that was first expected, earlier or later.",
+		metrics.ExponentialBuckets(1, 2, 18),
+	)
 	// PreemptionDuration is how long it took to choose whom to preempt.
 	PreemptionDuration = histogram("preemption_duration_seconds",
 		"Time to choose the victims of a preemption, without the framework's own verification.",
@@ -113,6 +133,8 @@ var Register = sync.OnceFunc(func() {
 		Refusals,
 		PartialGangs,
 		MovedGangs,
+		Reservations,
+		ReservationError,
 		PreemptionDuration,
 		PreemptedGangs,
 		PreemptedHours,

@@ -4,6 +4,7 @@ package reservation
 
 import (
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -24,6 +25,8 @@ type Head struct {
 	Needed  int
 	// Rooms is what is reserved for it, by node.
 	Rooms map[string]corev1.ResourceList
+	// Expected is when it should have them, as was known when it became the first; zero if nobody knew.
+	Expected time.Time
 }
 
 func orderOf(group *schedulingv1beta1.PodGroup) decision.Order {
@@ -64,27 +67,34 @@ func (b *Book) Before(group *schedulingv1beta1.PodGroup) *Head {
 	return b.head
 }
 
-// Reserve writes a reservation down, instead of one of a gang that comes later.
+// Reserve writes a reservation down, instead of one of a gang that comes later. Of one gang the first expectation stays: it is what
+// people were told.
 func (b *Book) Reserve(head Head) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.head != nil && b.head.Group.UID == head.Group.UID {
+		head.Expected = b.head.Expected
+	}
 	if b.head == nil || b.head.Group.UID == head.Group.UID || orderOf(head.Group).Compare(orderOf(b.head.Group)) < 0 {
 		b.head = &head
 	}
 }
 
-// Drop takes the gang's reservation back, if it has it: it starts, is gone, or will never fit.
-func (b *Book) Drop(gang types.UID) {
+// Drop takes the gang's reservation back, if it has it: it starts, is gone, or will never fit. It returns what was kept; nil for
+// nothing.
+func (b *Book) Drop(gang types.UID) *Head {
 	b.mu.Lock()
-	had := b.head != nil && b.head.Group.UID == gang
+	var kept *Head
 	var tell []func()
-	if had {
-		b.head, tell = nil, b.freed
+	if b.head != nil && b.head.Group.UID == gang {
+		kept, tell = b.head, b.freed
+		b.head = nil
 	}
 	b.mu.Unlock()
 	for _, freed := range tell {
 		freed()
 	}
+	return kept
 }
 
 // On is what a pod that is in no gang has to leave free on a node; nil for nothing. It may pass if it is before the head.
