@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
@@ -253,7 +254,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		}
 		p.tell(q, no)
 		if len(refused) == 0 {
-			p.lot.Park(q.group, snapshot.QueuedAt(q.group), parking.Question(gang), q.seen)
+			p.lot.Park(q.group, snapshot.QueuedAt(q.group), decision.Question(gang), q.seen)
 		}
 		if lags {
 			p.lot.Again()

@@ -12,7 +12,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/parking"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 // yard is a lot, a clock that stands still, and who was woken.
@@ -135,35 +134,5 @@ func TestNobodyIsHeldForEver(t *testing.T) {
 	y.Release(key("changed"))
 	if y.holds("gone") || y.holds("changed") {
 		t.Error("they are still held")
-	}
-}
-
-func TestQuestions(t *testing.T) {
-	base := func() topology.Gang {
-		return topology.Gang{
-			Name: "a", Members: make([]topology.Member, 2), Required: "rack",
-			Shapes: []topology.Shape{{Demand: topology.Capacity{1, 2}, Barred: []string{"", "taint"}}},
-		}
-	}
-	want := parking.Question(base())
-	same := base()
-	same.Name, same.Members[0].Name, same.Shapes[0].Barred[1] = "b", "worker", "another rule"
-	if parking.Question(same) != want {
-		t.Error("names make a difference")
-	}
-	for name, change := range map[string]func(g *topology.Gang){
-		"level":   func(g *topology.Gang) { g.Required = "block" },
-		"members": func(g *topology.Gang) { g.Members = g.Members[:1] },
-		"minimum": func(g *topology.Gang) { g.Min = 1 },
-		"demand":  func(g *topology.Gang) { g.Shapes[0].Demand[1] = 3 },
-		"barred":  func(g *topology.Gang) { g.Shapes[0].Barred[0] = "taint" },
-		"segment": func(g *topology.Gang) { g.Segment = topology.Segment{Size: 2, Level: "rack"} },
-		"running": func(g *topology.Gang) { g.Members[0].Placed = true },
-	} {
-		other := base()
-		change(&other)
-		if parking.Question(other) == want {
-			t.Errorf("%s makes no difference", name)
-		}
 	}
 }

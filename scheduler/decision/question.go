@@ -1,4 +1,4 @@
-package parking
+package decision
 
 import (
 	"encoding/binary"
