@@ -106,7 +106,7 @@ func (r Reservation) Admit(l Ledger, running []Running, head, c Gang, end int64)
 	}
 	then := l.at(running, r.At)
 	for _, reserved := range [][]bool{r.reserved(l, head), everyNode(l)} {
-		if ok, err := a.in(then.beside(c, p)).keeps(); ok || err != nil {
+		if ok, err := a.in(then.Beside(c, p)).keeps(); ok || err != nil {
 			return p, nil, err
 		}
 		if p, short, err = Place(l, c.barredFrom(reserved, "reserved for "+head.Name)); short != nil {
@@ -155,8 +155,8 @@ func (r Reservation) reserved(l Ledger, head Gang) []bool {
 
 func everyNode(l Ledger) []bool { return slices.Repeat([]bool{true}, l.Len()) }
 
-// beside returns the ledger after the gang has taken its places.
-func (l Ledger) beside(c Gang, p Placement) Ledger {
+// Beside returns the ledger after the gang has taken its places. Nothing of the first ledger is changed.
+func (l Ledger) Beside(c Gang, p Placement) Ledger {
 	l.Free = slices.Clone(l.Free)
 	for i, node := range p.Nodes {
 		if m := c.Members[i]; !m.Placed {

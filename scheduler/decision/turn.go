@@ -30,7 +30,8 @@ type Turn struct {
 }
 
 // Behind places a gang that comes after the first of the queue: only where, and for as long as, that one is not delayed by
-// it. The place of the first is looked for anew when the other would touch it, and returned then.
+// it. The place of the first is looked for anew when the other would touch it, and returned then: that which it has beside
+// the other.
 func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation) {
 	own := Place(l, ask)
 	if own.Refusal != nil || !slices.ContainsFunc(own.Placement.Nodes, t.Keeps) {
@@ -43,5 +44,19 @@ func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation)
 	}
 	gang := ask.least()
 	placement, short, err := kept.Admit(l, running, t.Head.least(), gang, ask.End)
-	return answer(gang, placement, short, err), kept
+	out := answer(gang, placement, short, err)
+	if out.Refusal == nil && inTheWay(*kept, placement, ask.End) {
+		if moved := Keep(l.Beside(gang, placement), running, t.Head); moved != nil {
+			kept = moved
+		}
+	}
+	return out, kept
+}
+
+// inTheWay reports whether the place that is kept is not there any more when a gang that may pass has started: the first then
+// goes to another one at the same instant, and it is that one which has to be kept from now on.
+func inTheWay(kept topology.Reservation, passes topology.Placement, end int64) bool {
+	return (end == topology.EndUnknown || end > kept.At) && slices.ContainsFunc(passes.Nodes, func(node int) bool {
+		return slices.Contains(kept.Placement.Nodes, node)
+	})
 }
