@@ -27,6 +27,8 @@ type Turn struct {
 	Keeps func(node int) bool
 	// Running lists what runs, and when it ends. It is asked only if the place is touched.
 	Running func() []topology.Running
+	// Fresh is the place, if it was looked for on this very ledger while the same was running; else nil.
+	Fresh *topology.Reservation
 }
 
 // Behind places a gang that comes after the first of the queue: only where, and for as long as, that one is not delayed by
@@ -38,7 +40,10 @@ func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation)
 		return own, nil
 	}
 	running := t.Running()
-	kept := Keep(l, running, t.Head)
+	kept := t.Fresh
+	if kept == nil {
+		kept = Keep(l, running, t.Head)
+	}
 	if kept == nil { // it cannot be helped by waiting
 		return own, nil
 	}

@@ -1,0 +1,287 @@
+package direct
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Run plays the scene and tells what happens as it happens; emit may be nil. The error says what is wrong with the scene. A
+// gang that asks for what cannot be is no error: it waits.
+func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
+	if err := check(scene); err != nil {
+		return Result{}, err
+	}
+	if emit == nil {
+		emit = func(Event) {}
+	}
+	e := newEngine(scene, options, emit)
+	for e.step() {
+		e.examine()
+	}
+	return e.result(), nil
+}
+
+// engine is a scene while it is played.
+type engine struct {
+	scene   Scene
+	options Options
+	emit    func(Event)
+
+	now    int64
+	ledger topology.Ledger
+	jobs   []job
+	// order are the jobs in the queue's order, arrivals those that are to come, the next one first.
+	order, arrivals []int
+	queue           queue
+	// came are the ranks of those that came, or came back, at this instant.
+	came []int
+	head head
+	// changed is set if all that wait have to be asked again.
+	changed bool
+
+	ends ends
+	// runs is what runs, and what of it ended since running was made, in the order of the starts. running is the same for the
+	// core; it is made again if stale.
+	runs    []*run
+	running []topology.Running
+	stale   bool
+	number  int
+
+	tally tally
+}
+
+// job is a job of the scene that waits, runs or is over.
+type job struct {
+	rank int
+	lane *lane
+	// since is when it began to wait, left how long it still has to run.
+	since, left int64
+	waits       bool
+}
+
+// run is what runs.
+type run struct {
+	// job is -1 for what ran from the beginning; of that, index is where the scene has it.
+	job, index int
+	number     int
+	holds      []topology.Held
+	takes      int64
+	start      int64
+	// ends is when it ends, expected when those who decide think so.
+	ends, expected int64
+	// at is where it is among the ends, gone is set when it is over.
+	at   int
+	gone bool
+}
+
+func newEngine(scene Scene, options Options, emit func(Event)) *engine {
+	e := &engine{
+		scene: scene, options: options, emit: emit, now: scene.Now, ledger: scene.Ledger,
+		jobs: make([]job, len(scene.Jobs)), head: head{job: nobody}, changed: true, tally: newTally(scene),
+	}
+	e.ledger.Free = make([]topology.Capacity, len(scene.Ledger.Free))
+	for i, free := range scene.Ledger.Free {
+		e.ledger.Free[i] = slices.Clone(free)
+	}
+	for i := range scene.Jobs {
+		e.order, e.arrivals = append(e.order, i), append(e.arrivals, i)
+	}
+	slices.SortStableFunc(e.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
+	for rank, i := range e.order {
+		e.jobs[i].rank = rank
+	}
+	slices.SortFunc(e.arrivals, func(a, b int) int {
+		return cmp.Or(
+			cmp.Compare(scene.Jobs[a].Arrives, scene.Jobs[b].Arrives), cmp.Compare(e.jobs[a].rank, e.jobs[b].rank))
+	})
+	for i, r := range scene.Running {
+		e.begin(&run{
+			job: nobody, index: i, holds: r.Holds, takes: accelerators(r.Holds, scene.Accelerator),
+			start: scene.Now, ends: endOf(scene, i), expected: r.End,
+		})
+	}
+	return e
+}
+
+// nobody is an index that means none.
+const nobody = -1
+
+// endOf is when what ran from the beginning ends.
+func endOf(scene Scene, i int) int64 {
+	end := scene.Running[i].End
+	if scene.RunningEnds != nil {
+		end = scene.RunningEnds[i]
+	}
+	if end >= decision.Someday {
+		return Forever
+	}
+	return max(end, scene.Now)
+}
+
+// step goes on to the next instant at which something happens. It reports whether there is one.
+func (e *engine) step() bool {
+	next := e.ends.first()
+	if len(e.arrivals) > 0 {
+		next = min(next, max(e.scene.Jobs[e.arrivals[0]].Arrives, e.scene.Now))
+	}
+	until := e.options.Until
+	if next == Forever || until != 0 && next > until {
+		if until != 0 {
+			e.elapse(until)
+		}
+		return false
+	}
+	e.elapse(next)
+	for e.ends.first() == e.now {
+		e.finish(e.ends.take(), Ended)
+	}
+	for len(e.arrivals) > 0 && e.scene.Jobs[e.arrivals[0]].Arrives <= e.now {
+		e.arrive(e.arrivals[0])
+		e.arrivals = e.arrivals[1:]
+	}
+	return true
+}
+
+// elapse lets time go by in which nothing happens.
+func (e *engine) elapse(until int64) {
+	if until > e.now {
+		e.tally.elapse(until-e.now, e.queue.size)
+		e.now = until
+	}
+}
+
+func (e *engine) arrive(i int) {
+	asked := &e.scene.Jobs[i]
+	j := &e.jobs[i]
+	j.since, j.left, j.lane = asked.Arrives, asked.Runs, e.queue.lane(questionOf(asked.Gang, asked.Needed))
+	e.emit(Event{At: e.now, Kind: Arrived, Job: i, Name: asked.Name})
+	e.wait(i)
+}
+
+// wait puts a job into the queue.
+func (e *engine) wait(i int) {
+	j := &e.jobs[i]
+	j.waits = true
+	e.queue.add(j.lane, spot{j.rank, promise(&e.scene.Jobs[i])})
+	e.came = append(e.came, j.rank)
+	if e.leads(j.rank) {
+		e.changed = true
+	}
+}
+
+// leads reports whether a gang that comes can change who is first: the place is its own then, or it may preempt although
+// others with its question could not.
+func (e *engine) leads(rank int) bool {
+	if e.head.job == nobody {
+		return e.options.Preempt
+	}
+	return rank < e.jobs[e.head.job].rank
+}
+
+// promise is how long the job runs at most, as far as anybody knows.
+func promise(j *Job) int64 {
+	if j.Promises == 0 {
+		return unknown
+	}
+	return j.Promises
+}
+
+// later is an instant some time from now; never is the answer for what never comes.
+func (e *engine) later(after, never int64) int64 {
+	if after >= unknown-max(e.now, 0) {
+		return never
+	}
+	return e.now + after
+}
+
+// start lets the gang that is asked run where it was placed.
+func (e *engine) start(i int, gang topology.Gang, p topology.Placement) {
+	asked, j := &e.scene.Jobs[i], &e.jobs[i]
+	if front := e.queue.front(); front < j.rank {
+		e.tally.jobs[e.order[front]].Bypassed++
+	}
+	e.queue.take(j.lane)
+	j.waits = false
+	e.tally.start(i, e.now, e.now-j.since)
+	r := &run{
+		job: i, index: nobody, takes: asked.Accelerators, start: e.now,
+		ends: e.later(j.left, Forever), expected: e.later(promise(asked), decision.Someday),
+	}
+	for rank, node := range p.Nodes {
+		if m := gang.Members[rank]; !m.Placed {
+			held := topology.Held{Node: node, Demand: gang.Shapes[m.Shape].Demand}
+			r.holds = append(r.holds, held)
+			e.add(held, -1)
+		}
+	}
+	e.begin(r)
+	e.emit(Event{At: e.now, Kind: Started, Job: i, Name: asked.Name, Placement: p})
+}
+
+// begin counts among what runs.
+func (e *engine) begin(r *run) {
+	r.number, e.head.fresh = e.number, false
+	e.number++
+	e.runs = append(e.runs, r)
+	if !e.stale {
+		e.running = append(e.running, e.seen(r))
+	}
+	e.ends.add(r)
+	e.tally.used += r.takes
+}
+
+// seen is what those who decide see of a run.
+func (e *engine) seen(r *run) topology.Running {
+	if r.job == nobody {
+		return e.scene.Running[r.index]
+	}
+	return topology.Running{Name: e.scene.Jobs[r.job].Name, Holds: r.holds, End: r.expected}
+}
+
+// finish takes a run away that ended, or was ended.
+func (e *engine) finish(r *run, kind Kind) {
+	for _, held := range r.holds {
+		e.add(held, 1)
+	}
+	r.gone, e.stale, e.changed, e.head.fresh = true, true, true, false
+	e.tally.used -= r.takes
+	event := Event{At: e.now, Kind: kind, Job: r.job, Running: r.index}
+	if r.job == nobody {
+		event.Name = e.scene.Running[r.index].Name
+	} else {
+		event.Name = e.scene.Jobs[r.job].Name
+		if kind == Ended {
+			e.tally.jobs[r.job].Ended = e.now
+		}
+	}
+	e.emit(event)
+}
+
+// add changes what is free on a node.
+func (e *engine) add(held topology.Held, sign int64) {
+	free := e.ledger.Free[held.Node]
+	for len(free) < len(held.Demand) {
+		free = append(free, 0)
+	}
+	for resource, amount := range held.Demand {
+		free[resource] += sign * amount
+	}
+	e.ledger.Free[held.Node] = free
+}
+
+// alive is what runs, as the core sees it.
+func (e *engine) alive() []topology.Running {
+	if !e.stale {
+		return e.running
+	}
+	e.runs = slices.DeleteFunc(e.runs, func(r *run) bool { return r.gone })
+	e.running = e.running[:0]
+	for _, r := range e.runs {
+		e.running = append(e.running, e.seen(r))
+	}
+	e.stale = false
+	return e.running
+}

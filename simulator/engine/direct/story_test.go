@@ -1,0 +1,226 @@
+package direct_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Every scene is two nodes, and told in full.
+func TestStories(t *testing.T) {
+	backfill := direct.Options{}
+	for name, c := range map[string]struct {
+		options direct.Options
+		jobs    []direct.Job
+		want    string
+	}{
+		"who is short passes, who is long waits": {backfill, []direct.Job{
+			promised(job("runs", 1, 8, 0, 50), 100),
+			job("large", 2, 8, 1, 10),
+			promised(job("long", 1, 8, 2, 5), 99),
+			promised(job("short", 1, 8, 3, 20), 97),
+		}, `
+			0 runs arrived
+			0 runs started [0]
+			1 large arrived
+			1 large kept [0 1] from 100
+			1 large refused
+			2 long arrived
+			2 long refused
+			3 short arrived
+			3 short started [1]
+			23 short ended
+			50 runs ended
+			50 large started [0 1]
+			50 long kept [0] from someday
+			60 large ended
+			60 long started [0]
+			65 long ended`},
+		"of whom nobody knows the end waits": {backfill, []direct.Job{
+			promised(job("runs", 1, 8, 0, 50), 100),
+			job("large", 2, 8, 1, 10),
+			job("unknown", 1, 1, 2, 1),
+		}, `
+			0 runs arrived
+			0 runs started [0]
+			1 large arrived
+			1 large kept [0 1] from 100
+			1 large refused
+			2 unknown arrived
+			2 unknown refused
+			50 runs ended
+			50 large started [0 1]
+			50 unknown kept [0] from someday
+			60 large ended
+			60 unknown started [0]
+			61 unknown ended`},
+		"strictly nobody passes": {direct.Options{Discipline: direct.Strict}, []direct.Job{
+			promised(job("runs", 1, 8, 0, 50), 100),
+			job("large", 2, 8, 1, 10),
+			promised(job("short", 1, 8, 3, 20), 20),
+		}, `
+			0 runs arrived
+			0 runs started [0]
+			1 large arrived
+			1 large kept [0 1] from 100
+			1 large refused
+			3 short arrived
+			3 short refused
+			50 runs ended
+			50 large started [0 1]
+			50 short kept [0] from someday
+			60 large ended
+			60 short started [0]
+			80 short ended`},
+		"whom nobody's end helps is in nobody's way": {direct.Options{Discipline: direct.Strict}, []direct.Job{
+			job("hopeless", 3, 8, 0, 1),
+			job("small", 1, 1, 1, 5),
+		}, `
+			0 hopeless arrived
+			0 hopeless refused
+			1 small arrived
+			1 small started [0]
+			6 small ended`},
+		"a missed end is taken for one to come": {backfill, []direct.Job{
+			promised(job("late", 1, 8, 0, 70), 10),
+			promised(job("next", 1, 8, 0, 40), 40),
+			job("large", 2, 8, 1, 10),
+			promised(job("small", 1, 1, 41, 1), 1),
+		}, `
+			0 late arrived
+			0 next arrived
+			0 late started [0]
+			0 next started [1]
+			1 large arrived
+			1 large kept [0 1] from 40
+			1 large refused
+			40 next ended
+			40 large kept [0 1] from 40
+			41 small arrived
+			41 small refused
+			70 late ended
+			70 large started [0 1]
+			70 small kept [0] from someday
+			80 large ended
+			80 small started [0]
+			81 small ended`},
+		"the more important has the place, and the next has it after that": {backfill, []direct.Job{
+			promised(job("runs", 2, 8, 0, 10), 10),
+			job("first", 2, 8, 1, 5),
+			important(promised(job("better", 2, 8, 2, 5), 5), 1),
+		}, `
+			0 runs arrived
+			0 runs started [0 1]
+			1 first arrived
+			1 first kept [0 1] from 10
+			1 first refused
+			2 better arrived
+			2 better kept [0 1] from 10
+			2 better refused
+			10 runs ended
+			10 better started [0 1]
+			10 first kept [0 1] from 15
+			15 better ended
+			15 first started [0 1]
+			20 first ended`},
+		"who loses least is preempted, and goes on later": {direct.Options{Preempt: true}, []direct.Job{
+			yielding(job("dear", 1, 8, 0, 100), 0),
+			yielding(job("cheap", 1, 8, 0, 100), 20),
+			important(job("urgent", 1, 8, 50, 5), 1),
+		}, `
+			0 cheap arrived
+			0 dear arrived
+			0 cheap started [0]
+			0 dear started [1]
+			50 urgent arrived
+			50 cheap preempted
+			50 urgent started [0]
+			50 cheap kept [0] from someday
+			50 cheap refused
+			55 urgent ended
+			55 cheap started [0]
+			100 dear ended
+			115 cheap ended`},
+		"equals are not preempted": {direct.Options{Preempt: true, Until: 60}, []direct.Job{
+			yielding(job("runs", 2, 8, 0, 100), 0),
+			job("equal", 1, 8, 50, 5),
+		}, `
+			0 runs arrived
+			0 runs started [0 1]
+			50 equal arrived
+			50 equal kept [0] from someday
+			50 equal refused`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene := fleet(t, 2, 2)
+			scene.Jobs = c.jobs
+			want := strings.TrimSpace(strings.ReplaceAll(c.want, "\t", ""))
+			if got := play(t, scene, c.options).String(); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// yielding lets a job be preempted; it saves its work every so many seconds, 0 for never.
+func yielding(j direct.Job, saves int64) direct.Job {
+	j.Preemptible, j.Saves = true, saves
+	return j
+}
+
+// What runs from the beginning ends when it really does, which those who decide do not know.
+func TestWhatRunsAlready(t *testing.T) {
+	scene := fleet(t, 2, 2)
+	scene.Now = 1000
+	scene.Ledger.Free = []topology.Capacity{{0}, {4}}
+	held := func(node int, gpus int64) []topology.Held {
+		return []topology.Held{{Node: node, Demand: topology.Capacity{gpus}}}
+	}
+	scene.Running = []topology.Running{
+		{Name: "service", Holds: held(1, 4), End: topology.EndUnknown},
+		{Name: "training", Holds: held(0, 8), End: 1100},
+	}
+	scene.RunningEnds = []int64{direct.Forever, 1050}
+	scene.Jobs = []direct.Job{job("waits", 1, 8, 900, 10)}
+	got := play(t, scene, direct.Options{})
+	want := "1000 waits arrived\n1000 waits kept [0] from 1100\n1000 waits refused\n" +
+		"1050 training ended\n1050 waits started [0]\n1060 waits ended"
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if o := got.Jobs[0]; o.Waited != 150 || o.Reserved != 1100 || got.Reservations.Mean != 50 ||
+		got.Utilization != 0.75 {
+		t.Errorf("waited %d, reserved for %d, error %g, in use %g; want 150, 1100, 50 and 12 of 16",
+			o.Waited, o.Reserved, got.Reservations.Mean, got.Utilization)
+	}
+	scene.RunningEnds = nil
+	if o := play(t, scene, direct.Options{}).Jobs[0]; o.Started != 1100 {
+		t.Errorf("it starts at %d although all ends as expected", o.Started)
+	}
+	if scene.Ledger.Free[0][0] != 0 {
+		t.Error("the caller's ledger was changed")
+	}
+}
+
+func TestWrongScenes(t *testing.T) {
+	for name, spoil := range map[string]func(*direct.Scene){
+		"no fleet": func(s *direct.Scene) { s.Ledger = topology.Ledger{} },
+		"a node too many": func(s *direct.Scene) {
+			s.Running = []topology.Running{{Holds: []topology.Held{{Node: 7}}, End: decision.Someday}}
+		},
+		"ends of nobody":  func(s *direct.Scene) { s.RunningEnds = []int64{1} },
+		"a negative time": func(s *direct.Scene) { s.Jobs = []direct.Job{job("back", 1, 1, 0, -1)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene := fleet(t, 2, 2)
+			spoil(&scene)
+			if _, err := direct.Run(scene, direct.Options{}, nil); !errors.Is(err, direct.ErrScene) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package direct
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// head is the first of the queue that has no room, and the place that is kept for it.
+type head struct {
+	job      int
+	reserved topology.Reservation
+	// keeps says of each node whether it is in the place.
+	keeps []bool
+	// moved is set when the place became another one, or somebody passed: who was refused because of the place may pass now,
+	// elsewhere than where the core tried (Reservation.Admit does not try all places).
+	moved bool
+	// fresh is set while nothing has started or ended since the place was looked for.
+	fresh bool
+}
+
+// examine asks those that wait and may have got room, and tells what came of it.
+func (e *engine) examine() {
+	before, instant := e.head.job, e.head.reserved.At
+	for e.round() {
+	}
+	if e.head.job != nobody && (e.head.job != before || e.head.reserved.At != instant) {
+		at := max(e.head.reserved.At, e.now)
+		e.tally.keep(e.head.job, at)
+		e.emit(Event{
+			At: e.now, Kind: Kept, Job: e.head.job, Name: e.scene.Jobs[e.head.job].Name,
+			Placement: e.head.reserved.Placement, Reserved: at,
+		})
+	}
+	slices.Sort(e.came)
+	for _, rank := range e.came {
+		if i := e.order[rank]; e.jobs[i].waits {
+			e.emit(Event{At: e.now, Kind: Refused, Job: i, Name: e.scene.Jobs[i].Name})
+		}
+	}
+	e.came = e.came[:0]
+}
+
+// round asks once in the queue's order. It reports whether it has to be done again, because room was made, or because
+// who was refused may pass by now.
+func (e *engine) round() bool {
+	if e.changed {
+		e.queue.open()
+		e.head.job, e.changed = nobody, false
+	}
+	e.head.moved = false
+	for l := e.queue.first(); l != nil; l = e.queue.first() {
+		switch {
+		case e.head.job == nobody:
+			e.lead(l)
+		case e.options.Discipline == Strict:
+			l.closed = 0
+		default:
+			e.follow(l)
+		}
+		if e.changed {
+			return true
+		}
+	}
+	if e.head.moved {
+		e.queue.reopen()
+	}
+	return e.head.moved
+}
+
+// ask is the next of the lane as it is put to the core.
+func (e *engine) ask(l *lane) (int, decision.Ask) {
+	i := e.order[l.spots[l.next].rank]
+	asked := &e.scene.Jobs[i]
+	e.tally.decisions++
+	return i, decision.Ask{
+		Gang: asked.Gang, Needed: asked.Needed, End: e.later(promise(asked), topology.EndUnknown),
+	}
+}
+
+// lead asks for one who is behind nobody. If it has no room, a place is kept for it from now on.
+func (e *engine) lead(l *lane) {
+	i, ask := e.ask(l)
+	answer := decision.Place(e.ledger, ask)
+	if answer.Refusal == nil {
+		e.start(i, answer.Gang, answer.Placement)
+		return
+	}
+	if e.options.Preempt && e.preempt(i, answer.Gang) {
+		return
+	}
+	l.closed = 0
+	if e.options.Discipline == Greedy {
+		return
+	}
+	if kept := decision.Keep(e.ledger, e.alive(), ask); kept != nil {
+		e.head.job = i
+		e.keep(*kept)
+		e.head.moved = false // nobody was asked about another one
+	}
+}
+
+// follow asks for one who is behind the gang for which a place is kept.
+func (e *engine) follow(l *lane) {
+	first := &e.scene.Jobs[e.head.job]
+	turn := decision.Turn{
+		Head:    decision.Ask{Gang: first.Gang, Needed: first.Needed},
+		Keeps:   func(node int) bool { return e.head.keeps[node] },
+		Running: e.alive,
+	}
+	if e.head.fresh {
+		turn.Fresh = &e.head.reserved
+	}
+	i, ask := e.ask(l)
+	answer, kept := turn.Behind(e.ledger, ask)
+	if kept != nil {
+		e.keep(*kept)
+	}
+	switch {
+	case answer.Refusal == nil:
+		e.start(i, answer.Gang, answer.Placement)
+		e.head.moved = true
+	case kept == nil: // there is no room at all
+		l.closed = 0
+	default:
+		l.closed = l.spots[l.next].promise
+	}
+}
+
+// keep notes the place that is kept.
+func (e *engine) keep(r topology.Reservation) {
+	e.head.fresh = true
+	if e.head.keeps == nil {
+		e.head.keeps = make([]bool, e.ledger.Len())
+	}
+	if slices.Equal(r.Placement.Nodes, e.head.reserved.Placement.Nodes) {
+		e.head.reserved = r
+		return
+	}
+	e.head.moved = true
+	for _, node := range e.head.reserved.Placement.Nodes {
+		e.head.keeps[node] = false
+	}
+	for _, node := range r.Placement.Nodes {
+		e.head.keeps[node] = true
+	}
+	e.head.reserved = r
+}
