@@ -109,14 +109,27 @@ func (r Reservation) Admit(l Ledger, running []Running, head, c Gang, end int64)
 		if ok, err := a.in(then.Beside(c, p)).keeps(); ok || err != nil {
 			return p, nil, err
 		}
-		if p, short, err = Place(l, c.barredFrom(reserved, "reserved for "+head.Name)); short != nil {
-			short.Never = false // without the reservation it did fit
-		}
-		if short != nil || err != nil {
+		if p, short, err = outside(l, reserved, head, c); short != nil || err != nil {
 			return Placement{}, short, err
 		}
 	}
 	return p, nil, nil // nothing of it waits for a place
+}
+
+// Outside places a gang that wants to start before the head where nothing is reserved. It is for a reservation of which nobody
+// knows the instant: Admit lets pass whoever is gone by then, and those who are not only as far as there is room beside the head
+// when all others have left; if that is someday, such are all who come, one after another.
+func (r Reservation) Outside(l Ledger, head, c Gang) (Placement, *Shortfall, error) {
+	return outside(l, r.reserved(l, head), head, c)
+}
+
+// outside places a gang that would fit if nothing were reserved.
+func outside(l Ledger, reserved []bool, head, c Gang) (Placement, *Shortfall, error) {
+	p, short, err := Place(l, c.barredFrom(reserved, "reserved for "+head.Name))
+	if short != nil {
+		short.Never = false // without the reservation it does fit
+	}
+	return p, short, err
 }
 
 // keeps reports whether the head of the queue fits.

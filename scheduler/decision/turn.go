@@ -8,7 +8,8 @@ import (
 )
 
 // Someday is when work ends of which nobody knows when it ends, if it ends at all: after all ends that are known. The place
-// of the first gang is kept free from now on all the same; only nobody can pass it by being short.
+// of the first gang is kept free from now on all the same; only nobody can pass it by being short, nor because there would be
+// room beside it when all others have left.
 const Someday = math.MaxInt64 - 1
 
 // Keep finds the earliest place for the first gang of the queue, which has no room yet. It is nil if nobody's end would help.
@@ -48,6 +49,10 @@ func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation)
 		return own, nil
 	}
 	gang := ask.least()
+	if kept.At >= Someday {
+		placement, short, err := kept.Outside(l, t.Head.least(), gang)
+		return answer(gang, placement, short, err), kept
+	}
 	placement, short, err := kept.Admit(l, running, t.Head.least(), gang, ask.End)
 	out := answer(gang, placement, short, err)
 	if out.Refusal == nil && inTheWay(*kept, placement, ask.End) {
