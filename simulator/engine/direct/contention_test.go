@@ -1,0 +1,212 @@
+package direct_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+)
+
+// The fleet is 128 nodes of eight GPUs. A stream of jobs of one GPU asks for 1.3 times as much, from the beginning and past the
+// end of every scene. The large gang comes when the fleet has been full for a while.
+const (
+	largeComes = 600
+	horizon    = 2600
+)
+
+// stream adds the small jobs; promises makes of what a job really runs what it says that it runs at most.
+func stream(tb testing.TB, promises func(r *rand.Rand, runs int64) int64) direct.Scene {
+	tb.Helper()
+	scene := fleet(tb, 128, 16)
+	r := rand.New(rand.NewPCG(1, 3))
+	for at, n := 0.0, 0; at < horizon; n++ {
+		runs := 200 + r.Int64N(600)
+		scene.Jobs = append(
+			scene.Jobs,
+			promised(job(fmt.Sprintf("s%05d", n), 1, 1, int64(at), runs), promises(r, runs)),
+		)
+		at += 500 / (1.3 * 1024)
+	}
+	return scene
+}
+
+func exactly(_ *rand.Rand, runs int64) int64 { return runs }
+
+func nobodyKnows(*rand.Rand, int64) int64 { return 0 }
+
+func overestimated(r *rand.Rand, runs int64) int64 { return runs + r.Int64N(runs) }
+
+// large adds a gang of so many nodes and returns its index.
+func large(scene *direct.Scene, name string, nodes int, comes int64) int {
+	scene.Jobs = append(scene.Jobs, promised(job(name, nodes, 8, comes, 300), 300))
+	return len(scene.Jobs) - 1
+}
+
+// witness is what somebody sees who looks at everything that happens until a large gang starts.
+type witness struct {
+	direct.Result
+	own direct.Outcome
+	// first is when the gang became the first that waits, on the nodes on which a place was kept for it then.
+	first int64
+	on    map[int]bool
+	// told is the first instant that it was told, 0 if none was known.
+	told int64
+	// longest is the last end of what ran at that instant, promised the last that was promised, onPlace the last of those who
+	// were on the place.
+	longest, promised, onPlace int64
+	// passed is how many started after that and before the gang, late how many of these may end after it was to start, within
+	// how many on the nodes of its place.
+	passed, late, within int
+}
+
+// watch plays the scene and looks after one gang.
+func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) witness {
+	t.Helper()
+	w := witness{on: map[int]bool{}}
+	runs := map[int]direct.Event{}
+	options.Until = horizon
+	result, err := direct.Run(scene, options, func(e direct.Event) {
+		j := scene.Jobs[e.Job]
+		if e.Kind == direct.Kept && e.Job == gang && w.told == 0 && e.Reserved != decision.Someday {
+			w.told = e.Reserved
+		}
+		switch {
+		case e.Kind == direct.Ended:
+			delete(runs, e.Job)
+		case e.Kind == direct.Kept && e.Job == gang && w.first == 0:
+			w.first = e.At
+			for _, node := range e.Placement.Nodes {
+				w.on[node] = true
+			}
+			for i, start := range runs {
+				w.longest = max(w.longest, start.At+scene.Jobs[i].Runs)
+				w.promised = max(w.promised, start.At+scene.Jobs[i].Promises)
+				if w.on[start.Placement.Nodes[0]] {
+					w.onPlace = max(w.onPlace, start.At+scene.Jobs[i].Runs)
+				}
+			}
+			w.own.Reserved = e.Reserved
+		case e.Kind == direct.Started && e.Job != gang:
+			runs[e.Job] = e
+			if w.first == 0 || w.own.Started != 0 {
+				break
+			}
+			w.passed++
+			if j.Promises == 0 || e.At+j.Promises > w.own.Reserved {
+				w.late++
+			}
+			if w.on[e.Placement.Nodes[0]] {
+				w.within++
+			}
+		case e.Kind == direct.Started:
+			w.own.Started = e.At
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Result, w.own = result, result.Jobs[gang]
+	t.Logf("first at %d, told %d, started %d; meanwhile %d passed, %d of them for longer; in use %.3f", w.first,
+		w.own.Reserved, w.own.Started, w.passed, w.late, w.Utilization)
+	return w
+}
+
+// When all ends are known, the large gang starts at the instant that was reserved, to the second. Those who are gone by then
+// pass, and those who are not pass beside it.
+func TestALargeGangStartsWhenItWasTold(t *testing.T) {
+	scene := stream(t, exactly)
+	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
+	if w.own.Started != w.own.Reserved || w.own.Started > w.longest {
+		t.Errorf("it starts at %d, was told %d, the bound is %d", w.own.Started, w.own.Reserved, w.longest)
+	}
+	if w.passed-w.late < 100 || w.late < 100 {
+		t.Error("nearly nobody passes")
+	}
+}
+
+// The whole fleet is only free when the last of those has ended that ran when the gang became the first: that is the bound, to
+// the second. Nobody who runs longer passes.
+func TestTheWholeFleetIsFreeWhenTheLastHasEnded(t *testing.T) {
+	scene := stream(t, exactly)
+	w := watch(t, scene, direct.Options{}, large(&scene, "all", 128, largeComes))
+	if w.own.Started != w.longest || w.own.Reserved != w.longest {
+		t.Errorf("it starts at %d, was told %d, want both %d", w.own.Started, w.own.Reserved, w.longest)
+	}
+	if w.passed < 100 || w.late != 0 {
+		t.Errorf("%d pass, of these %d too long", w.passed, w.late)
+	}
+}
+
+// Deadlines say up to twice what a job runs. The gang is never later than it was told.
+func TestDeadlinesThatSayTooMuch(t *testing.T) {
+	scene := stream(t, overestimated)
+	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
+	if w.own.Started > w.own.Reserved || w.own.Reserved > w.promised || w.passed == 0 {
+		t.Errorf("it starts at %d, was told %d, the bound is %d", w.own.Started, w.own.Reserved, w.promised)
+	}
+}
+
+// Every other job promises nothing. First nobody knows when the gang starts, and all are kept off its place. Then those are
+// left there that promised, and from now on it has an instant.
+func TestSomePromise(t *testing.T) {
+	n := 0
+	scene := stream(t, func(r *rand.Rand, runs int64) int64 {
+		n++
+		return overestimated(r, runs) * int64(n%2)
+	})
+	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
+	if w.told == 0 || w.own.Started > w.told {
+		t.Errorf("it starts at %d, was told %d", w.own.Started, w.told)
+	}
+}
+
+// Nobody promises anything. The place is kept all the same: nobody starts on its nodes, and the gang starts as soon as what ran
+// there has ended.
+func TestWithoutPromisesNobodySlipsIn(t *testing.T) {
+	for _, nodes := range []int{64, 128} {
+		scene := stream(t, nobodyKnows)
+		w := watch(t, scene, direct.Options{}, large(&scene, "large", nodes, largeComes))
+		if w.own.Reserved != decision.Someday || w.own.Started != w.onPlace || w.within != 0 {
+			t.Errorf("%d nodes: it starts at %d, its place is free at %d; %d slipped in",
+				nodes, w.own.Started, w.onPlace, w.within)
+		}
+	}
+}
+
+// Without a place kept it never starts, as long as the stream does not end.
+func TestGreedyStarvesTheLargeGang(t *testing.T) {
+	scene := stream(t, overestimated)
+	w := watch(t, scene, direct.Options{Discipline: direct.Greedy}, large(&scene, "half", 64, largeComes))
+	if w.own.Started != direct.Never || w.own.Bypassed < 1000 {
+		t.Errorf("it starts at %d, bypassed by %d", w.own.Started, w.own.Bypassed)
+	}
+}
+
+// Two large gangs wait one behind the other. The second starts at the instant at which the first ends: nobody is between them.
+func TestTwoLargeGangs(t *testing.T) {
+	scene := stream(t, exactly)
+	first := large(&scene, "first", 128, largeComes)
+	w := watch(t, scene, direct.Options{}, large(&scene, "second", 96, largeComes))
+	if a := w.Jobs[first]; a.Started > a.Reserved || w.own.Started != a.Ended || w.own.Reserved != a.Ended {
+		t.Errorf("the first starts at %d (told %d) and ends at %d; the second starts at %d (told %d)",
+			a.Started, a.Reserved, a.Ended, w.own.Started, w.own.Reserved)
+	}
+}
+
+// One in ten of the stream runs longer than it says. The gang is late, but no later than those are.
+func TestBrokenPromises(t *testing.T) {
+	const late = 150
+	broken := func(r *rand.Rand, runs int64) int64 {
+		if r.IntN(10) == 0 {
+			return runs - late
+		}
+		return runs
+	}
+	scene := stream(t, broken)
+	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
+	if w.own.Started <= w.own.Reserved || w.own.Started > w.own.Reserved+late {
+		t.Errorf("it starts at %d, was told %d", w.own.Started, w.own.Reserved)
+	}
+}
