@@ -21,6 +21,10 @@ const (
 	disruptionReplace = "replace"
 )
 
+// defaultBackoffLimit is how often pods of a Job may fail that says nothing of it: Kubernetes' own default, which it would not
+// apply to a Job with a limit for each index.
+const defaultBackoffLimit = 6
+
 // The names of the rules in a JobSet's failure policy.
 const (
 	ruleRestart = "gangWasDisrupted"
@@ -115,6 +119,7 @@ func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 		if p.action == disruptionReplace {
 			// The device and the rank are free only once the old pod has ended.
 			job.PodReplacementPolicy = new(batchv1.Failed)
+			backOffAlone(job)
 		}
 	}
 	if p.action == disruptionRestart {
@@ -125,6 +130,18 @@ func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 
 // podFailurePolicy tells a Job what to make of an evicted pod. Every eviction by Kubernetes' own components and by Lockstep's
 // scheduler gives the pod the condition DisruptionTarget first.
+// backOffAlone lets each rank wait for itself before it is made anew. A Job doubles the wait with each pod that it lost, whoever's
+// fault that was, up to ten minutes: a gang that moves would be idle for as long. How many failures are allowed in all stays
+// as it is, and one rank that is beyond it still ends all.
+func backOffAlone(job *batchv1.JobSpec) {
+	if ptr.Deref(job.CompletionMode, batchv1.IndexedCompletion) != batchv1.IndexedCompletion ||
+		job.BackoffLimitPerIndex != nil {
+		return
+	}
+	limit := ptr.Deref(job.BackoffLimit, defaultBackoffLimit)
+	job.BackoffLimit, job.BackoffLimitPerIndex, job.MaxFailedIndexes = new(limit), new(limit), new(int32(0))
+}
+
 func (p disruption) podFailurePolicy() *batchv1.PodFailurePolicy {
 	action := batchv1.PodFailurePolicyActionFailJob
 	if p.action == disruptionReplace {

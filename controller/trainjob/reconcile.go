@@ -56,6 +56,8 @@ type outcome struct {
 	waiting bool
 	// notes are for the job's owner; only when its JobSet was made.
 	notes []string
+	// again is when to look again whatever happens; zero for never.
+	again time.Duration
 	err   error
 }
 
@@ -78,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	next := job.DeepCopy()
 	r.suspension(next)
 	copyStatus(next, jobSet)
-	left := r.deadline(next)
+	left := sooner(r.deadline(next), done.again)
 	if err = r.writeStatus(ctx, &job, next); apierrors.IsConflict(err) {
 		return r.again(ctx, &job, done), nil
 	}
@@ -135,6 +137,9 @@ func (r *Reconciler) realize(
 		done.waiting, done.err = r.makeReal(ctx, job, planned, jobSet)
 		if jobSet == nil && !done.waiting && done.err == nil {
 			done.notes = planned.Notes
+		}
+		if !done.waiting && done.err == nil {
+			done.again, done.err = r.remainder(ctx, planned, jobSet)
 		}
 	case suspended(job) || !runs(jobSet):
 		done.err = err

@@ -1,0 +1,121 @@
+package trainjob
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// lookAgain is when a gang that misses members is looked at again: that others of it are complete shows in no status of a JobSet.
+const lookAgain = 30 * time.Second
+
+// remainder lets a gang that started, and misses members now, need as many as it has left: those that are complete do not come
+// back, so a lost one that does would wait for them for ever. It returns when to look again; zero for a gang that misses none.
+//
+// Gangs with late members are left as they are: which of their members are not among those that it needs, no Job says.
+func (r *Reconciler) remainder(
+	ctx context.Context, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
+) (time.Duration, error) {
+	if !runs(jobSet) || jobSet.Status.TerminalState != "" {
+		return 0, nil
+	}
+	again := time.Duration(0)
+	for _, group := range planned.PodGroups {
+		_, late := group.Annotations[topology.AnnotationLateMembers]
+		if group.Spec.SchedulingPolicy.Gang == nil || late || !misses(jobSet, group.Name) {
+			continue
+		}
+		have := &schedulingv1beta1.PodGroup{}
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(group), have)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return again, fmt.Errorf("getting %s: %w", describe(group), err)
+		}
+		if !meta.IsStatusConditionTrue(have.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled) {
+			continue
+		}
+		again = lookAgain
+		complete, err := r.complete(ctx, jobSet, group.Name)
+		if err != nil {
+			return again, err
+		}
+		if err := r.need(ctx, have, max(group.Spec.SchedulingPolicy.Gang.MinCount-complete, 1)); err != nil {
+			return again, err
+		}
+	}
+	return again, nil
+}
+
+// misses reports whether some Job of the group has fewer pods that run, or are complete, than it is to have.
+func misses(jobSet *jobsetv1alpha2.JobSet, group string) bool {
+	for i := range jobSet.Spec.ReplicatedJobs {
+		replicated := &jobSet.Spec.ReplicatedJobs[i]
+		if !inGroup(replicated, group) {
+			continue
+		}
+		for _, status := range jobSet.Status.ReplicatedJobsStatus {
+			if status.Name == replicated.Name && status.Ready+status.Succeeded < replicated.Replicas {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func inGroup(replicated *jobsetv1alpha2.ReplicatedJob, group string) bool {
+	of := replicated.Template.Spec.Template.Spec.SchedulingGroup
+	return of != nil && of.PodGroupName != nil && *of.PodGroupName == group
+}
+
+// complete is how many members of the group have ended well. The Jobs are read live: they are not watched.
+func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet, group string) (int32, error) {
+	complete := int32(0)
+	for i := range jobSet.Spec.ReplicatedJobs {
+		replicated := &jobSet.Spec.ReplicatedJobs[i]
+		if !inGroup(replicated, group) {
+			continue
+		}
+		for index := range replicated.Replicas {
+			var job batchv1.Job
+			key := types.NamespacedName{
+				Namespace: jobSet.Namespace, Name: fmt.Sprintf("%s-%s-%d", jobSet.Name, replicated.Name, index),
+			}
+			err := r.Live.Get(ctx, key, &job)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return 0, fmt.Errorf("getting Job %s: %w", key, err)
+			}
+			complete += job.Status.Succeeded
+		}
+	}
+	return complete, nil
+}
+
+// need sets how many members of a group have to be there for others to start.
+func (r *Reconciler) need(ctx context.Context, group *schedulingv1beta1.PodGroup, members int32) error {
+	gang := group.Spec.SchedulingPolicy.Gang
+	if gang == nil || gang.MinCount == members {
+		return nil
+	}
+	next := group.DeepCopy()
+	next.Spec.SchedulingPolicy.Gang.MinCount = members
+	if err := r.Client.Patch(ctx, next, client.MergeFrom(group), client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("setting what %s needs: %w", describe(group), err)
+	}
+	klog.FromContext(ctx).V(2).Info("A gang needs as many members as it has left",
+		"podGroup", klog.KObj(group), "before", gang.MinCount, "now", members)
+	return nil
+}
