@@ -13,6 +13,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // grouped is a runtime whose nodes are one group, which shares a claim, and whose helpers are another.
@@ -140,8 +141,12 @@ func TestARestartRenewsTheGroupsWithClaims(t *testing.T) {
 	if err := w.Client.Update(t.Context(), &node); err != nil {
 		t.Fatal(err)
 	}
+	w.clock.SetTime(created().Add(time.Hour))
 	w.settle()
 	w.wantWrites("after the pods have gone", "apply PodGroup train-node", "apply JobSet")
+	if got := w.groups()["train-node"].Annotations[topology.AnnotationQueuedAt]; got != "2026-11-21T10:00:00Z" {
+		t.Errorf("queued-at = %s, want the job's creation: who was preempted does not queue up again", got)
+	}
 	if *w.jobSet().Spec.Suspend {
 		t.Error("the JobSet is still suspended")
 	}
