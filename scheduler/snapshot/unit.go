@@ -145,13 +145,14 @@ func instant(text string) time.Time {
 	return at
 }
 
-// End is when the unit is expected to end; zero if nobody knows.
+// End is when the unit is expected to end; zero if nobody knows. The deadline of a pod begins when its kubelet starts it, which
+// may be long after it was created: until that is told nobody knows.
 func (u Unit) End() time.Time {
 	if u.Group != nil {
 		return ExpectedEnd(u.Group)
 	}
 	pod := u.Pods[0]
-	if pod.Spec.ActiveDeadlineSeconds == nil {
+	if pod.Spec.ActiveDeadlineSeconds == nil || pod.Status.StartTime == nil {
 		return time.Time{}
 	}
 	return u.Started().Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
