@@ -12,6 +12,11 @@ import (
 // budgets are the PodDisruptionBudgets of the cluster. As in kube-scheduler, one is exceeded only if nothing else makes room.
 type budgets []*policyv1.PodDisruptionBudget
 
+// Exceeded are those of the budgets that allow fewer disruptions than there would be if all these pods left.
+func Exceeded(limits []*policyv1.PodDisruptionBudget, pods []*corev1.Pod) []*policyv1.PodDisruptionBudget {
+	return budgets(limits).exceeded(pods)
+}
+
 // exceeded reports which budgets allow fewer disruptions than there are among the pods.
 func (b budgets) exceeded(pods []*corev1.Pod) budgets {
 	return slices.DeleteFunc(slices.Clone(b), func(budget *policyv1.PodDisruptionBudget) bool {

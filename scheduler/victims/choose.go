@@ -45,7 +45,7 @@ func choose(
 	costs := make([]int64, len(units))
 	total := int64(1)
 	for i, u := range units {
-		costs[i] = lost(u, asked.Accelerators, now)
+		costs[i] = Lost(u, asked.Accelerators, now)
 		total += costs[i]
 	}
 	protected := make([]bool, len(units))

@@ -22,9 +22,9 @@ func gather(asked unplaced.Gang, groups fwk.PodGroupLister) []snapshot.Unit {
 	})
 }
 
-// lost is the work that leaves with a unit, in accelerator-seconds: since its trainer last saved it, or since it started. Whoever
+// Lost is the work that leaves with a unit, in accelerator-seconds: since its trainer last saved it, or since it started. Whoever
 // is on his way out anyway loses nothing more.
-func lost(u snapshot.Unit, kinds []corev1.ResourceName, now time.Time) int64 {
+func Lost(u snapshot.Unit, kinds []corev1.ResourceName, now time.Time) int64 {
 	if u.Leaving() {
 		return 0
 	}

@@ -1,0 +1,71 @@
+package rehearsal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Objects are a cluster as far as placement depends on it. They are never changed.
+type Objects struct {
+	Nodes     []*corev1.Node
+	Pods      []*corev1.Pod
+	PodGroups []*schedulingv1beta1.PodGroup
+	Budgets   []*policyv1.PodDisruptionBudget
+	// Replaces are the gangs of which a member that is evicted comes back alone (lockstep.dev/on-disruption: replace). Of all
+	// others all members start again. Only who knows a gang's job can tell.
+	Replaces map[types.NamespacedName]bool
+}
+
+// Profile is the part of the scheduler's profile on which answers depend.
+type Profile struct {
+	// Scheduler is the schedulerName of the pods that it schedules.
+	Scheduler string
+	Placement config.GangPlacementArgs
+}
+
+// Rehearsal is a cluster at an instant, ready to be asked.
+type Rehearsal struct {
+	objects      Objects
+	profile      Profile
+	now          time.Time
+	levels       []topology.Level
+	accelerators []corev1.ResourceName
+}
+
+// New makes a Rehearsal. The error says which of the nodes or levels cannot be read.
+func New(objects Objects, profile Profile, now time.Time) (*Rehearsal, error) {
+	levels, err := profile.Placement.Ladder()
+	if err != nil {
+		return nil, fmt.Errorf("levels: %w", err)
+	}
+	r := &Rehearsal{objects: objects, profile: profile, now: now, levels: levels}
+	for _, name := range profile.Placement.Accelerators {
+		r.accelerators = append(r.accelerators, corev1.ResourceName(name))
+	}
+	r.objects.Pods = slices.DeleteFunc(slices.Clone(objects.Pods), snapshot.Ended) // they hold nothing
+	if _, err := r.newStage(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// With is the same cluster with one more gang, and its members.
+func (r *Rehearsal) With(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *Rehearsal {
+	more := *r
+	more.objects.PodGroups = slices.Concat(r.objects.PodGroups, []*schedulingv1beta1.PodGroup{group})
+	more.objects.Pods = slices.Concat(r.objects.Pods, members)
+	return &more
+}
+
+// Now is the instant for which the answers are.
+func (r *Rehearsal) Now() time.Time { return r.now }

@@ -1,0 +1,75 @@
+package rehearsal
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Scene is the cluster as values when the queue has been played through once: who fits runs, and who is preempted waits again.
+type Scene struct {
+	// Ledger is what is free then, without what is held for late members to come.
+	Ledger topology.Ledger
+	// Running is what runs and when it ends, as far as anybody knows, in seconds since 1970.
+	Running []topology.Running
+	// Waiting is who waits still, in the queue's order, but for gangs whose level this fleet's tree does not have.
+	Waiting []Waiting
+}
+
+// Waiting is a gang that waits.
+type Waiting struct {
+	Name         types.NamespacedName
+	Order        decision.Order
+	Ask          decision.Ask
+	Accelerators int64
+}
+
+// Scene is what comes after the present: from here on only ends change something.
+func (r *Rehearsal) Scene() (Scene, error) {
+	s, err := r.newStage()
+	if err != nil {
+		return Scene{}, err
+	}
+	var left []*gang
+	p := s.play(s.queue())
+	for {
+		g, o, err := p.next()
+		if err != nil {
+			return Scene{}, err
+		}
+		if g == nil {
+			break
+		}
+		if !o.starts() {
+			left = append(left, g)
+		}
+		if err := p.apply(g, o); err != nil {
+			return Scene{}, err
+		}
+	}
+	slices.SortFunc(left, byOrder)
+	view, err := s.index.Update(s.nodes, s.resources)
+	if err != nil {
+		return Scene{}, fmt.Errorf("reading the fleet: %w", err)
+	}
+	out := Scene{
+		Ledger:  view.Ledger(s.heldFor(types.NamespacedName{})),
+		Running: snapshot.Ends(view.Units(s.groups)),
+	}
+	for _, g := range left {
+		core, wrong := read(view, g.group, g.waiting, g.running)
+		if _, known := view.Tree.Level(core.Required); wrong != nil || core.Required != "" && !known {
+			continue
+		}
+		out.Waiting = append(out.Waiting, Waiting{
+			Name: g.key, Order: g.order, Accelerators: s.sum(g.waiting),
+			Ask: decision.Ask{Gang: core, Needed: g.needed(), End: snapshot.EndOf(g.group)},
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,174 @@
+package rehearsal_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal/rehearsaltest"
+)
+
+// TestScripts plays the scenes in testdata. What draws is in rehearsaltest; questions are:
+//
+//	why x            what becomes of a gang
+//	with x ...       the same of one that is added (as waits), which is forgotten afterwards
+//	queue            what becomes of all that wait
+//	drain WORD...    whom the drain of nodes displaces, and what becomes of them
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		t.Helper()
+		var objects rehearsal.Objects
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			drawn, err := rehearsaltest.Draw(&objects, d)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			if drawn {
+				return "ok\n"
+			}
+			return ask(t, objects, d)
+		})
+	})
+}
+
+func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string {
+	t.Helper()
+	r, err := rehearsal.New(objects, rehearsaltest.Profile(), rehearsaltest.Now())
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	var answer string
+	switch d.Cmd {
+	case "why":
+		var v rehearsal.Verdict
+		v, err = r.Why(types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
+		answer = sayVerdict(v)
+	case "with":
+		more := objects
+		more.PodGroups, more.Pods = nil, nil
+		d.Cmd = "waits"
+		if _, err := rehearsaltest.Draw(&more, d); err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		var v rehearsal.Verdict
+		v, err = r.With(more.PodGroups[0], more.Pods).
+			Why(types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
+		answer = sayVerdict(v)
+	case "queue":
+		var all []rehearsal.Verdict
+		all, err = r.Queue()
+		var b strings.Builder
+		for _, v := range all {
+			b.WriteString(sayVerdict(v))
+		}
+		answer = b.String()
+	case "drain":
+		var words []string
+		for _, arg := range d.CmdArgs {
+			words = append(words, arg.String())
+		}
+		var out rehearsal.Displaced
+		out, err = r.Drain(words)
+		answer = sayDrain(out)
+	default:
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	if unclear, ok := errors.AsType[*rehearsal.SelectionError](err); ok {
+		return fmt.Sprintf("%s; %s: %s\n", unclear, unclear.Of, strings.Join(unclear.Known, " "))
+	}
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	return answer
+}
+
+func sayVerdict(v rehearsal.Verdict) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", v.Gang.Name.Name, v.State)
+	if v.Gang.Position > 0 {
+		fmt.Fprintf(&b, ", %d in the queue", v.Gang.Position)
+	}
+	if v.Where != nil {
+		fmt.Fprintf(&b, ", %s", sayWhere(*v.Where))
+	}
+	b.WriteString("\n")
+	if m := v.Missing; m != nil {
+		fmt.Fprintf(
+			&b,
+			"  %d of %d there, indexes %v missing, gates %v, %d leaving\n",
+			m.Exist,
+			m.Needed,
+			m.Indexes,
+			m.Gates,
+			m.Leaving,
+		)
+	}
+	if v.Problem != "" {
+		fmt.Fprintf(&b, "  problem: %s\n", v.Problem)
+	}
+	if v.Shortfall != nil {
+		fmt.Fprintf(&b, "  %s\n", v.Shortfall)
+	}
+	if v.Behind != nil {
+		fmt.Fprintf(&b, "  would be on %s, but %s kept; ends %s\n",
+			sayWhere(v.Behind.Own), strings.Join(v.Behind.Shared, " "), sayTime(v.Behind.End))
+	}
+	if v.Kept != nil {
+		fmt.Fprintf(&b, "  kept for %s: %s, %s\n", v.Kept.For.Name, sayTime(v.Kept.At), sayWhere(v.Kept.Where))
+		for _, w := range v.Kept.Waits {
+			fmt.Fprintf(&b, "    when %s ends: %s, %d GPUs\n", w.Name, sayTime(w.End), w.Accelerators)
+		}
+	}
+	if p := v.Preemption; p != nil {
+		fmt.Fprintf(&b, "  costs %d GPU-s, cheapest %t, exceeds %v\n", p.Lost, p.Cheapest, p.Exceeded)
+		for _, victim := range p.Victims {
+			fmt.Fprintf(&b, "    ends %s: priority %d, %d pods, %d GPUs, %d GPU-s\n",
+				victim.Name, victim.Priority, victim.Pods, victim.Accelerators, victim.Lost)
+		}
+	}
+	if v.Spared != "" {
+		fmt.Fprintf(&b, "  preempts nobody: %s\n", v.Spared)
+	}
+	return b.String()
+}
+
+func sayWhere(w rehearsal.Where) string {
+	var seats []string
+	for _, s := range w.Seats {
+		seat := s.Node
+		if s.Late {
+			seat += "(late)"
+		}
+		if !s.New {
+			seat += "(runs)"
+		}
+		seats = append(seats, seat)
+	}
+	return fmt.Sprintf("%s: %s", w.Within, strings.Join(seats, " "))
+}
+
+func sayTime(at time.Time) string {
+	if at.IsZero() {
+		return "nobody knows when"
+	}
+	return "in " + at.Sub(rehearsaltest.Now()).String()
+}
+
+func sayDrain(d rehearsal.Displaced) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d stay, %d GPU-s lost, exceeds %v, settled %t\n",
+		strings.Join(d.Nodes, " "), d.Stay, d.Lost, d.Exceeded, d.Settled())
+	for _, m := range d.Moves {
+		fmt.Fprintf(&b, "%s ends (%s on them), %d GPUs, %d GPU-s, forever %t, then\n",
+			strings.Join(m.Pods, " "), strings.Join(m.Drained, " "), m.Accelerators, m.Lost, m.Forever)
+		b.WriteString(sayVerdict(m.Verdict))
+	}
+	return b.String()
+}

@@ -1,0 +1,179 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+)
+
+// draft is a cluster that is not played yet.
+type draft struct {
+	rehearsal.Objects
+	members map[string][]*corev1.Pod
+}
+
+func (d *draft) add(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) {
+	d.PodGroups, d.Pods = append(d.PodGroups, group), slices.Concat(d.Pods, members)
+	d.members[group.Name] = members
+}
+
+// drawDraft draws a few cliques, important gangs on some of their nodes, and less important ones that wait.
+func drawDraft(r *rand.Rand) *draft {
+	d := &draft{members: make(map[string][]*corev1.Pod)}
+	count, size := 1+r.IntN(3), 2+r.IntN(3)
+	d.Nodes = cliques(count, size)
+	for c := range count {
+		for n := range size {
+			if r.IntN(2) == 0 {
+				continue
+			}
+			group, members := running(fmt.Sprintf("runs-%d-%d", c, n), 100, nodeName(c, n))
+			if r.IntN(3) > 0 {
+				endsIn(group, time.Duration(1+r.IntN(5))*time.Hour)
+			}
+			d.add(group, members)
+		}
+	}
+	for i := range 2 + r.IntN(4) {
+		group, members := gang(
+			fmt.Sprint("waits-", i),
+			1+r.IntN(1+r.IntN(count*size)),
+			[]string{"", "clique"}[r.IntN(2)],
+		)
+		queuedAt(group, r.IntN(50))
+		raise(group, members, int32(r.IntN(2)))
+		gpus := []string{"4", "4", "2"}[r.IntN(3)]
+		for _, m := range members {
+			asks(m, gpu, gpus)
+		}
+		if r.IntN(3) == 0 {
+			endsIn(group, time.Duration(r.IntN(400))*time.Minute)
+		}
+		if len(members) > 1 && r.IntN(4) == 0 {
+			group.Spec.SchedulingPolicy.Gang.MinCount-- // it can do without its last
+		}
+		d.add(group, members)
+	}
+	return d
+}
+
+// What a rehearsal says before is what the scheduler does: the same gangs start, each member on the node that was named, and the
+// others wait.
+func TestARehearsalIsRight(t *testing.T) {
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			d := drawDraft(rand.New(rand.NewPCG(seed, 7)))
+			said, err := rehearsal.New(d.Objects, asShipped(t), time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdicts, err := said.Queue()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := listed(t, slices.Concat(as(d.Nodes...), as(d.PodGroups...), as(d.Pods...))...)
+			for _, v := range verdicts {
+				compare(t, c, v, d.members[v.Gang.Name.Name])
+			}
+			if t.Failed() {
+				t.Log(picture(d))
+			}
+		})
+	}
+}
+
+// compare waits for the scheduler's decision about a gang and holds it to the verdict.
+func compare(t *testing.T, c *cluster, v rehearsal.Verdict, members []*corev1.Pod) {
+	t.Helper()
+	if v.State != rehearsal.Fits {
+		c.waitRejected(t, v.Gang.Name.Name)
+		c.nobodyBound(t, members)
+		return
+	}
+	var starts []*corev1.Pod
+	for _, seat := range v.Where.Seats {
+		starts = append(
+			starts,
+			members[slices.IndexFunc(members, func(p *corev1.Pod) bool { return p.Name == seat.Member })],
+		)
+	}
+	for i, node := range c.waitBound(t, starts) {
+		if seat := v.Where.Seats[i]; seat.Node != node {
+			t.Errorf("%s is on %s, and was to be on %s", seat.Member, node, seat.Node)
+		}
+	}
+	for _, p := range members {
+		if !slices.Contains(starts, p) {
+			c.nobodyBound(t, []*corev1.Pod{p})
+		}
+	}
+}
+
+func asShipped(t *testing.T) rehearsal.Profile {
+	t.Helper()
+	args, err := config.Placement(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rehearsal.Profile{Scheduler: scheduler.ProfileName, Placement: args}
+}
+
+// picture says what was drawn, a line for each gang.
+func picture(d *draft) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d nodes\n", len(d.Nodes))
+	for _, g := range d.PodGroups {
+		first := d.members[g.Name][0]
+		gpus := first.Spec.Containers[0].Resources.Requests[gpu]
+		fmt.Fprintf(&b, "%s on %q: %d members, %d needed, of %s GPUs, priority %d, %v\n",
+			g.Name, first.Spec.NodeName, len(d.members[g.Name]), g.Spec.SchedulingPolicy.Gang.MinCount,
+			gpus.String(), *g.Spec.Priority, g.Annotations)
+	}
+	return b.String()
+}
+
+// Whom an important gang would end, and where it would start then, is what happens when it comes.
+func TestARehearsalKnowsTheVictims(t *testing.T) {
+	s := full(2, 4)
+	since(s.groups["low-0-0"], s.pods["low-0-0"], 2*time.Hour, 0)
+	since(s.groups["low-1-0"], s.pods["low-1-0"], 4*time.Hour, time.Minute) // it saved: its end is the cheapest
+	var objects rehearsal.Objects
+	objects.Nodes = cliques(2, 4)
+	for name, group := range s.groups {
+		objects.PodGroups, objects.Pods = append(objects.PodGroups, group), slices.Concat(objects.Pods, s.pods[name])
+	}
+	high, members := ranked("high", 4, "clique", unchanged)
+	raise(high, members, 1000)
+	before, err := rehearsal.New(objects, asShipped(t), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := before.With(high, members).Why(types.NamespacedName{Namespace: namespace, Name: "high"})
+	if err != nil || v.State != rehearsal.Preempts {
+		t.Fatalf("%v, %+v", err, v)
+	}
+	c, nodes := s.play(t, unchanged)
+	for i, seat := range v.Where.Seats {
+		if seat.Node != nodes[i] {
+			t.Errorf("%s is on %s, and was to be on %s", seat.Member, nodes[i], seat.Node)
+		}
+	}
+	var foreseen []string
+	for _, victim := range v.Preemption.Victims {
+		foreseen = append(foreseen, strings.TrimPrefix(victim.Name, namespace+"/"))
+	}
+	if gone, broken := s.gone(t, c); !slices.Equal(gone, foreseen) || broken != nil {
+		t.Errorf("%v left, and of %v some; foreseen were %v", gone, broken, foreseen)
+	}
+}
