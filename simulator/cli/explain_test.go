@@ -1,0 +1,312 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal/rehearsaltest"
+	"github.com/lockstep-project/lockstep/simulator/capture/capturetest"
+	"github.com/lockstep-project/lockstep/simulator/cli"
+	"github.com/lockstep-project/lockstep/simulator/session"
+)
+
+// levels is the configuration of the scheduler whose fleet is drawn.
+const levels = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: lockstep-scheduler
+  plugins: {multiPoint: {enabled: [{name: GangPlacement}]}}
+  pluginConfig:
+  - name: GangPlacement
+    args: {levels: [{key: example.com/block}, {key: example.com/rack}]}
+`
+
+// lab is a cluster that answers, with what a picture shows and the shipped runtimes.
+type lab struct {
+	dir, config string
+	server      *capturetest.Server
+}
+
+func newLab(t *testing.T, objects rehearsal.Objects, more string) *lab {
+	t.Helper()
+	server := capturetest.New(t, more)
+	server.Served = []string{"podgroups", "pods"}
+	catalog, err := session.ShippedRuntimes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range catalog {
+		server.Add(t, r.Object)
+	}
+	add := func(kind, version string, object any) {
+		t.Helper()
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content["kind"], content["apiVersion"] = kind, version
+		server.Add(t, content)
+	}
+	for _, o := range objects.Nodes {
+		add("Node", "v1", o)
+	}
+	for _, o := range objects.Pods {
+		add("Pod", "v1", o)
+	}
+	for _, o := range objects.PodGroups {
+		add("PodGroup", "scheduling.k8s.io/v1beta1", o)
+	}
+	l := &lab{dir: t.TempDir(), server: server}
+	l.config = l.write(t, "scheduler.yaml", levels)
+	t.Setenv("KUBECONFIG", server.Kubeconfig(t))
+	return l
+}
+
+func (l *lab) write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(l.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// explain asks at the instant of the pictures.
+func (l *lab) explain(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = cli.Run(t.Context(), append([]string{"explain", "--scheduler-config", l.config}, args...), cli.Environment{
+		Out: &stdout, Err: &stderr, Clock: clocktesting.NewFakeClock(rehearsaltest.Now()),
+	})
+	return code, stdout.String(), stderr.String()
+}
+
+func (l *lab) says(t *testing.T, want string, wantCode int, args ...string) {
+	t.Helper()
+	code, out, stderr := l.explain(t, args...)
+	if diff := cmp.Diff(
+		strings.TrimSpace(want),
+		strings.TrimSpace(out),
+	); diff != "" || code != wantCode ||
+		stderr != "" {
+		t.Errorf(
+			"%s: exit %d, want %d; stderr %s (-want +got):\n%s",
+			strings.Join(args, " "),
+			code,
+			wantCode,
+			stderr,
+			diff,
+		)
+	}
+}
+
+func draw(t *testing.T, picture string) rehearsal.Objects {
+	t.Helper()
+	objects, err := rehearsaltest.Fleet(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// jobs are TrainJobs in all states that have no gang to speak of.
+const idle = `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: queued, namespace: default, labels: {kueue.x-k8s.io/queue-name: lab}}
+spec: {suspend: true, runtimeRef: {name: torch-distributed}}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: over, namespace: default}
+spec: {runtimeRef: {name: torch-distributed}}
+status: {conditions: [{type: Complete, status: "True", reason: AllJobsCompleted, message: all jobs completed}]}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: orphan, namespace: default}
+spec: {runtimeRef: {name: gone}}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: fresh, namespace: default}
+spec: {runtimeRef: {name: torch-distributed}}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: loose, namespace: default, annotations: {lockstep.dev/gang: "off"}}
+spec: {runtimeRef: {name: torch-distributed}}
+`
+
+func TestExplainJobsWithoutAGang(t *testing.T) {
+	l := newLab(t, draw(t, "r1: ...."), idle)
+	for name, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"queued": {1, "default/queued is suspended: it waits for Kueue's admission in queue lab"},
+		"over":   {0, "default/over is over: Complete (all jobs completed)"},
+		"orphan": {1, "default/orphan cannot be rendered: ClusterTrainingRuntime gone: "},
+		"fresh":  {1, "default/fresh has no PodGroup yet"},
+		"loose":  {1, "default/loose is no gang, so its pods start one by one: 0 of 0 have nodes"},
+	} {
+		code, out, stderr := l.explain(t, "trainjob", name)
+		if code != want.code || !strings.HasPrefix(out, want.says) || stderr != "" {
+			t.Errorf("%s: exit %d: %s%s", name, code, out, stderr)
+		}
+	}
+}
+
+const pretrain = `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: pretrain, annotations: {lockstep.dev/required-topology: rack}}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 3, command: [torchrun, train.py], resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+`
+
+// Two nodes of each rack are free, and three of one are wanted. It would be first in the queue: x comes after it when both wait.
+func TestExplainBeforeSubmitting(t *testing.T) {
+	objects := draw(t, "r1: aaaa .... ....\nr2: bbbb .... ....")
+	l := newLab(t, objects, "")
+	file := l.write(t, "pretrain.yaml", pretrain)
+	l.says(t, `
+default/pretrain waits for room, first in turn; its place is kept, and nobody knows when it is free
+  needs 3 members in one rack (example.com/rack); nearest b1/r1: 2 of 3, 1 node full there; block b1 holds all; 2 nodes without room
+  kept for default/pretrain: 3 nodes in rack=b1/r1, when these have ended:
+    default/a (4 accelerators): nobody knows when it ends
+  preempts nobody: nothing that runs has a lower priority
+  number 1 in the queue: priority 0, for 0s; 3 members, 12 accelerators
+  expected start: unknown: it waits for default/a, whose end nobody knows; an activeDeadlineSeconds, or a trainer that reports its status, would tell
+`, 1, "--with-job", file)
+	l.says(t, `
+default/pretrain fits: it starts with the scheduler's next look, on 3 nodes in block=b1
+    b1/r1: ranks 0-1 on r1-2 r1-3
+    b1/r2: rank 2 on r2-2
+  number 1 in the queue: priority 0, for 0s; 3 members, 12 accelerators
+  expected start: now
+`, 0, "trainjob", "pretrain", "--with-job", l.write(t, "anywhere.yaml", strings.ReplaceAll(pretrain, "-topology: rack", "-topology: block")))
+}
+
+// The launcher is announced, and its place is planned beside the workers.
+func TestExplainAJobWithALauncher(t *testing.T) {
+	l := newLab(t, draw(t, "r1: aa.. ....\nr2: .... ...."), "")
+	file := filepath.Join("..", "..", "manifests", "samples", "deepspeed.yaml")
+	code, out, stderr := l.explain(t, "--with-job", file, "-o", "json")
+	var answer struct {
+		Gangs []struct {
+			State           string
+			Members, Needed int
+			Where           struct {
+				Within string
+				Ranks  []struct {
+					Pod, Node string
+					Late      bool
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)
+	}
+	g := answer.Gangs[0]
+	late := 0
+	for _, r := range g.Where.Ranks {
+		if r.Late {
+			late++
+		}
+	}
+	if g.State != "fits" || g.Where.Within != "rack=b1/r2" || g.Members != len(g.Where.Ranks) ||
+		g.Needed+late != g.Members {
+		t.Errorf("%+v", g)
+	}
+}
+
+// What a file says is what the cluster said when it was taken; the instant is that of the file.
+func TestExplainASnapshot(t *testing.T) {
+	objects := draw(t, "r1: aaaa ....")
+	rehearsaltest.Add(&objects, rehearsaltest.Wait{Name: "x", Workers: 2, GPUs: 4, Queued: 10})
+	l := newLab(t, objects, "")
+	file := filepath.Join(l.dir, "c.snapshot.json.gz")
+	if code, _, stderr := execute(t, "snapshot", "-o", file); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, args := range [][]string{{"podgroup", "x"}, {"podgroup/x"}, {"queue"}, {"drain", "r1-1"}} {
+		liveCode, live, _ := l.explain(t, args...)
+		code, out, stderr := l.explain(t, append(args, "--snapshot", file)...)
+		first, _, _ := strings.Cut(out, "\n")
+		if code != liveCode || stderr != "" || !strings.HasPrefix(live, first) {
+			t.Errorf("%v: exit %d, live %d: %s%s\nlive: %s", args, code, liveCode, out, stderr, live)
+		}
+	}
+	before := l.server.Calls["nodes"]
+	if l.explain(t, "queue", "--snapshot", file); l.server.Calls["nodes"] != before {
+		t.Error("the cluster was asked although a file is named")
+	}
+}
+
+func TestExplainRefusesInOneLine(t *testing.T) {
+	objects := draw(t, "r1: aaaa ....\nr2: bbbb ....")
+	l := newLab(t, objects, idle)
+	wrong := l.write(t, "wrong.yaml", "# one\n"+strings.Replace(pretrain, "numNodes: 3", "numNodes: 0", 1))
+	orphan := l.write(t, "orphan.yaml", strings.Replace(pretrain, "torch-distributed", "torch-distribute", 1))
+	twin := l.write(t, "twin.yaml", strings.Replace(pretrain, "name: pretrain", "name: over", 1))
+	hard := l.write(t, "hard.yaml", strings.Replace(pretrain, "topology: rack}", "topologie: rack}", 1))
+	plain := l.write(t, "plain.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
+	torn := l.write(t, "torn.json", `{"format":"lockstep.dev/snapshot/v1","kinds":[]}`)
+	other := l.write(t, "other.yaml", "profiles: [{schedulerName: default-scheduler}]")
+	level := l.write(t, "level.yaml", strings.Replace(levels, "key: example.com/block", "name: block", 1))
+	for _, test := range []struct {
+		name string
+		args []string
+		want []string // in this order, in the one line
+	}{
+		{"nothing", nil, []string{"nothing is asked", "--with-job"}},
+		{"another kind", []string{"pod", "x"}, []string{`"pod"`, "trainjob, podgroup, drain or queue"}},
+		{"two names", []string{"trainjob", "x", "y"}, []string{"one name", "trainjob NAME"}},
+		{"a drain of nothing", []string{"drain"}, []string{"no node", "NODE"}},
+		{"a form", []string{"queue", "-o", "yaml"}, []string{"-o yaml", "text or json"}},
+		{"no such gang", []string{"podgroup", "c"}, []string{"podgroup c", "default/c", "default/a, default/b"}},
+		{"no such job", []string{"trainjob", "queud"}, []string{"trainjob queud", "TrainJob default/queud", "default/queued"}},
+		{"another namespace", []string{"podgroup", "a", "-n", "lab"}, []string{"lab/a", "default/a"}},
+		{"no such node", []string{"drain", "r1-9"}, []string{"drain r1-9", "no node", "r1-1"}},
+		{"no such level", []string{"drain", "row=r1"}, []string{"drain row=r1", `level "row"`, "rack"}},
+		{"no such rack", []string{"drain", "rack=r3"}, []string{"drain rack=r3", "no such rack", "b1/r"}},
+		{"two clusters", []string{"queue", "--snapshot", torn, "--kubeconfig", "k"}, []string{"--snapshot, --kubeconfig", "two"}},
+		{"no snapshot", []string{"queue", "--snapshot", "gone.json"}, []string{"gone.json"}},
+		{"without a kind", []string{"queue", "--snapshot", torn}, []string{"torn.json:1", "nodes"}},
+		{"no job in the file", []string{"--with-job", plain}, []string{"plain.yaml", "no TrainJob"}},
+		{"a job at fault", []string{"--with-job", wrong}, []string{"wrong.yaml:2", "numNodes", "0"}},
+		{"an unknown wish", []string{"--with-job", hard}, []string{"hard.yaml:1", "required-topologie"}},
+		{"no runtime", []string{"--with-job", orphan}, []string{"orphan.yaml:", "torch-distribute", "torch-distributed"}},
+		{"there already", []string{"--with-job", twin}, []string{"twin.yaml:1", "default/over already"}},
+		{"another scheduler", []string{"queue", "--scheduler-config", other}, []string{"other.yaml", "GangPlacement"}},
+		{"a level", []string{"queue", "--scheduler-config", level}, []string{"level.yaml", "levels[0].key"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, out, stderr := l.explain(t, test.args...)
+			line, rest, _ := strings.Cut(stderr, "\n")
+			if code != 2 || out != "" || rest != "" {
+				t.Errorf("exit %d, stdout %q, stderr %s", code, out, stderr)
+			}
+			at := 0
+			for _, part := range test.want {
+				found := strings.Index(line[at:], part)
+				if found < 0 {
+					t.Errorf("%q is not in, or not in order in: %s", part, line)
+					break
+				}
+				at += found
+			}
+		})
+	}
+}

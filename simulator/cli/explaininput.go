@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/explain/jobs"
+	"github.com/lockstep-project/lockstep/simulator/workload"
+)
+
+// pluginWithLevels is the plugin whose arguments say what the fleet's levels are.
+const pluginWithLevels = "GangPlacement"
+
+// scene is a cluster about which questions are answered.
+type scene struct {
+	namespace string
+	source    string
+	now       time.Time
+	cluster   *jobs.Cluster
+	rehearsal *rehearsal.Rehearsal
+	// before is the cluster without the jobs that are added, nil if none is.
+	before *rehearsal.Rehearsal
+	// added are the jobs that are taken as submitted.
+	added []jobs.Submitted
+	notes []string
+}
+
+// openScene reads everything that is given.
+func openScene(ctx context.Context, env Environment, options explainOptions) (*scene, error) {
+	profile, err := readProfile(options.scheduler)
+	if err != nil {
+		return nil, err
+	}
+	var work workload.Workload
+	if options.withJob != "" {
+		if work, err = workload.Load([]string{options.withJob}); err != nil {
+			return nil, err
+		}
+	}
+	snapshot, err := readCluster(ctx, env, options)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range snapshot.Warnings {
+		if _, err := fmt.Fprintln(env.Err, "lockstep: "+warning); err != nil {
+			return nil, fmt.Errorf("printing a warning: %w", err)
+		}
+	}
+	s := &scene{
+		namespace: namespaceOf(
+			options,
+		),
+		source:  sourceOf(options),
+		now:     snapshot.Manifest.Taken,
+		cluster: jobs.NewCluster(snapshot),
+	}
+	if err := s.complete(snapshot); err != nil {
+		return nil, err
+	}
+	if s.rehearsal, err = rehearsal.New(s.cluster.Objects(), profile, s.now); err != nil {
+		return nil, &badinput.Error{
+			Where: s.source,
+			What:  err.Error(),
+			Mend:  "name the fleet's levels with --scheduler-config",
+		}
+	}
+	return s, s.submit(ctx, work)
+}
+
+// complete refuses a snapshot that lacks what the answers are about.
+func (s *scene) complete(snapshot capture.Snapshot) error {
+	for _, kind := range snapshot.Manifest.Kinds {
+		if kind.Resource == "podgroups" && kind.State == capture.Absent {
+			return &badinput.Error{
+				Where: s.source,
+				What:  "the API server serves no PodGroups (scheduling.k8s.io/v1beta1), so there are no gangs",
+				Mend:  "set its feature gate GenericWorkload and --runtime-config=scheduling.k8s.io/v1beta1=true",
+			}
+		}
+	}
+	if len(snapshot.Nodes) == 0 {
+		return &badinput.Error{Where: s.source, What: "the cluster has no nodes", Mend: "look at another one"}
+	}
+	return nil
+}
+
+// submit takes the jobs of a file as submitted.
+func (s *scene) submit(ctx context.Context, work workload.Workload) (err error) {
+	if len(work.TrainJobs()) == 0 {
+		return nil
+	}
+	if err := work.CheckRuntimes(s.cluster.Runtime, s.cluster.RuntimeNames()...); err != nil {
+		return err
+	}
+	if s.added, err = s.cluster.Submit(ctx, work, s.now); err != nil {
+		return err
+	}
+	s.before = s.rehearsal
+	for _, job := range s.added {
+		for _, group := range job.Groups {
+			s.rehearsal = s.rehearsal.With(group.PodGroup, group.Members)
+		}
+		s.notes = append(s.notes, job.Notes...)
+	}
+	return nil
+}
+
+// readCluster reads a snapshot file, or takes one of a live cluster.
+func readCluster(ctx context.Context, env Environment, options explainOptions) (capture.Snapshot, error) {
+	if options.snapshot != "" {
+		if options.kubeconfig != "" {
+			return capture.Snapshot{}, &badinput.Error{
+				Where: "--snapshot, --kubeconfig", What: "two clusters are named", Mend: "leave one of them out",
+			}
+		}
+		return capture.ReadFile(options.snapshot)
+	}
+	client, err := clientConfig(options.kubeconfig)
+	if err != nil {
+		return capture.Snapshot{}, err
+	}
+	cluster, err := capture.Connect(ctx, client)
+	if err != nil {
+		return capture.Snapshot{}, err
+	}
+	return capture.Live(ctx, cluster, capture.Options{Taken: env.Clock.Now()})
+}
+
+func sourceOf(options explainOptions) string {
+	if options.snapshot != "" {
+		return options.snapshot
+	}
+	return "the cluster"
+}
+
+// namespaceOf is what -n says, or the kubeconfig's context; of a snapshot it is default.
+func namespaceOf(options explainOptions) string {
+	if options.namespace != "" {
+		return options.namespace
+	}
+	if options.snapshot == "" {
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		rules.ExplicitPath = options.kubeconfig
+		said, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).Namespace()
+		if err == nil && said != "" {
+			return said
+		}
+	}
+	return "default"
+}
+
+// profile is what of a KubeSchedulerConfiguration answers depend on.
+type profile struct {
+	SchedulerName string `json:"schedulerName"`
+	PluginConfig  []struct {
+		Name string         `json:"name"`
+		Args map[string]any `json:"args"`
+	} `json:"pluginConfig"`
+	Plugins map[string]struct {
+		Enabled []struct {
+			Name string `json:"name"`
+		} `json:"enabled"`
+	} `json:"plugins"`
+}
+
+// readProfile reads the first profile that has our plugins; without a file that is the shipped one.
+func readProfile(file string) (rehearsal.Profile, error) {
+	content, where := manifests.Config(), "the shipped profile"
+	if file != "" {
+		where = "--scheduler-config " + file
+		read, err := os.ReadFile(file)
+		if err != nil {
+			return rehearsal.Profile{}, &badinput.Error{Where: where, What: "it cannot be read: " + err.Error()}
+		}
+		content = read
+	}
+	var all struct {
+		Kind     string    `json:"kind"`
+		Profiles []profile `json:"profiles"`
+	}
+	if err := yaml.Unmarshal(content, &all); err != nil {
+		return rehearsal.Profile{}, &badinput.Error{
+			Where: where,
+			What:  "it is no configuration of a scheduler: " + err.Error(),
+		}
+	}
+	at := slices.IndexFunc(all.Profiles, profile.ours)
+	if at < 0 {
+		return rehearsal.Profile{}, &badinput.Error{
+			Where: where, What: "no profile there has the plugin " + pluginWithLevels,
+			Mend: "name the file with which lockstep-scheduler is started",
+		}
+	}
+	return all.Profiles[at].read(where)
+}
+
+// ours reports whether the profile is one of lockstep-scheduler.
+func (p profile) ours() bool {
+	for _, point := range p.Plugins {
+		for _, plugin := range point.Enabled {
+			if plugin.Name == pluginWithLevels {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p profile) read(where string) (rehearsal.Profile, error) {
+	out := rehearsal.Profile{Scheduler: p.SchedulerName}
+	raw := &runtime.Unknown{}
+	for _, plugin := range p.PluginConfig {
+		if plugin.Name != pluginWithLevels {
+			continue
+		}
+		text, err := yaml.Marshal(plugin.Args)
+		if err != nil {
+			return out, fmt.Errorf("printing the arguments of %s: %w", pluginWithLevels, err)
+		}
+		raw.Raw = text
+	}
+	args, err := config.Placement(raw)
+	if err != nil {
+		return out, &badinput.Error{Where: where, What: "arguments of " + pluginWithLevels + ": " + err.Error()}
+	}
+	out.Placement = args
+	return out, nil
+}

@@ -1,0 +1,97 @@
+package explain_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal/rehearsaltest"
+	"github.com/lockstep-project/lockstep/simulator/explain"
+)
+
+// TestGolden prints the answers about the scenes in testdata. What draws is in rehearsaltest; questions are why x, queue and
+// drain WORD..., and print text, or JSON with json.
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		t.Helper()
+		var objects rehearsal.Objects
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			drawn, err := rehearsaltest.Draw(&objects, d)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			if drawn {
+				return "ok\n"
+			}
+			return answer(t, objects, d)
+		})
+	})
+}
+
+func answer(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string {
+	t.Helper()
+	now := rehearsaltest.Now()
+	r, err := rehearsal.New(objects, rehearsaltest.Profile(), now)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	forecast, err := explain.NewForecast(r)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	a := explain.Answer{At: now}
+	var words []string
+	asJSON := false
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "json" {
+			asJSON = true
+		} else {
+			words = append(words, arg.String())
+		}
+	}
+	switch d.Cmd {
+	case "why":
+		var v rehearsal.Verdict
+		v, err = r.Why(types.NamespacedName{Namespace: "default", Name: words[0]})
+		a.Gangs = []explain.Gang{explain.About(v, forecast, now)}
+	case "queue":
+		var verdicts []rehearsal.Verdict
+		verdicts, err = r.Queue()
+		a.Queue = explain.AboutQueue(verdicts, forecast, now)
+	case "drain":
+		var out rehearsal.Displaced
+		out, err = r.Drain(words)
+		a.Drain = explain.AboutDrain(out, now)
+	default:
+		err = errors.New("unknown command")
+	}
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	var out bytes.Buffer
+	if err := explain.WriteText(&out, a); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	if asJSON {
+		out.Reset()
+		text, err := json.MarshalIndent(a, "", " ")
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		out.Write(text)
+		out.WriteString("\n")
+	}
+	if a.Starts() {
+		out.WriteString("exit 0\n")
+	} else {
+		out.WriteString("exit 1\n")
+	}
+	return strings.ReplaceAll(out.String(), "\n\n", "\n")
+}

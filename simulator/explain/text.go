@@ -1,0 +1,240 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+)
+
+// WriteText prints the answer first, and then its evidence.
+func WriteText(w io.Writer, a Answer) error {
+	t := text{now: a.At}
+	if a.Job != nil {
+		t.line(0, "%s %s", a.Job.Name, a.Job.Answer)
+	}
+	for i, g := range a.Gangs {
+		if i > 0 {
+			t.line(0, "")
+		}
+		t.gang(g)
+	}
+	if a.Queue != nil {
+		t.queue(*a.Queue)
+	}
+	if a.Drain != nil {
+		t.drain(*a.Drain)
+	}
+	for _, note := range a.Notes {
+		t.line(0, "note: %s", note)
+	}
+	if _, err := io.WriteString(w, shortened(t.String())); err != nil {
+		return fmt.Errorf("printing the answer: %w", err)
+	}
+	return nil
+}
+
+// uuid is what NVLink domains are named by; of one, people can only use the first part.
+var uuid = regexp.MustCompile(`\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+
+// shortened cuts UUIDs to their first part, unless two begin alike.
+func shortened(page string) string {
+	whole := make(map[string]string)
+	for _, found := range uuid.FindAllStringSubmatch(page, -1) {
+		if other, ok := whole[found[1]]; ok && other != found[0] {
+			return page
+		}
+		whole[found[1]] = found[0]
+	}
+	return uuid.ReplaceAllString(page, "$1")
+}
+
+// text is what is printed, line by line.
+type text struct {
+	strings.Builder
+	now time.Time
+	// depth is how far all lines are indented.
+	depth int
+}
+
+func (t *text) line(indent int, format string, args ...any) {
+	t.WriteString(strings.TrimRight(strings.Repeat("  ", t.depth+indent)+fmt.Sprintf(format, args...), " ") + "\n")
+}
+
+func (t *text) gang(g Gang) {
+	t.line(0, "%s %s", g.Name, g.Answer)
+	t.evidence(g)
+	if g.Where != nil {
+		t.places(*g.Where)
+	}
+	waited := t.now.Sub(g.QueuedAt)
+	if g.State == string(rehearsal.Placed) || waited < 0 {
+		return
+	}
+	queue := "not in the queue"
+	if g.Position > 0 {
+		queue = fmt.Sprintf("number %d in the queue", g.Position)
+	}
+	t.line(1, "%s: priority %d, for %s; %s, %s", queue, g.Priority, span(waited),
+		count(g.Members, "member"), count(int(g.Accelerators), "accelerator"))
+	if g.Start != nil {
+		t.line(1, "expected start: %s", g.Start.Text)
+	}
+}
+
+// evidence is why the answer is what it is.
+func (t *text) evidence(g Gang) {
+	if g.Problem != "" {
+		t.line(1, "%s", g.Problem)
+	}
+	if g.Missing != nil {
+		t.missing(*g.Missing)
+	}
+	if g.Shortfall != nil {
+		t.line(1, "%s", g.Shortfall.Text)
+	}
+	if b := g.Behind; b != nil {
+		t.line(1, "it would be on %s, of which %s is kept", place(b.Where), few(b.Shared))
+		switch {
+		case g.Kept != nil && g.Kept.At == nil:
+			t.line(1, "nobody knows when %s can start, so nobody may take of its place", b.Head)
+		case b.End == nil:
+			t.line(1, "nobody knows when it would end; %s, and who ends before may pass", howToTell)
+		default:
+			t.line(1, "it would end %s", moment(*b.End, t.now))
+		}
+	}
+	if k := g.Kept; k != nil {
+		t.kept(*k)
+	}
+	if p := g.Preemption; p != nil {
+		t.preemption(*p)
+	} else if g.Spared != "" && g.Behind == nil && (g.Shortfall == nil || !g.Shortfall.Never) {
+		t.line(1, "preempts nobody: %s", g.Spared)
+	}
+}
+
+func (t *text) missing(m Missing) {
+	switch {
+	case m.Exist == 0:
+		t.line(
+			1,
+			"nobody has made its pods: a JobSet that waits for something, or a Job that pauses after its pods were ended",
+		)
+	case len(m.Indexes) > 0:
+		t.line(1, "nobody has completion index %s", ranges(m.Indexes))
+	}
+	for _, gate := range slices.Sorted(maps.Keys(m.Gates)) {
+		t.line(1, "scheduling gate %s holds back %s", gate, count(m.Gates[gate], "member"))
+	}
+	if m.Leaving > 0 {
+		t.line(1, "%s being deleted", count(m.Leaving, "member"))
+	}
+}
+
+func (t *text) kept(k Kept) {
+	from := ""
+	if k.At != nil {
+		from = " from " + moment(*k.At, t.now)
+	}
+	t.line(1, "kept for %s: %s%s, when these have ended:", k.For, place(k.Where), from)
+	const most = 8
+	for i, w := range k.WaitsFor {
+		if i == most {
+			t.line(2, "and %d more that end before", len(k.WaitsFor)-most)
+			break
+		}
+		name := w.Name
+		if w.Pod {
+			name = "pod " + name
+		}
+		end := "nobody knows when it ends"
+		if w.End != nil {
+			end = "ends " + moment(*w.End, t.now)
+		}
+		t.line(2, "%s (%s): %s", name, count(int(w.Accelerators), "accelerator"), end)
+	}
+}
+
+func (t *text) preemption(p Preemption) {
+	cheapest := ""
+	if p.Cheapest {
+		cheapest = "; nobody else's end would lose less"
+	}
+	t.line(1, "lost with them: %g accelerator-hours of work since they began or saved%s", p.LostHours, cheapest)
+	for _, v := range p.Victims {
+		name := v.Name
+		if v.Pod {
+			name = "pod " + name
+		}
+		leaving := ""
+		if v.Leaving {
+			leaving = ", leaving already"
+		}
+		t.line(2, "%s: priority %d, %s, %s, loses %g accelerator-hours%s", name, v.Priority,
+			count(v.Pods, "pod"), count(int(v.Accelerators), "accelerator"), v.LostHours, leaving)
+	}
+	t.exceeded(p.Exceeded)
+}
+
+func (t *text) exceeded(budgets []string) {
+	for _, budget := range budgets {
+		t.line(1, "PodDisruptionBudget %s allows less", budget)
+	}
+}
+
+// places says which ranks are where, a line for each domain of the innermost level.
+func (t *text) places(w Where) {
+	type part struct {
+		path  string
+		ranks []int
+		late  []int
+		nodes []string
+	}
+	var parts []part
+	for _, r := range w.Ranks {
+		at := slices.IndexFunc(parts, func(p part) bool { return p.path == r.path })
+		if at < 0 {
+			at, parts = len(parts), append(parts, part{path: r.path})
+		}
+		p := &parts[at]
+		if r.Late {
+			p.late = append(p.late, r.Rank)
+		} else {
+			p.ranks = append(p.ranks, r.Rank)
+		}
+		if !slices.Contains(p.nodes, r.Node) {
+			p.nodes = append(p.nodes, r.Node)
+		}
+	}
+	const most = 12
+	for i, p := range parts {
+		if i == most {
+			t.line(2, "and %d more domains", len(parts)-most)
+			break
+		}
+		line := "ranks "
+		if len(p.ranks) == 1 {
+			line = "rank "
+		}
+		line += ranges(sorted(p.ranks))
+		if len(p.late) > 0 {
+			line += " (held for late members: " + ranges(sorted(p.late)) + ")"
+		}
+		t.line(2, "%s: %s on %s", p.path, line, someNodes(p.nodes))
+	}
+}
+
+// someNodes names nodes if they are few, and else the first and the last.
+func someNodes(nodes []string) string {
+	const most = 6
+	if len(nodes) <= most {
+		return strings.Join(nodes, " ")
+	}
+	return fmt.Sprintf("%s … %s (%d nodes)", nodes[0], nodes[len(nodes)-1], len(nodes))
+}
