@@ -99,7 +99,7 @@ func (t *text) evidence(g Gang) {
 		t.line(1, "%s", g.Shortfall.Text)
 	}
 	if b := g.Behind; b != nil {
-		t.line(1, "it would be on %s, of which %s is kept", place(b.Where), few(b.Shared))
+		t.line(1, "it would be on %s; kept of these: %s", place(b.Where), few(b.Shared))
 		switch {
 		case g.Kept != nil && g.Kept.At == nil:
 			t.line(1, "nobody knows when %s can start, so nobody may take of its place", b.Head)
