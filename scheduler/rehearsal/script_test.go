@@ -3,11 +3,13 @@ package rehearsal_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
@@ -33,9 +35,35 @@ func TestScripts(t *testing.T) {
 			if drawn {
 				return "ok\n"
 			}
-			return ask(t, objects, d)
+			before := copied(objects)
+			answer := ask(t, objects, d)
+			if again := ask(t, objects, d); again != answer {
+				t.Errorf("%s: the second answer is another one:\n%s", d.Pos, again)
+			}
+			if diff := cmp.Diff(before, objects); diff != "" {
+				t.Errorf("%s: the objects were changed by the question (-before +after):\n%s", d.Pos, diff)
+			}
+			return answer
 		})
 	})
+}
+
+// copied is a copy of all that a question could change.
+func copied(o rehearsal.Objects) rehearsal.Objects {
+	out := rehearsal.Objects{Replaces: maps.Clone(o.Replaces)}
+	for _, node := range o.Nodes {
+		out.Nodes = append(out.Nodes, node.DeepCopy())
+	}
+	for _, pod := range o.Pods {
+		out.Pods = append(out.Pods, pod.DeepCopy())
+	}
+	for _, group := range o.PodGroups {
+		out.PodGroups = append(out.PodGroups, group.DeepCopy())
+	}
+	for _, budget := range o.Budgets {
+		out.Budgets = append(out.Budgets, budget.DeepCopy())
+	}
+	return out
 }
 
 func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string {
@@ -53,8 +81,9 @@ func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string
 	case "with":
 		more := objects
 		more.PodGroups, more.Pods = nil, nil
-		d.Cmd = "waits"
-		if _, err := rehearsaltest.Draw(&more, d); err != nil {
+		waits := *d
+		waits.Cmd = "waits"
+		if _, err := rehearsaltest.Draw(&more, &waits); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
 		var v rehearsal.Verdict

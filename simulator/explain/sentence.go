@@ -60,6 +60,10 @@ func incomplete(g Gang) string {
 	if len(g.Missing.Gates) > 0 && g.Missing.Exist >= g.Needed {
 		return "waits for its scheduling gates"
 	}
+	if g.Running > 0 {
+		return fmt.Sprintf("runs with %s; the others of the %d that it needs have not all been made again",
+			count(g.Running, "member"), g.Needed)
+	}
 	return fmt.Sprintf("is incomplete: it needs %s, and %d exist", count(g.Needed, "member"), g.Missing.Exist)
 }
 
