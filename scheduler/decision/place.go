@@ -53,7 +53,7 @@ func Place(l topology.Ledger, ask Ask) Answer {
 	}
 	gang := ask.Gang
 	if running == 0 {
-		gang = ask.least()
+		gang = ask.Least()
 	}
 	placement, short, err := topology.Place(l, gang)
 	if short != nil && running > 0 && max(ask.Needed, 1) < len(gang.Members)-running-late {
@@ -74,8 +74,8 @@ func answer(gang topology.Gang, placement topology.Placement, short *topology.Sh
 	return out
 }
 
-// least is the gang with the fewest members that will do.
-func (a Ask) least() topology.Gang {
+// Least is the gang with the fewest members that will do.
+func (a Ask) Least() topology.Gang {
 	late := 0
 	for _, m := range a.Gang.Members {
 		if m.Late {

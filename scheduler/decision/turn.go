@@ -14,7 +14,7 @@ const Someday = math.MaxInt64 - 1
 
 // Keep finds the earliest place for the first gang of the queue, which has no room yet. It is nil if nobody's end would help.
 func Keep(l topology.Ledger, running []topology.Running, head Ask) *topology.Reservation {
-	reserved, short, err := topology.Reserve(l, head.least(), running)
+	reserved, short, err := topology.Reserve(l, head.Least(), running)
 	if short != nil || err != nil {
 		return nil
 	}
@@ -48,12 +48,12 @@ func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation)
 	if kept == nil { // it cannot be helped by waiting
 		return own, nil
 	}
-	gang := ask.least()
+	gang := ask.Least()
 	if kept.At >= Someday {
-		placement, short, err := kept.Outside(l, t.Head.least(), gang)
+		placement, short, err := kept.Outside(l, t.Head.Least(), gang)
 		return answer(gang, placement, short, err), kept
 	}
-	placement, short, err := kept.Admit(l, running, t.Head.least(), gang, ask.End)
+	placement, short, err := kept.Admit(l, running, t.Head.Least(), gang, ask.End)
 	out := answer(gang, placement, short, err)
 	if out.Refusal == nil && inTheWay(*kept, placement, ask.End) {
 		if moved := Keep(l.Beside(gang, placement), running, t.Head); moved != nil {

@@ -21,6 +21,7 @@ const (
 	ruleLevel   = "required level"
 	ruleRoom    = "room"
 	ruleFilters = "filters"
+	ruleTurn    = "turn"
 )
 
 // planFailed is what people are told when a plan did not hold.

@@ -215,6 +215,10 @@ func infeasible(q question) *fwk.Status {
 		slices.ContainsFunc(q.parent.Nodes, func(n fwk.NodeInfo) bool { return victims(n, q.waiting[0]) }) {
 		code = fwk.Unschedulable
 	}
+	return rejected(q, code)
+}
+
+func rejected(q question, code fwk.Code) *fwk.Status {
 	status := fwk.NewStatus(code)
 	return status.WithError(&framework.FitError{
 		Pod:         q.waiting[0],

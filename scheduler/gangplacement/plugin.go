@@ -243,6 +243,10 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 	if q.fleet == asItIs {
 		p.gauge(ledger, gang)
 	}
+	if p.overtakes(q, gang) {
+		p.observe(ctx, q, metrics.ResultWaits, "why", "others are before it")
+		return nil, rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
+	}
 	answer := p.placeInTurn(q, view, ledger, gang)
 	gang = answer.Gang
 	if answer.Refusal != nil {

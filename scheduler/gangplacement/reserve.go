@@ -7,6 +7,7 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -102,4 +103,15 @@ func (p *GangPlacement) write(
 // ends are all that runs, and when it ends.
 func (p *GangPlacement) ends(view snapshot.View) []topology.Running {
 	return snapshot.Ends(view.Units(p.handle.SnapshotSharedLister().PodGroups()))
+}
+
+// overtakes parks a gang that would be before others which are about to be asked. It reports whether it did.
+func (p *GangPlacement) overtakes(q question, gang topology.Gang) bool {
+	since := snapshot.QueuedAt(q.group)
+	if q.fleet != asItIs || len(q.running) > 0 || !p.lot.Overtakes(q.group, since) {
+		return false
+	}
+	p.tell(q, refusal{explanation.NoRoom, "others are before it, and are asked first", ruleTurn})
+	p.lot.Park(q.group, since, decision.Question(decision.Ask{Gang: gang, Needed: q.needed}.Least()), q.seen)
+	return true
 }

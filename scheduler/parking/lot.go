@@ -14,6 +14,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 )
@@ -56,6 +57,8 @@ type spot struct {
 	// woken is set while the gang is on its way to be asked again. It keeps its place before the others with its question
 	// until then, and is called once more if the call was lost: the queue ignores one for a gang that is being tried.
 	woken bool
+	// called is when it was woken last.
+	called time.Time
 }
 
 // order is that of the queue: the higher priority, then who waits longer, then the name.
@@ -105,12 +108,12 @@ func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, ques
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	l.asked[key] = question
 	now := l.clock.Now()
-	priority := int32(0)
-	if group.Spec.Priority != nil {
-		priority = *group.Spec.Priority
-	}
+	priority := ptr.Deref(group.Spec.Priority, 0)
 	stale := l.changes != seen
-	l.parked[key] = spot{group.UID, question, order{priority, waitsSince, key.String()}, now, stale}
+	l.parked[key] = spot{
+		group: group.UID, question: question, order: order{priority, waitsSince, key.String()},
+		since: now, woken: stale, called: now,
+	}
 	if stale { // and not later, by the queue's timer: those behind it would be asked first
 		l.remindSoon()
 	}
@@ -118,6 +121,25 @@ func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, ques
 	if now.Sub(l.changed) < settle { // the decision may have been made without it
 		l.remindLater()
 	}
+}
+
+// Overtakes reports whether a gang that is asked would be before one that is parked, while changes are being gathered: what became
+// free is for those that wait, in their order. Without that, whoever comes in between takes it, and under a stream of such gangs
+// those that are parked never start. One that was called and does not come holds nobody up.
+func (l *Lot) Overtakes(group *schedulingv1beta1.PodGroup, waitsSince time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.soon {
+		return false
+	}
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	own := order{ptr.Deref(group.Spec.Priority, 0), waitsSince, key.String()}
+	for other, s := range l.parked {
+		if other != key && s.order.before(own) && (!s.woken || l.clock.Since(s.called) < settle) {
+			return true
+		}
+	}
+	return false
 }
 
 // Holds reports whether the gang is parked.
@@ -235,7 +257,9 @@ func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 	for _, key := range first {
 		heads = append(heads, key)
 		s := l.parked[key]
-		s.woken = true
+		if !s.woken {
+			s.woken, s.called = true, l.clock.Now()
+		}
 		l.parked[key] = s
 	}
 	return heads

@@ -136,3 +136,28 @@ func TestNobodyIsHeldForEver(t *testing.T) {
 		t.Error("they are still held")
 	}
 }
+
+// Whoever comes while changes are gathered comes after all that are before it, but not after one that was called and does not come.
+func TestWhoComesInBetweenWaits(t *testing.T) {
+	y := newYard()
+	overtakes := func(hours int) bool {
+		group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "new", UID: "new"}}
+		return y.Overtakes(group, y.clock.Now().Add(-time.Duration(hours)*time.Hour))
+	}
+	y.park("old", "small", 2)
+	y.clock.Step(time.Minute)
+	if overtakes(1) {
+		t.Error("nothing changed, so it may be asked")
+	}
+	y.Change()
+	if !overtakes(1) || overtakes(3) {
+		t.Error("something changed: who waits longer is asked first")
+	}
+	y.clock.Step(60 * time.Millisecond)
+	y.expect(t, "old")
+	y.clock.Step(2 * time.Second)
+	y.Change()
+	if overtakes(1) {
+		t.Error("the other was called and does not come")
+	}
+}
