@@ -79,6 +79,11 @@ bench-schedperf: ## Kubernetes' own scheduler_perf, native and ours in turn (an 
 	@$(GO) test $(JOBS) -tags schedperf -c -o $(BENCH)/bin/measure ./scheduler/schedperf/measure
 	@$(GO) run $(JOBS) ./scheduler/schedperf/cmd/bench-schedperf -dir $(BENCH) -runs "$(RUNS)" -workloads "$(WORKLOADS)"
 
+.PHONY: bench-contention
+bench-contention: ## Who waits how long on a full fleet: disciplines in virtual time, native and ours under a stream (five minutes).
+	$(GO) test $(JOBS) -run '^$$' -bench 'Contention|Preemption' -benchtime 1x ./simulator/engine/direct
+	$(GO) test -p 1 -run '^$$' -bench Contention -benchtime 1x -timeout 15m ./scheduler 2>/dev/null | tr '\t' '\n'
+
 .PHONY: bench-controller
 bench-controller: ## A thousand TrainJobs at once on embedded clusters, and what a reconcile costs (under ten minutes).
 	@mkdir -p $(BENCH)/bin

@@ -128,10 +128,10 @@ func join(
 
 // launch starts a scheduler that talks to the API server through the client. It ends with the context.
 func (c *cluster) launch(
-	ctx context.Context, t *testing.T, client kubernetes.Interface,
+	ctx context.Context, tb testing.TB, client kubernetes.Interface,
 	config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry,
 ) {
-	t.Helper()
+	tb.Helper()
 	informers := kubescheduler.NewInformerFactory(client, 0, nil)
 	recorder := profile.RecorderFactory(func(string) events.EventRecorderLogger { return silent{} })
 	s, err := kubescheduler.New(ctx, client, informers, nil, recorder,
@@ -141,13 +141,13 @@ func (c *cluster) launch(
 		kubescheduler.WithPodMaxBackoffSeconds(config.PodMaxBackoffSeconds),
 		kubescheduler.WithFrameworkOutOfTreeRegistry(registry))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c.plugins = s.Profiles[scheduler.ProfileName].ListPlugins()
 	informers.Start(ctx.Done())
 	informers.WaitForCacheSync(ctx.Done())
 	if err := s.WaitForHandlersSync(ctx); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	go s.Run(ctx)
 }
