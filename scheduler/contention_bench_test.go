@@ -325,7 +325,12 @@ func BenchmarkContention(b *testing.B) {
 	for b.Loop() {
 		figures := map[string][]float64{}
 		note := func(side, which string, o bout) {
+			started := 0.0
+			if o.started {
+				started = 1
+			}
 			for what, figure := range map[string]float64{
+				"started":  started,
 				"s-waited": o.waited.Seconds(), "evicted-in-vain": float64(o.vain()), "ran-meanwhile": float64(o.ended), "%-in-use": o.used,
 				"evicted": float64(o.evicted), "GPU-s-lost": o.lost,
 			} {
