@@ -246,3 +246,42 @@ func TestVictimsAreTold(t *testing.T) {
 	c.remove(t, s.pods["low-0-0"])
 	c.waitBound(t, members)
 }
+
+// The first of the queue waits for all of a clique, half of which equals of it hold, and has its place there. Who comes later could end
+// the less important half, and would then not get it: so nobody goes. A gang that waits for nobody's place does end it.
+//
+//	c0: two nodes equal, two low     first: all four     second: two
+func TestNobodyGoesForAPlaceThatIsKept(t *testing.T) {
+	for name, first := range map[string]bool{"behind the first": true, "alone": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			equal, holds := on("equal", "clique", nodeName(0, 0), nodeName(0, 1))
+			raise(equal, holds, 1000)
+			low, victims := on("low", "clique", nodeName(0, 2), nodeName(0, 3))
+			c := listed(t, slices.Concat(
+				as(cliques(1, 4)...), []runtime.Object{equal, low}, as(holds...), as(victims...))...)
+			if first {
+				large, four := gang("large", 4, "clique")
+				queuedAt(large, 1)
+				raise(large, four, 1000)
+				c.add(t, large, four)
+				c.waitRejected(t, "large")
+			}
+			second, two := gang("second", 2, "clique")
+			queuedAt(second, 10)
+			raise(second, two, 1000)
+			c.add(t, second, two)
+			if !first {
+				c.waitBound(t, two)
+				return
+			}
+			c.waitRejected(t, "second")
+			time.Sleep(time.Second)
+			for _, p := range victims {
+				if _, err := c.CoreV1().Pods(namespace).Get(t.Context(), p.Name, metav1.GetOptions{}); err != nil {
+					t.Errorf("%s went for nothing: %v", p.Name, err)
+				}
+			}
+		})
+	}
+}

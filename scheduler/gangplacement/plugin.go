@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
@@ -258,7 +257,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		}
 		p.tell(q, no)
 		if len(refused) == 0 {
-			p.lot.Park(q.group, snapshot.QueuedAt(q.group), decision.Question(gang), q.seen)
+			p.park(q, gang)
 		}
 		if lags {
 			p.lot.Again()

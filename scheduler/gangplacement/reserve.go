@@ -19,7 +19,7 @@ import (
 func (p *GangPlacement) placeInTurn(
 	q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang,
 ) decision.Answer {
-	ask := decision.Ask{Gang: gang, Needed: q.needed, End: snapshot.EndOf(q.group)}
+	ask := decision.Ask{Gang: gang, Needed: q.needed, End: p.endOf(q)}
 	head := p.book.Before(q.group)
 	if q.fleet != asItIs || head == nil || len(q.running) > 0 {
 		return decision.Place(ledger, ask)
@@ -87,6 +87,7 @@ func (p *GangPlacement) starts(q question) {
 func (p *GangPlacement) write(
 	head reservation.Head, view snapshot.View, gang topology.Gang, reserved topology.Reservation,
 ) {
+	head.At = reserved.At
 	head.Rooms = make(map[string]corev1.ResourceList, len(reserved.Placement.Nodes))
 	for rank, at := range reserved.Placement.Nodes {
 		node := view.Tree.Node(at)
@@ -105,6 +106,24 @@ func (p *GangPlacement) ends(view snapshot.View) []topology.Running {
 	return snapshot.Ends(view.Units(p.handle.SnapshotSharedLister().PodGroups()))
 }
 
+// endOf is when the gang would end that is asked about. An end that should have come already says nothing.
+func (p *GangPlacement) endOf(q question) int64 {
+	if end := snapshot.EndOf(q.group); end > p.clock.Now().Unix() {
+		return end
+	}
+	return topology.EndUnknown
+}
+
+// park lets the gang wait until something changes, with those that ask the same. Of gangs behind the first one those that end before
+// it needs its place ask another question than the others: they may pass where these may not.
+func (p *GangPlacement) park(q question, gang topology.Gang) {
+	ask := decision.Question(gang)
+	if head := p.book.Before(q.group); head != nil && p.endOf(q) <= head.At {
+		ask += "/in time"
+	}
+	p.lot.Park(q.group, snapshot.QueuedAt(q.group), ask, q.seen)
+}
+
 // overtakes parks a gang that would be before others which are about to be asked. It reports whether it did.
 func (p *GangPlacement) overtakes(q question, gang topology.Gang) bool {
 	since := snapshot.QueuedAt(q.group)
@@ -112,6 +131,6 @@ func (p *GangPlacement) overtakes(q question, gang topology.Gang) bool {
 		return false
 	}
 	p.tell(q, refusal{explanation.NoRoom, "others are before it, and are asked first", ruleTurn})
-	p.lot.Park(q.group, since, decision.Question(decision.Ask{Gang: gang, Needed: q.needed}.Least()), q.seen)
+	p.park(q, decision.Ask{Gang: gang, Needed: q.needed}.Least())
 	return true
 }

@@ -2,11 +2,8 @@ package gangpreemption
 
 import (
 	"context"
-	"maps"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/held"
@@ -24,17 +21,8 @@ const Moved = "GangMoved"
 // gang that has no room anywhere keeps its survivors for a while, since a node may come back (see package partial).
 func (p *GangPreemption) move(ctx context.Context, asked unplaced.Gang) bool {
 	key := types.NamespacedName{Namespace: asked.Group.Namespace, Name: asked.Group.Name}
-	taken := p.slots.FromOthers(key)
-	if head := p.book.Before(asked.Group); head != nil {
-		taken = maps.Clone(taken)
-		if taken == nil {
-			taken = map[string]corev1.ResourceList{}
-		}
-		for node, room := range head.Rooms {
-			taken[node] = quota.Add(taken[node], room)
-		}
-	}
-	found, ok := victims.Move(asked, asked.View.Ledger(taken), p.handle.SnapshotSharedLister().PodGroups())
+	ledger := asked.View.Ledger(p.slots.FromOthers(key))
+	found, ok := victims.Move(p.outside(asked), ledger, p.handle.SnapshotSharedLister().PodGroups())
 	if !ok {
 		return false
 	}
@@ -48,6 +36,14 @@ func (p *GangPreemption) move(ctx context.Context, asked unplaced.Gang) bool {
 			found.Placement.Within.String(),
 	})
 	return true
+}
+
+// outside is the gang as it may not use what is kept for one that is before it.
+func (p *GangPreemption) outside(asked unplaced.Gang) unplaced.Gang {
+	if head := p.book.Before(asked.Group); head != nil {
+		return asked.Outside(head.Rooms, head.Key.String())
+	}
+	return asked
 }
 
 // slotsOf are the places of all members.

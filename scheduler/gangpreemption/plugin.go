@@ -117,6 +117,9 @@ func (p *GangPreemption) find(asked unplaced.Gang) (victims.Choice, *fwk.Status)
 	if err != nil {
 		return victims.Choice{}, fwk.AsStatus(fmt.Errorf("listing PodDisruptionBudgets: %w", err))
 	}
+	if !asked.Runs() { // one that runs gets its lost members back whoever waits
+		asked = p.outside(asked)
+	}
 	found, short, err := victims.Choose(asked, p.handle.SnapshotSharedLister().PodGroups(), all, p.clock.Now())
 	switch {
 	case err != nil:

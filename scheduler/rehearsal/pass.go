@@ -112,12 +112,12 @@ func (p *play) decide(g *gang) (outcome, error) {
 	if wrong != nil {
 		return outcome{view: view, answer: decision.Answer{Gang: core, Refusal: wrong}}, nil
 	}
-	question := fmt.Sprint(decision.Question(core), g.order.Priority, g.needed(), snapshot.EndOf(g.group), never(g))
+	question := fmt.Sprint(decision.Question(core), g.order.Priority, g.needed(), p.endOf(g), never(g))
 	if known, ok := p.known(question); ok {
 		return known, nil
 	}
 	ledger := view.Ledger(p.heldFor(g.key))
-	o := p.inTurn(g, view, ledger, decision.Ask{Gang: core, Needed: g.needed(), End: snapshot.EndOf(g.group)})
+	o := p.inTurn(g, view, ledger, decision.Ask{Gang: core, Needed: g.needed(), End: p.endOf(g)})
 	if no := o.answer.Refusal; no == nil || no.Short == nil {
 		return o, nil
 	}
@@ -129,6 +129,14 @@ func (p *play) decide(g *gang) (outcome, error) {
 		p.asked[question] = o
 	}
 	return o, nil
+}
+
+// endOf is when the gang would end. An end that should have come already says nothing.
+func (p *play) endOf(g *gang) int64 {
+	if end := snapshot.EndOf(g.group); end > p.now.Unix() {
+		return end
+	}
+	return topology.EndUnknown
 }
 
 // known is what another gang with the same question was told, if nothing has changed since.
@@ -200,13 +208,7 @@ func (p *play) preempt(g *gang, o *outcome, ledger topology.Ledger) {
 	if o.spared = p.spares(g, o, asked); o.spared == "" || len(g.running) == 0 {
 		return
 	}
-	taken := p.heldFor(g.key)
-	if o.head != nil {
-		for node, room := range o.head.rooms {
-			taken.add(node, room)
-		}
-	}
-	if choice, ok := victims.Move(asked, o.view.Ledger(taken), p.groups); ok {
+	if choice, ok := victims.Move(o.outside(asked), o.view.Ledger(p.heldFor(g.key)), p.groups); ok {
 		o.choice, o.moves = &choice, true
 		o.answer.Gang.Members = slices.Clone(o.answer.Gang.Members)
 		for i := range o.answer.Gang.Members {
@@ -223,6 +225,9 @@ func (p *play) spares(g *gang, o *outcome, asked unplaced.Gang) string {
 	if !p.lower(g.order.Priority) {
 		return "nothing that runs has a lower priority"
 	}
+	if !asked.Runs() {
+		asked = o.outside(asked)
+	}
 	choice, short, err := victims.Choose(asked, p.groups, p.objects.Budgets, p.now)
 	switch {
 	case err != nil:
@@ -233,6 +238,14 @@ func (p *play) spares(g *gang, o *outcome, asked unplaced.Gang) string {
 		o.choice = &choice
 	}
 	return ""
+}
+
+// outside is the gang as it may not use what is kept for the one that is before it.
+func (o outcome) outside(asked unplaced.Gang) unplaced.Gang {
+	if o.head == nil {
+		return asked
+	}
+	return asked.Outside(o.head.rooms, o.head.gang.key.String())
 }
 
 // never reports whether the gang may end nobody.

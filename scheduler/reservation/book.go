@@ -25,6 +25,8 @@ type Head struct {
 	Needed  int
 	// Rooms is what is reserved for it, by node.
 	Rooms map[string]corev1.ResourceList
+	// At is when it can have them, in seconds since 1970, as far as is known now.
+	At int64
 	// Expected is when it should have them, as was known when it became the first; zero if nobody knew.
 	Expected time.Time
 }

@@ -61,10 +61,7 @@ func (v View) Gang(
 		gang.Members = append(gang.Members, member)
 	}
 	if len(refused) > 0 {
-		for i := range gang.Shapes {
-			gang.Shapes[i].Barred = slices.Clone(gang.Shapes[i].Barred)
-			v.bar(refused, &gang.Shapes[i])
-		}
+		gang = v.Without(gang, refused)
 	}
 	return gang, nil
 }
@@ -100,6 +97,16 @@ func (k kind) equals(other kind) bool {
 }
 
 func same(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
+
+// Without is the gang as it may go anywhere but to these nodes: each is barred to all members by the rule given there.
+func (v View) Without(gang topology.Gang, nodes map[string]string) topology.Gang {
+	gang.Shapes = slices.Clone(gang.Shapes)
+	for i := range gang.Shapes {
+		gang.Shapes[i].Barred = slices.Clone(gang.Shapes[i].Barred)
+		v.bar(nodes, &gang.Shapes[i])
+	}
+	return gang
+}
 
 func (v View) bar(refused map[string]string, shape *topology.Shape) {
 	for name, rule := range refused {

@@ -3,6 +3,8 @@
 package unplaced
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +23,22 @@ type Gang struct {
 	Gang    topology.Gang
 	// Accelerators are the resources that count when something is lost.
 	Accelerators []corev1.ResourceName
+}
+
+// Runs reports whether members of the gang have nodes.
+func (g Gang) Runs() bool {
+	return slices.ContainsFunc(g.Gang.Members, func(m topology.Member) bool { return m.Placed })
+}
+
+// Outside is the gang as it may not use the place, by node, that is kept for another one which is before it: whoever is evicted there
+// would be evicted for the other.
+func (g Gang) Outside(place map[string]corev1.ResourceList, other string) Gang {
+	kept := make(map[string]string, len(place))
+	for node := range place {
+		kept[node] = "kept for " + other
+	}
+	g.Gang = g.View.Without(g.Gang, kept)
+	return g
 }
 
 // Desk is where the last such gang lies. The zero value is empty. Only the scheduling loop uses it.
