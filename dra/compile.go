@@ -1,0 +1,269 @@
+package dra
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+)
+
+// ClassLookup finds a device class by its name; nil if there is none.
+type ClassLookup func(name string) *resourcev1.DeviceClass
+
+// Demand reads the claims of one pod that are not allocated yet. What is wrong with them is in its Fault.
+func (f *Fitter) Demand(lookup ClassLookup, claims ...*resourcev1.ResourceClaim) *Demand {
+	d := &Demand{Claims: claims}
+	found := classes{}
+	for _, c := range claims {
+		if d.Fault = gather(found, lookup, c); d.Fault != "" {
+			return d
+		}
+	}
+	key := keyOf(claims, found)
+	if t := f.terms[key]; t != nil {
+		d.terms = t
+		return d
+	}
+	t, fault := f.compile(claims, found)
+	if d.Fault = fault; fault == "" {
+		t.number = uint32(len(f.terms))
+		f.terms[key] = t
+		d.terms = t
+	}
+	return d
+}
+
+// keyOf is the same for claims that differ in nothing that the allocator reads.
+func keyOf(claims []*resourcev1.ResourceClaim, found classes) string {
+	var key []byte
+	for _, c := range claims {
+		key = appendJSON(key, []any{c.Spec.Devices.Requests, c.Spec.Devices.Constraints})
+	}
+	for _, name := range sortedKeys(found) {
+		key = appendJSON(append(key, name...), found[name].Spec.Selectors)
+	}
+	return string(key)
+}
+
+// gather adds the classes that the claim names; the sentence says what the claim lacks.
+func gather(found classes, lookup ClassLookup, c *resourcev1.ResourceClaim) string {
+	for _, r := range c.Spec.Devices.Requests {
+		named := classNames(r)
+		if len(named) == 0 {
+			return fmt.Sprintf(
+				"request %s of claim %s asks in a way that this version does not know",
+				r.Name,
+				claimName(c),
+			)
+		}
+		for _, name := range named {
+			if found[name] == nil {
+				if found[name] = lookup(name); found[name] == nil {
+					return fmt.Sprintf(
+						"request %s of claim %s: device class %q does not exist; create it or name another",
+						r.Name,
+						claimName(c),
+						name,
+					)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func classNames(r resourcev1.DeviceRequest) []string {
+	if r.Exactly != nil {
+		return []string{r.Exactly.DeviceClassName}
+	}
+	var all []string
+	for _, s := range r.FirstAvailable {
+		all = append(all, s.DeviceClassName)
+	}
+	return all
+}
+
+func claimName(c *resourcev1.ResourceClaim) string {
+	if c.Name == "" {
+		return strings.TrimSuffix(c.GenerateName, "-")
+	}
+	return c.Name
+}
+
+// compile makes terms of claims whose classes are there.
+func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) (*terms, string) {
+	t := &terms{claims: claims, classes: found, selected: map[selection]verdict{}}
+	read := &lens{names: map[string]bool{}}
+	for i, c := range claims {
+		first := len(t.wants)
+		for _, r := range c.Spec.Devices.Requests {
+			w := want{claim: i, name: r.Name, options: options(r)}
+			for o := range w.options {
+				if fault := f.selects(t, read, &w.options[o], r); fault != "" {
+					return nil, fault
+				}
+				read.requested(w.options[o].capacity)
+			}
+			w.key = w.standIn()
+			t.wants = append(t.wants, w)
+		}
+		if fault := tooMany(c, t.wants[first:]); fault != "" {
+			return nil, fault
+		}
+		for _, constraint := range c.Spec.Devices.Constraints {
+			if constraint.MatchAttribute == nil && constraint.DistinctAttribute == nil {
+				return nil, fmt.Sprintf("claim %s has a constraint that this version does not know", claimName(c))
+			}
+			read.constrained(constraint)
+			t.bonds = append(t.bonds, bondOf(i, constraint, t.wants, first))
+		}
+	}
+	t.lens = f.lens(read)
+	return t, ""
+}
+
+// lens returns the one lens that reads this.
+func (f *Fitter) lens(read *lens) *lens {
+	text := read.text()
+	if f.lenses[text] == nil {
+		f.lenses[text] = read
+	}
+	return f.lenses[text]
+}
+
+// options returns the alternatives of a request without their selectors.
+func options(r resourcev1.DeviceRequest) []option {
+	if e := r.Exactly; e != nil {
+		return []option{{
+			name: r.Name, class: e.DeviceClassName, count: int(e.Count),
+			all:   e.AllocationMode == resourcev1.DeviceAllocationModeAll,
+			admin: e.AdminAccess != nil && *e.AdminAccess, derives: len(e.DerivedAttributes) > 0,
+			capacity: e.Capacity, tolerations: e.Tolerations,
+		}}
+	}
+	all := make([]option, 0, len(r.FirstAvailable))
+	for _, s := range r.FirstAvailable {
+		all = append(all, option{
+			name:  resourceclaim.CreateSubRequestRef(r.Name, s.Name),
+			class: s.DeviceClassName, count: int(s.Count),
+			all:     s.AllocationMode == resourcev1.DeviceAllocationModeAll,
+			derives: len(s.DerivedAttributes) > 0, capacity: s.Capacity, tolerations: s.Tolerations,
+		})
+	}
+	return all
+}
+
+// selects compiles the selectors of an option, its class's first, and says what does not compile.
+func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceRequest) string {
+	var list []selector
+	add := func(of string, selectors []resourcev1.DeviceSelector) string {
+		for _, s := range selectors {
+			if s.CEL == nil {
+				return fmt.Sprintf("request %s: %s selects in a way that this version does not know", o.name, of)
+			}
+			compiled := f.compiled.GetOrCompile(s.CEL.Expression)
+			if compiled.Error != nil {
+				return fmt.Sprintf("request %s: the selector %q of %s does not compile: %s",
+					o.name, s.CEL.Expression, of, oneLine(compiled.Error.Detail))
+			}
+			read.add(compiled)
+			list = append(list, selector{s.CEL.Expression, of, compiled})
+		}
+		return ""
+	}
+	if fault := add("device class "+o.class, t.classes[o.class].Spec.Selectors); fault != "" {
+		return fault
+	}
+	if fault := add("request "+o.name, ownSelectors(r, o.name)); fault != "" {
+		return fault
+	}
+	same := func(k []selector) bool {
+		return slices.EqualFunc(k, list, func(a, b selector) bool { return a.text == b.text })
+	}
+	if o.kind = slices.IndexFunc(t.kinds, same); o.kind < 0 {
+		o.kind = len(t.kinds)
+		t.kinds = append(t.kinds, list)
+	}
+	return ""
+}
+
+// ownSelectors returns the selectors of the request, or of its alternative of that name.
+func ownSelectors(r resourcev1.DeviceRequest, name string) []resourcev1.DeviceSelector {
+	if r.Exactly != nil {
+		return r.Exactly.Selectors
+	}
+	for _, s := range r.FirstAvailable {
+		if resourceclaim.CreateSubRequestRef(r.Name, s.Name) == name {
+			return s.Selectors
+		}
+	}
+	return nil
+}
+
+// oneLine keeps what a compiler says before it draws arrows.
+func oneLine(text string) string {
+	text, _, _ = strings.Cut(strings.ReplaceAll(text, "compilation failed: ", ""), "\n")
+	return text
+}
+
+// standIn is the same for requests that ask for the same.
+func (w want) standIn() string {
+	type plain struct {
+		Kind, Count        int
+		All, Admin, Derive bool
+		Capacity           *resourcev1.CapacityRequirements
+		Tolerations        []resourcev1.DeviceToleration
+	}
+	all := make([]plain, 0, len(w.options))
+	for _, o := range w.options {
+		all = append(all, plain{o.kind, o.count, o.all, o.admin, o.derives, o.capacity, o.tolerations})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return w.name // stands for nobody else
+	}
+	return string(text)
+}
+
+// tooMany refuses claims that no node could be given: one claim holds a limited number of devices.
+func tooMany(c *resourcev1.ResourceClaim, wants []want) string {
+	const most = resourcev1.AllocationResultsMaxSize
+	least := 0
+	for _, w := range wants {
+		fewest := most + 1
+		for _, o := range w.options {
+			if o.all {
+				fewest = 0
+				break
+			}
+			fewest = min(fewest, o.count)
+		}
+		if least = least + fewest; least > most {
+			return fmt.Sprintf("claim %s asks for more than %d devices, the most that one claim can have; divide it",
+				claimName(c), most)
+		}
+	}
+	return ""
+}
+
+// bondOf returns the bond between the wants of a claim, which start at first.
+func bondOf(claim int, c resourcev1.DeviceConstraint, wants []want, first int) bond {
+	b := bond{claim: claim}
+	if c.DistinctAttribute != nil {
+		b.distinct = true
+		b.attribute = string(*c.DistinctAttribute)
+	} else {
+		b.attribute = string(*c.MatchAttribute)
+	}
+	for i, w := range wants[first:] {
+		named := func(o option) bool { return slices.Contains(c.Requests, o.name) }
+		free := func(o option) bool { return !named(o) }
+		if len(c.Requests) == 0 || slices.Contains(c.Requests, w.name) || !slices.ContainsFunc(w.options, free) {
+			b.wants = append(b.wants, first+i)
+		}
+	}
+	return b
+}

@@ -1,0 +1,84 @@
+package dra
+
+import (
+	"context"
+	"fmt"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Given is what the allocator gave to one claim.
+type Given struct {
+	Claim      *resourcev1.ResourceClaim
+	Allocation *resourcev1.AllocationResult
+}
+
+// Confirmation is the allocator's answer for pods planned on one node.
+type Confirmation struct {
+	// Pods are what each pod's claims were given, in the order in which the pods were asked for; fewer than these if one
+	// was refused.
+	Pods [][]Given
+	// Rule says why the next pod was refused, "" if none was.
+	Rule string
+	// Unknown is set if its search was cut off.
+	Unknown bool
+}
+
+// Confirm asks the allocator for the pods that are planned on a node, one after another. What it gives is assumed in the
+// fleet's ledger, which should be a branch: one branch for all nodes of a gang makes members that compete for devices
+// that several nodes reach see each other. The error is that of the context.
+func (f *Fitter) Confirm(ctx context.Context, fleet Fleet, node string, pods ...*Demand) (Confirmation, error) {
+	var c Confirmation
+	v := fleet.Inventory.view(node)
+	for _, d := range pods {
+		switch {
+		case d.Fault != "":
+			c.Rule = d.Fault
+			return c, nil
+		case v == nil:
+			c.Rule = "the node is not known"
+			return c, nil
+		}
+		given, err := f.give(ctx, v, fleet.Ledger, d.on(v.node), &c)
+		if err != nil || c.Rule != "" {
+			return c, err
+		}
+		c.Pods = append(c.Pods, given)
+	}
+	return c, nil
+}
+
+// give asks for the claims of one pod.
+func (f *Fitter) give(ctx context.Context, v *view, l *Ledger, d *Demand, c *Confirmation) ([]Given, error) {
+	if len(d.Claims) == 0 {
+		return nil, nil
+	}
+	rule, at := f.possible(ctx, v, l, d.terms)
+	if rule != "" {
+		c.Rule = rule
+		return nil, nil
+	}
+	results, err := f.allocator.allocate(ctx, question{v.node, v.published(), v.state(l), d.classes, d.Claims, f.steps})
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("confirm devices of node %s: %w", v.node.Name, context.Cause(ctx))
+	}
+	if results == nil {
+		c.Rule, c.Unknown = at.refusal(ctx, err)
+		return nil, nil
+	}
+	given := make([]Given, 0, len(results))
+	for i := range results {
+		given = append(given, Given{d.Claims[i], &results[i]})
+		l.Assume(claimID(d.Claims[i]), &results[i])
+	}
+	return given, nil
+}
+
+// claimID is the claim's UID, or what stands for it while the claim is not created.
+func claimID(c *resourcev1.ResourceClaim) types.UID {
+	if c.UID != "" {
+		return c.UID
+	}
+	return types.UID(c.Namespace + "/" + claimName(c))
+}

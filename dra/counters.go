@@ -1,0 +1,138 @@
+package dra
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// slack is what sums of counters may exceed what is there: they are computed in floating point, and the bound may be
+// too high, never too low.
+const slack = 1e-9
+
+// setOf names the first counter set that the device draws on, if it draws on one whenever it is given to somebody.
+// A device that is shared draws on it once for all.
+func (at *trial) setOf(s int) (string, bool) {
+	d := at.sites[s]
+	if len(d.ConsumesCounters) == 0 || d.shareable() {
+		return "", false
+	}
+	return fmt.Sprintf("%d/%s", d.pool, d.ConsumesCounters[0].CounterSet), true
+}
+
+// setHolds is an upper bound of how many devices of the counter set can be had at once: for each counter, how many of
+// the cheapest it pays for. Counters of 1 are also taken together, since slices of memory are counted so, each by a
+// counter of its own.
+func (at *trial) setHolds(set string) int {
+	var members []int
+	for s := range at.sites {
+		if of, draws := at.setOf(s); draws && of == set && at.needed(s) {
+			members = append(members, s)
+		}
+	}
+	costs := map[string][]float64{}
+	left := map[string]float64{}
+	for _, s := range members {
+		d := at.sites[s]
+		spent := d.ConsumesCounters[0]
+		for name, q := range d.left[spent.CounterSet] {
+			left[name] = q.AsApproximateFloat64()
+			costs[name] = append(costs[name], counterValue(d, 0, name))
+		}
+	}
+	most := len(members)
+	for name, c := range costs {
+		most = min(most, paid(c, left[name]))
+	}
+	return min(most, at.units(members))
+}
+
+// units is how many of the devices the counters of 1 pay for together.
+func (at *trial) units(members []int) int {
+	costs := make([]float64, len(members))
+	sum := 0.0
+	for i, s := range members {
+		d := at.sites[s]
+		set := d.ConsumesCounters[0].CounterSet
+		sum = 0
+		for name, q := range d.left[set] {
+			if q.CmpInt64(1) == 0 {
+				sum++
+				costs[i] += counterValue(d, 0, name)
+			}
+		}
+	}
+	return paid(costs, sum)
+}
+
+// counterValue is what the device draws from a counter of the set with that index, 0 if nothing.
+func counterValue(d site, set int, name string) float64 {
+	c := d.ConsumesCounters[set].Counters[name]
+	return c.Value.AsApproximateFloat64()
+}
+
+// paid returns how many of the cheapest can be paid for.
+func paid(costs []float64, purse float64) int {
+	costs = slices.Sorted(slices.Values(costs))
+	sum := 0.0
+	for i, c := range costs {
+		if sum += c; sum > math.Max(purse, 0)*(1+slack)+slack {
+			return i
+		}
+	}
+	return len(costs)
+}
+
+// needed reports whether some request that takes devices could use the site.
+func (at *trial) needed(s int) bool {
+	return slices.ContainsFunc(at.needs, func(n need) bool {
+		_, found := slices.BinarySearch(n.from, s)
+		return found && !n.admin
+	})
+}
+
+// counters adds up what the requests draw at least from all counters of one name together.
+func (at *trial) counters() string {
+	left := map[string]float64{}
+	pools := map[int]bool{}
+	for _, s := range at.sites {
+		if pools[s.pool] {
+			continue
+		}
+		pools[s.pool] = true
+		for _, set := range s.left {
+			for name, q := range set {
+				left[name] += math.Max(q.AsApproximateFloat64(), 0)
+			}
+		}
+	}
+	for _, name := range sortedKeys(left) {
+		least := 0.0
+		for _, n := range at.needs {
+			least += float64(n.least) * at.cheapest(n, name)
+		}
+		if least > left[name]*(1+slack)+slack {
+			return fmt.Sprintf("the requests draw %.6g from counters %s: %.6g is left", least, name, left[name])
+		}
+	}
+	return ""
+}
+
+// cheapest is the least that one device for the need draws from counters of that name. Administration draws too.
+func (at *trial) cheapest(n need, name string) float64 {
+	least := math.Inf(1)
+	for _, s := range n.from {
+		d := at.sites[s]
+		if d.shareable() {
+			return 0
+		}
+		sum := 0.0
+		for i := range d.ConsumesCounters {
+			sum += counterValue(d, i, name)
+		}
+		if least = math.Min(least, sum); least == 0 {
+			return 0
+		}
+	}
+	return least
+}

@@ -1,0 +1,99 @@
+package dra
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+)
+
+// Demand is what one pod asks for. It does not change.
+type Demand struct {
+	// Fault says in one sentence why it cannot be asked, naming the request and what to mend; "" if it can.
+	Fault string
+	// Claims are the claims to allocate, as they were given. They may lack names and UIDs if they do not exist yet.
+	Claims []*resourcev1.ResourceClaim
+	// Extended are the extended resources that device classes stand for. A node that offers one itself gives it
+	// without this room; on other nodes a claim is allocated for it.
+	Extended []corev1.ResourceName
+
+	*terms
+
+	// without are the demands of nodes that offer some of Extended themselves, by which.
+	without map[string]*Demand
+}
+
+// None reports whether no devices are asked for.
+func (d *Demand) None() bool { return d.Fault == "" && len(d.Claims) == 0 && len(d.Extended) == 0 }
+
+// Same reports whether two demands cannot be answered differently. Demands of different Fitters are never the same.
+func (d *Demand) Same(other *Demand) bool {
+	return d.Fault == other.Fault && d.terms == other.terms && slices.Equal(d.Extended, other.Extended)
+}
+
+// terms are what demands with the same claims have in common, whatever the claims are called.
+type terms struct {
+	claims  []*resourcev1.ResourceClaim
+	classes classes
+	lens    *lens
+	wants   []want
+	bonds   []bond
+	// kinds are the different lists of selectors.
+	kinds [][]selector
+	// selected remembers which devices the selectors of a kind select.
+	selected map[selection]verdict
+	number   uint32
+}
+
+// want is one request, with its alternatives.
+type want struct {
+	claim int
+	name  string
+	// key is the same for requests that can stand for each other.
+	key     string
+	options []option
+}
+
+// option is one alternative of a request, or the request itself.
+type option struct {
+	// name is request or request/alternative.
+	name        string
+	class       string
+	kind        int
+	all, admin  bool
+	derives     bool
+	count       int
+	capacity    *resourcev1.CapacityRequirements
+	tolerations []resourcev1.DeviceToleration
+}
+
+// bond is a constraint on the wants of one claim: one value of an attribute for all their devices, or a different value
+// for each.
+type bond struct {
+	claim     int
+	attribute string
+	distinct  bool
+	// wants are those that are surely bound, whichever alternative is taken.
+	wants []int
+}
+
+// selector is one expression and where it was read.
+type selector struct {
+	text     string
+	of       string
+	compiled cel.CompilationResult
+}
+
+// selection asks whether the selectors of a kind select a device, by the number of what the device is through the
+// demand's lens.
+type selection struct {
+	kind   int
+	device uint32
+}
+
+// verdict is the answer; fault says how an expression failed.
+type verdict struct {
+	yes   bool
+	fault string
+}

@@ -1,0 +1,42 @@
+package dra
+
+import (
+	"fmt"
+	"slices"
+)
+
+// distinct looks at each constraint that asks for a different value of an attribute for each device: every value goes to
+// one device.
+func (at *trial) distinct() string {
+	for _, b := range at.terms.bonds {
+		if !b.distinct || len(b.wants) == 0 {
+			continue
+		}
+		values, known := at.values(b.attribute)
+		if !known {
+			continue
+		}
+		wanted, g := 0, newFlow()
+		needs := make([]int, 0, len(b.wants))
+		for _, w := range b.wants {
+			v := g.vertex()
+			needs = append(needs, v)
+			g.edge(source, v, at.needs[w].least)
+			wanted += at.needs[w].least
+		}
+		for _, value := range values {
+			v := g.vertex()
+			g.edge(v, sink, 1)
+			for i, w := range b.wants {
+				if slices.ContainsFunc(at.needs[w].from, func(s int) bool { return value.sites[s] }) {
+					g.edge(needs[i], v, 1)
+				}
+			}
+		}
+		if got := g.most(); got < wanted {
+			return fmt.Sprintf("%s with different %s are needed: %d can be had",
+				count(wanted, "device"), b.attribute, got)
+		}
+	}
+	return ""
+}

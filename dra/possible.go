@@ -1,0 +1,210 @@
+package dra
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// need is a want as the necessary conditions see it: at least so many devices of these. Where the want has alternatives,
+// it is the least that any of them needs, of what any of them could use. Whatever the allocator finds satisfies it.
+type need struct {
+	*want
+
+	least int
+	from  []int // indexes of sites
+	// admin needs take nothing from others.
+	admin   bool
+	derives bool
+}
+
+// trial is what the necessary conditions are about: the sites of a node and what a pod needs of them.
+type trial struct {
+	f     *Fitter
+	view  *view
+	terms *terms
+	sites []site
+	// partial is set if a pool that the node sees is not complete.
+	partial bool
+	needs   []need
+}
+
+// possible returns "" if nothing speaks against the demand on a node in this state, else the rule that does. A rule that
+// speaks against it is right; silence promises nothing.
+func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (string, *trial) {
+	at := &trial{f: f, view: v, terms: t, sites: f.sites(v, l, t.lens)}
+	at.partial = slices.ContainsFunc(v.parts, func(p part) bool { return p.partial })
+	for i := range t.wants {
+		n, rule := at.need(ctx, &t.wants[i])
+		if rule != "" {
+			return rule, at
+		}
+		at.needs = append(at.needs, n)
+	}
+	for _, condition := range []func() string{at.aligned, at.distinct, at.together, at.counters} {
+		if rule := condition(); rule != "" {
+			return rule, at
+		}
+	}
+	return "", at
+}
+
+// need looks for the devices that each alternative could use.
+func (at *trial) need(ctx context.Context, w *want) (need, string) {
+	n := need{want: w, least: unlimited}
+	var first string
+	for _, o := range w.options {
+		if o.all && at.partial {
+			return n, fmt.Sprintf("request %s asks for all devices and a resource pool is not complete", w.name)
+		}
+		n.admin = n.admin || o.admin
+		n.derives = n.derives || o.derives
+		least, from, rule := at.option(ctx, o)
+		if rule != "" {
+			if first == "" {
+				first = rule
+			}
+			continue
+		}
+		n.least = min(n.least, least)
+		n.from = append(n.from, from...)
+	}
+	if n.least == unlimited {
+		return n, first
+	}
+	slices.Sort(n.from)
+	n.from = slices.Compact(n.from)
+	return n, ""
+}
+
+// option returns how many devices the option needs and which it could use, or why it cannot be had.
+func (at *trial) option(ctx context.Context, o option) (least int, from []int, rule string) {
+	// Of all devices those count that could ever serve; spoiled are those of them that cannot now.
+	selected, sure, spoiled := 0, 0, 0
+	for i, s := range at.sites {
+		if !at.terms.selects(ctx, o.kind, s).yes {
+			continue
+		}
+		could, surely := at.f.offers(o, s)
+		if o.all && !could {
+			continue
+		}
+		selected++
+		usable := at.f.usable(o, s)
+		if usable {
+			from = append(from, i)
+		}
+		if surely {
+			sure++
+			if !usable {
+				spoiled++
+			}
+		}
+	}
+	least = o.count
+	if o.all {
+		least = max(sure, 1)
+	}
+	if len(from) < least || o.all && spoiled > 0 {
+		return 0, nil, fmt.Sprintf("request %s needs %s of class %s: %s, %d free",
+			o.name, count(max(least, o.count), "device"), o.class, count(selected, "device"), len(from))
+	}
+	return least, from, ""
+}
+
+// together asks for the devices of all requests at the same time: each device goes to one of them, or has so many
+// shares, and each counter set holds so many devices.
+func (at *trial) together() string {
+	wanted, g := 0, newFlow()
+	sites := at.sink(g)
+	for _, group := range at.alike(at.needs) {
+		n := group.needs[0]
+		if n.admin {
+			continue
+		}
+		v := g.vertex()
+		g.edge(source, v, group.least())
+		wanted += group.least()
+		for _, s := range n.from {
+			g.edge(v, sites(s), at.perSite(s, len(group.needs)))
+		}
+	}
+	if got := g.most(); got < wanted {
+		return fmt.Sprintf("the requests need %s at once: %d can be had", count(wanted, "device"), got)
+	}
+	return ""
+}
+
+// alike is needs that can stand for each other.
+type alike struct{ needs []need }
+
+func (a alike) least() int {
+	sum := 0
+	for _, n := range a.needs {
+		sum += n.least
+	}
+	return sum
+}
+
+// alike gathers needs that can stand for each other, in order of the first of each.
+func (at *trial) alike(needs []need) []alike {
+	var all []alike
+	of := map[string]int{}
+	for _, n := range needs {
+		i, known := of[n.key]
+		if !known {
+			i = len(all)
+			of[n.key] = i
+			all = append(all, alike{})
+		}
+		all[i].needs = append(all[i].needs, n)
+	}
+	return all
+}
+
+// perSite is how often that many requests could use one device: each at most once, and only shares can be had twice.
+func (at *trial) perSite(s, requests int) int {
+	if at.f.features.ConsumableCapacity && at.sites[s].shareable() {
+		return requests
+	}
+	return 1
+}
+
+// sink joins sites to the sink of the network as they are asked for, each with the shares that it has, devices that
+// draw on counters by way of their counter set.
+func (at *trial) sink(g *flow) func(site int) int {
+	vertices := map[int]int{}
+	sets := map[string]int{}
+	return func(s int) int {
+		v, known := vertices[s]
+		if known {
+			return v
+		}
+		v = g.vertex()
+		vertices[s] = v
+		next := sink
+		if set, draws := at.setOf(s); draws {
+			if next, known = sets[set]; !known {
+				next = g.vertex()
+				sets[set] = next
+				g.edge(next, sink, at.setHolds(set))
+			}
+		}
+		g.edge(v, next, at.most(s))
+		return v
+	}
+}
+
+// most is an upper bound of how many requests could use the device at once.
+func (at *trial) most(s int) int {
+	if !at.f.features.ConsumableCapacity || !at.sites[s].shareable() {
+		return 1
+	}
+	most := 1
+	for _, w := range at.terms.wants {
+		for _, o := range w.options {
+			most = max(most, at.f.shares(o, at.sites[s]))
+		}
+	}
+	return most
+}
