@@ -15,16 +15,30 @@ import (
 // and the same state. Only the numbers of one Fitter can be compared.
 type class uint32
 
-// names gives numbers to texts.
-type names map[string]uint32
+// names gives numbers to texts. A number is never given twice, so forgetting texts costs time and no more.
+type names struct {
+	numbers map[string]uint32
+	next    uint32
+}
 
-func (n names) number(text []byte) uint32 {
-	if id, known := n[string(text)]; known {
+func (n *names) number(text []byte) uint32 {
+	if id, known := n.numbers[string(text)]; known {
 		return id
 	}
-	id := uint32(len(n))
-	n[string(text)] = id
-	return id
+	n.next++
+	remember(n.numbers, string(text), n.next)
+	return n.next
+}
+
+// mostKept is how much a fitter remembers of anything: far more than a cluster has at a time, and bounded as it changes.
+const mostKept = 1 << 18
+
+// remember adds to a map, which starts afresh when it has become too large.
+func remember[K comparable, V any](m map[K]V, key K, value V) {
+	if len(m) >= mostKept {
+		clear(m)
+	}
+	m[key] = value
 }
 
 // look is what a class was computed from. Everything in it is compared by address: nothing of it ever changes.
@@ -56,7 +70,7 @@ func (f *Fitter) classOf(v *view, l *Ledger, through *lens) class {
 		f.text = p.appendState(f.text, next.holdings[i], f.seen(p.pool, through))
 	}
 	next.class = class(f.classes.number(f.text))
-	f.looks[at] = next
+	remember(f.looks, at, next)
 	return next.class
 }
 
@@ -112,10 +126,15 @@ func (p *pool) appendHead(to []byte) []byte {
 // appendText writes what matters of the device.
 func (d device) appendText(to []byte, through *lens) []byte {
 	to = append(to, d.driver...)
-	for _, name := range sortedKeys(d.Attributes) {
+	read := make([]resourcev1.QualifiedName, 0, len(through.names))
+	for name := range d.Attributes {
 		if through.reads(name) {
-			to = appendAttribute(append(append(to, '\n'), name...), d.Attributes[name])
+			read = append(read, name)
 		}
+	}
+	slices.Sort(read)
+	for _, name := range read {
+		to = appendAttribute(append(append(to, '\n'), name...), d.Attributes[name])
 	}
 	for _, name := range sortedKeys(d.Capacity) {
 		c := d.Capacity[name]

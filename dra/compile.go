@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
@@ -29,8 +30,9 @@ func (f *Fitter) Demand(lookup ClassLookup, claims ...*resourcev1.ResourceClaim)
 	}
 	t, fault := f.compile(claims, found)
 	if d.Fault = fault; fault == "" {
-		t.number = uint32(len(f.terms))
-		f.terms[key] = t
+		f.asked++
+		t.number = f.asked
+		remember(f.terms, key, t)
 		d.terms = t
 	}
 	return d
@@ -129,9 +131,19 @@ func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) (*te
 func (f *Fitter) lens(read *lens) *lens {
 	text := read.text()
 	if f.lenses[text] == nil {
-		f.lenses[text] = read
+		remember(f.lenses, text, read)
 	}
 	return f.lenses[text]
+}
+
+// reading remembers what expressions read: to find out takes as long as compiling them.
+func (f *Fitter) reading(compiled cel.CompilationResult) *lens {
+	l := f.readings[compiled.Expression]
+	if l == nil {
+		l = reading(compiled)
+		remember(f.readings, compiled.Expression, l)
+	}
+	return l
 }
 
 // options returns the alternatives of a request without their selectors.
@@ -140,7 +152,7 @@ func options(r resourcev1.DeviceRequest) []option {
 		return []option{{
 			name: r.Name, class: e.DeviceClassName, count: int(e.Count),
 			all:   e.AllocationMode == resourcev1.DeviceAllocationModeAll,
-			admin: e.AdminAccess != nil && *e.AdminAccess, derives: len(e.DerivedAttributes) > 0,
+			admin: e.AdminAccess != nil && *e.AdminAccess, derives: e.DerivedAttributes,
 			capacity: e.Capacity, tolerations: e.Tolerations,
 		}}
 	}
@@ -150,7 +162,7 @@ func options(r resourcev1.DeviceRequest) []option {
 			name:  resourceclaim.CreateSubRequestRef(r.Name, s.Name),
 			class: s.DeviceClassName, count: int(s.Count),
 			all:     s.AllocationMode == resourcev1.DeviceAllocationModeAll,
-			derives: len(s.DerivedAttributes) > 0, capacity: s.Capacity, tolerations: s.Tolerations,
+			derives: s.DerivedAttributes, capacity: s.Capacity, tolerations: s.Tolerations,
 		})
 	}
 	return all
@@ -169,7 +181,7 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 				return fmt.Sprintf("request %s: the selector %q of %s does not compile: %s",
 					o.name, s.CEL.Expression, of, oneLine(compiled.Error.Detail))
 			}
-			read.add(compiled)
+			read.add(f.reading(compiled))
 			list = append(list, selector{s.CEL.Expression, of, compiled})
 		}
 		return ""
@@ -179,6 +191,14 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 	}
 	if fault := add("request "+o.name, ownSelectors(r, o.name)); fault != "" {
 		return fault
+	}
+	for _, a := range o.derives {
+		compiled := f.compiled.GetOrCompileDerivedAttribute(a.Expression)
+		if compiled.Error != nil {
+			return fmt.Sprintf("request %s: the expression %q of attribute %s does not compile: %s",
+				o.name, a.Expression, a.Name, oneLine(compiled.Error.Detail))
+		}
+		read.add(f.reading(compiled))
 	}
 	same := func(k []selector) bool {
 		return slices.EqualFunc(k, list, func(a, b selector) bool { return a.text == b.text })
@@ -212,10 +232,11 @@ func oneLine(text string) string {
 // standIn is the same for requests that ask for the same.
 func (w want) standIn() string {
 	type plain struct {
-		Kind, Count        int
-		All, Admin, Derive bool
-		Capacity           *resourcev1.CapacityRequirements
-		Tolerations        []resourcev1.DeviceToleration
+		Kind, Count int
+		All, Admin  bool
+		Derives     []resourcev1.DeviceDerivedAttribute
+		Capacity    *resourcev1.CapacityRequirements
+		Tolerations []resourcev1.DeviceToleration
 	}
 	all := make([]plain, 0, len(w.options))
 	for _, o := range w.options {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // slack is what sums of counters may exceed what is there: they are computed in floating point, and the bound may be
@@ -12,18 +14,24 @@ const slack = 1e-9
 
 // setOf names the first counter set that the device draws on, if it draws on one whenever it is given to somebody.
 // A device that is shared draws on it once for all.
-func (at *trial) setOf(s int) (string, bool) {
-	d := at.sites[s]
+func (at *trial) setOf(s int) (setName, bool) {
+	d := &at.sites[s]
 	if len(d.ConsumesCounters) == 0 || d.shareable() {
-		return "", false
+		return setName{}, false
 	}
-	return fmt.Sprintf("%d/%s", d.pool, d.ConsumesCounters[0].CounterSet), true
+	return setName{d.pool, d.ConsumesCounters[0].CounterSet}, true
+}
+
+// setName is a counter set of the pool with that index.
+type setName struct {
+	pool int
+	name string
 }
 
 // setHolds is an upper bound of how many devices of the counter set can be had at once: for each counter, how many of
 // the cheapest it pays for. Counters of 1 are also taken together, since slices of memory are counted so, each by a
 // counter of its own.
-func (at *trial) setHolds(set string) int {
+func (at *trial) setHolds(set setName) int {
 	var members []int
 	for s := range at.sites {
 		if of, draws := at.setOf(s); draws && of == set && at.needed(s) {
@@ -33,11 +41,11 @@ func (at *trial) setHolds(set string) int {
 	costs := map[string][]float64{}
 	left := map[string]float64{}
 	for _, s := range members {
-		d := at.sites[s]
-		spent := d.ConsumesCounters[0]
-		for name, q := range d.left[spent.CounterSet] {
-			left[name] = q.AsApproximateFloat64()
-			costs[name] = append(costs[name], counterValue(d, 0, name))
+		for name, q := range at.sites[s].left[set.name] {
+			if _, known := left[name]; !known {
+				left[name] = q.AsApproximateFloat64()
+			}
+			costs[name] = append(costs[name], counterValue(at.sites[s], 0, name))
 		}
 	}
 	most := len(members)
@@ -85,9 +93,14 @@ func paid(costs []float64, purse float64) int {
 
 // needed reports whether some request that takes devices could use the site.
 func (at *trial) needed(s int) bool {
+	last := ""
 	return slices.ContainsFunc(at.needs, func(n need) bool {
+		if n.admin || n.key == last {
+			return false
+		}
+		last = n.key
 		_, found := slices.BinarySearch(n.from, s)
-		return found && !n.admin
+		return found
 	})
 }
 
@@ -106,16 +119,27 @@ func (at *trial) counters() string {
 			}
 		}
 	}
+	groups := at.alike(at.needs)
 	for _, name := range sortedKeys(left) {
 		least := 0.0
-		for _, n := range at.needs {
-			least += float64(n.least) * at.cheapest(n, name)
+		for _, group := range groups {
+			least += float64(group.least()) * at.cheapest(group.needs[0], name)
 		}
 		if least > left[name]*(1+slack)+slack {
-			return fmt.Sprintf("the requests draw %.6g from counters %s: %.6g is left", least, name, left[name])
+			return fmt.Sprintf("the requests draw at least %s from counters %s: %s is left",
+				amount(least), name, amount(left[name]))
 		}
 	}
 	return ""
+}
+
+// amount writes a sum of counters; sums of memory in its units.
+func amount(sum float64) string {
+	format := resource.DecimalSI
+	if sum >= 1<<20 {
+		format = resource.BinarySI
+	}
+	return resource.NewQuantity(int64(math.Round(sum)), format).String()
 }
 
 // cheapest is the least that one device for the need draws from counters of that name. Administration draws too.

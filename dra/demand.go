@@ -62,7 +62,7 @@ type option struct {
 	class       string
 	kind        int
 	all, admin  bool
-	derives     bool
+	derives     []resourcev1.DeviceDerivedAttribute
 	count       int
 	capacity    *resourcev1.CapacityRequirements
 	tolerations []resourcev1.DeviceToleration

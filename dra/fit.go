@@ -37,13 +37,15 @@ type Fitter struct {
 	features  Features
 	steps     int64
 
-	devices names
-	classes names
-	lenses  map[string]*lens
-	looks   map[lookAt]look
-	terms   map[string]*terms
-	fits    map[fitKey]Fit
-	text    []byte
+	devices, classes names
+	// readings are what expressions read, lenses the different things that demands read.
+	readings, lenses map[string]*lens
+	looks            map[lookAt]look
+	terms            map[string]*terms
+	// asked is how many different terms there were.
+	asked uint32
+	fits  map[fitKey]Fit
+	text  []byte
 }
 
 type fitKey struct {
@@ -59,9 +61,17 @@ func NewFitter(features Features, steps int64) *Fitter {
 	}
 	compiled := newCompiler(features)
 	return &Fitter{
-		allocator: &upstream{features, compiled}, compiled: compiled, features: features, steps: steps,
-		devices: names{}, classes: names{}, lenses: map[string]*lens{}, looks: map[lookAt]look{},
-		terms: map[string]*terms{}, fits: map[fitKey]Fit{},
+		allocator: &upstream{features, compiled},
+		compiled:  compiled,
+		features:  features,
+		steps:     steps,
+		devices:   names{numbers: map[string]uint32{}},
+		classes:   names{numbers: map[string]uint32{}},
+		readings:  map[string]*lens{},
+		lenses:    map[string]*lens{},
+		looks:     map[lookAt]look{},
+		terms:     map[string]*terms{},
+		fits:      map[fitKey]Fit{},
 	}
 }
 
@@ -93,7 +103,7 @@ func (f *Fitter) Fit(ctx context.Context, fleet Fleet, node string, d *Demand) (
 	if err != nil {
 		return Fit{}, err
 	}
-	f.fits[key] = fit
+	remember(f.fits, key, fit)
 	return fit, nil
 }
 

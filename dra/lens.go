@@ -1,6 +1,7 @@
 package dra
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,14 +35,21 @@ func (l *lens) reads(name resourcev1.QualifiedName) bool {
 // identifier drops the domain of a qualified name.
 func identifier(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// add takes in what an expression reads: every field that it selects and every string that it contains, because a
+// add takes in what another lens reads.
+func (l *lens) add(other *lens) {
+	l.everything = l.everything || other.everything
+	maps.Copy(l.names, other.names)
+}
+
+// reading returns what an expression reads: every field that it selects and every string that it contains, because a
 // string may be the key of an attribute. An expression that does with a map of attributes anything but look up a
 // literal key reads everything. The expression has compiled before.
-func (l *lens) add(compiled cel.CompilationResult) {
+func reading(compiled cel.CompilationResult) *lens {
+	l := &lens{names: map[string]bool{}}
 	checked, issues := compiled.Environment.Compile(compiled.Expression)
 	if issues != nil && issues.Err() != nil {
 		l.everything = true
-		return
+		return l
 	}
 	tree := checked.NativeRep()
 	isMap := func(e ast.Expr) bool { return mayBeMap(tree.GetType(e.ID())) }
@@ -63,6 +71,7 @@ func (l *lens) add(compiled cel.CompilationResult) {
 		default:
 		}
 	}))
+	return l
 }
 
 // parts returns the elements of a list; what is in a map or a structure is taken for a map.

@@ -34,10 +34,16 @@ type trial struct {
 func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (string, *trial) {
 	at := &trial{f: f, view: v, terms: t, sites: f.sites(v, l, t.lens)}
 	at.partial = slices.ContainsFunc(v.parts, func(p part) bool { return p.partial })
+	known := map[string]need{}
 	for i := range t.wants {
-		n, rule := at.need(ctx, &t.wants[i])
-		if rule != "" {
-			return rule, at
+		w := &t.wants[i]
+		n, same := known[w.key]
+		if n.want = w; !same {
+			var rule string
+			if n, rule = at.need(ctx, w); rule != "" {
+				return rule, at
+			}
+			known[w.key] = n
 		}
 		at.needs = append(at.needs, n)
 	}
@@ -58,7 +64,7 @@ func (at *trial) need(ctx context.Context, w *want) (need, string) {
 			return n, fmt.Sprintf("request %s asks for all devices and a resource pool is not complete", w.name)
 		}
 		n.admin = n.admin || o.admin
-		n.derives = n.derives || o.derives
+		n.derives = n.derives || len(o.derives) > 0
 		least, from, rule := at.option(ctx, o)
 		if rule != "" {
 			if first == "" {
@@ -174,7 +180,7 @@ func (at *trial) perSite(s, requests int) int {
 // draw on counters by way of their counter set.
 func (at *trial) sink(g *flow) func(site int) int {
 	vertices := map[int]int{}
-	sets := map[string]int{}
+	sets := map[setName]int{}
 	return func(s int) int {
 		v, known := vertices[s]
 		if known {

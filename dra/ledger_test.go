@@ -1,0 +1,114 @@
+package dra_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/lockstep-project/lockstep/dra"
+)
+
+// fits is what every node of the fleet answers.
+func fits(t failer, ask func(string) (dra.Fit, error), s *scene) string {
+	t.Helper()
+	var text strings.Builder
+	for _, n := range s.nodes {
+		fit, err := ask(n.Name)
+		if err != nil {
+			t.Fatalf("fit: %v", err)
+		}
+		fmt.Fprintf(&text, "%s %+v\n", n.Name, fit)
+	}
+	return text.String()
+}
+
+// TestChangesPieceByPiece turns one cluster into another, object by object, and holds the answers at the end against
+// those of an inventory, a ledger and a fitter that know nothing of the first.
+func TestChangesPieceByPiece(t *testing.T) {
+	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
+	each(t, func(t *rapid.T, old *scene, r *rand.Rand) {
+		now := draw(r)
+		fleet := old.fleet()
+		d := f.Demand(now.class, now.claims...)
+		fits(t, func(n string) (dra.Fit, error) { return f.Fit(t.Context(), fleet, n, d) }, old)
+		change(fleet, old, now)
+		got := fits(t, func(n string) (dra.Fit, error) { return f.Fit(t.Context(), fleet, n, d) }, now)
+		fresh := f.Forgetful()
+		again := fresh.Demand(now.class, now.claims...)
+		want := fits(t, func(n string) (dra.Fit, error) { return fresh.Fit(t.Context(), now.fleet(), n, again) }, now)
+		if got != want {
+			t.Fatalf("%s\nchanged from\n%s\ngot\n%swant\n%s", now, old, got, want)
+		}
+	})
+}
+
+// change applies the difference of two scenes.
+func change(fleet dra.Fleet, old, now *scene) {
+	kept := map[string]bool{}
+	for _, n := range now.nodes {
+		kept[n.Name] = true
+		fleet.Inventory.SetNode(n)
+	}
+	for _, s := range now.slices {
+		kept[s.Name] = true
+		fleet.Inventory.SetSlice(s)
+	}
+	for _, c := range now.taken {
+		kept[c.Name] = true
+		fleet.Ledger.Set(c)
+	}
+	for _, n := range old.nodes {
+		if !kept[n.Name] {
+			fleet.Inventory.RemoveNode(n.Name)
+		}
+	}
+	for _, s := range old.slices {
+		if !kept[s.Name] {
+			fleet.Inventory.RemoveSlice(s.Name)
+		}
+	}
+	for _, c := range old.taken {
+		if !kept[c.Name] {
+			fleet.Ledger.Remove(c.UID)
+		}
+	}
+}
+
+// TestWhatIf asks what would fit if some claims gave back what they have: the same as if they had never had it. The
+// ledger itself does not change.
+func TestWhatIf(t *testing.T) {
+	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
+	each(t, func(t *rapid.T, s *scene, r *rand.Rand) {
+		d := f.Demand(s.class, s.claims...)
+		fleet := s.fleet()
+		before := fits(t, func(n string) (dra.Fit, error) { return f.Fit(t.Context(), fleet, n, d) }, s)
+		var victims []types.UID
+		var left []*resourcev1.ResourceClaim
+		for _, c := range s.taken {
+			if r.IntN(2) == 0 {
+				victims = append(victims, c.UID)
+			} else {
+				left = append(left, c)
+			}
+		}
+		branch := dra.Fleet{Inventory: fleet.Inventory, Ledger: fleet.Ledger.WithoutClaims(victims...)}
+		got := fits(t, func(n string) (dra.Fit, error) { return f.Fit(t.Context(), branch, n, d) }, s)
+		never := dra.Fleet{Inventory: fleet.Inventory, Ledger: dra.NewLedger(left...)}
+		want := fits(t, func(n string) (dra.Fit, error) { return f.Fit(t.Context(), never, n, d) }, s)
+		if got != want {
+			t.Fatalf("%s\nwithout %v\ngot\n%swant\n%s", s, victims, got, want)
+		}
+		if after := fits(
+			t,
+			func(n string) (dra.Fit, error) { return f.Fit(t.Context(), fleet, n, d) },
+			s,
+		); after != before {
+			t.Fatalf("%s\nthe what-if changed the ledger: before\n%safter\n%s", s, before, after)
+		}
+	})
+}
