@@ -28,7 +28,7 @@ type pool struct {
 	// nodes are those that slices name. Wide pools have slices for nodes that they do not name.
 	nodes []string
 	wide  bool
-	// partial pools lack slices. They give nothing.
+	// partial pools lack slices, or do not agree how many they have. They give nothing.
 	partial  bool
 	counters map[string]map[string]resourcev1.Counter
 	// last is set if a device has binding conditions: the allocator looks at such pools after all others.
@@ -69,10 +69,12 @@ func newPool(id PoolID, all []*resourcev1.ResourceSlice) *pool {
 	for i, s := range p.slices {
 		p.add(i, s)
 	}
-	p.partial = !slices.ContainsFunc(p.slices, func(s *resourcev1.ResourceSlice) bool {
-		return s.Spec.Pool.ResourceSliceCount <= int64(len(p.slices))
-	})
-	p.problem = cmp.Or(p.miscounted(len(all)-len(p.slices)), p.repeated(), p.unfounded())
+	if p.problem = p.miscounted(len(all) - len(p.slices)); p.problem != "" {
+		p.partial = true
+		p.distrust()
+		return p
+	}
+	p.problem = cmp.Or(p.repeated(), p.unfounded())
 	return p
 }
 
@@ -94,6 +96,16 @@ func (p *pool) add(index int, s *resourcev1.ResourceSlice) {
 	}
 	for _, set := range s.Spec.SharedCounters {
 		p.counters[set.Name] = set.Counters
+	}
+}
+
+// distrust makes the slices say that one is missing. Of slices that disagree the allocator would believe whichever it is
+// given first.
+func (p *pool) distrust() {
+	for i, s := range p.slices {
+		said := *s
+		said.Spec.Pool.ResourceSliceCount = int64(len(p.slices)) + 1
+		p.slices[i] = &said
 	}
 }
 
@@ -158,9 +170,6 @@ func (p *pool) repeated() string {
 
 // unfounded names a device that draws on counters that are not there.
 func (p *pool) unfounded() string {
-	if p.partial {
-		return ""
-	}
 	for _, d := range p.devices {
 		for _, use := range d.ConsumesCounters {
 			for _, counter := range sortedKeys(use.Counters) {

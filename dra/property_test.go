@@ -33,7 +33,10 @@ func TestFitEqualsAllocate(t *testing.T) {
 	compiled := cel.NewCache(100, cel.Features{EnableConsumableCapacity: true})
 	// verdicts counts who said how much: the scenes must not all be of one sort.
 	verdicts := map[string]int{}
-	each(t, func(t *rapid.T, s *scene, _ *rand.Rand) {
+	each(t, func(t *rapid.T, s *scene, r *rand.Rand) {
+		if r.IntN(3) == 0 {
+			s = drawPairs(r)
+		}
 		fleet := s.fleet()
 		d := fitter.Demand(s.class, s.claims...)
 		for _, n := range s.nodes {

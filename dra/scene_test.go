@@ -178,6 +178,51 @@ func draw(r *rand.Rand) *scene {
 	return s
 }
 
+// drawPairs makes a node with GPUs and network cards, nearly one of each for every root, and a pod that wants pairs: what
+// almost fits.
+func drawPairs(r *rand.Rand) *scene {
+	s := &scene{nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n0"}}}, classes: []*resourcev1.DeviceClass{
+		deviceClass("gpu", `device.driver == "gpu.example"`), deviceClass("nic", `device.driver == "nic.example"`),
+	}}
+	sides := 2 + r.IntN(4)
+	for _, driver := range []string{"gpu.example", "nic.example"} {
+		var spec resourcev1.ResourceSliceSpec
+		for i := range sides + r.IntN(2) {
+			at := i % sides
+			if r.IntN(8) == 0 {
+				at = r.IntN(sides)
+			}
+			spec.Devices = append(spec.Devices, resourcev1.Device{
+				Name: fmt.Sprint("d", i), Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+					root: {StringValue: new(fmt.Sprint("r", at))}, numa: {IntValue: new(int64(at * 2 / sides))},
+				},
+			})
+		}
+		s.publish(driver, "n0", resourcev1.ResourcePool{Name: "n0", ResourceSliceCount: 1}, "0", spec,
+			func(spec *resourcev1.ResourceSliceSpec) { spec.NodeName = new("n0") })
+	}
+	s.take(r)
+	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
+	wanted := 1 + r.IntN(sides)
+	attributes := [][]string{{root}, {numa}, {root, numa}}[r.IntN(3)]
+	for i := range wanted {
+		pair := []string{fmt.Sprint("gpu", i), fmt.Sprint("nic", i)}
+		for _, name := range pair {
+			c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, resourcev1.DeviceRequest{
+				Name: name, Exactly: &resourcev1.ExactDeviceRequest{
+					DeviceClassName: name[:3], AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+				},
+			})
+		}
+		for _, a := range attributes {
+			c.Spec.Devices.Constraints = append(c.Spec.Devices.Constraints,
+				resourcev1.DeviceConstraint{Requests: pair, MatchAttribute: new(resourcev1.FullyQualifiedName(a))})
+		}
+	}
+	s.claims = []*resourcev1.ResourceClaim{c}
+	return s
+}
+
 func deviceClass(name string, expressions ...string) *resourcev1.DeviceClass {
 	c := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.Spec.Selectors = selectors(expressions...)
