@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
@@ -53,6 +54,7 @@ type GangPlacement struct {
 	desk    *unplaced.Desk
 	book    *reservation.Book
 	clock   clock.WithDelayedExecution
+	stock    *devices.Stock
 	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
 	preempts types.NamespacedName
 	real     fwk.NodeInfo
@@ -133,6 +135,9 @@ func newPlugin(
 	}
 	for _, name := range args.Accelerators {
 		p.accelerators = append(p.accelerators, corev1.ResourceName(name))
+	}
+	if err := p.followDevices(handle); err != nil {
+		return nil, err
 	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetGone}); err != nil {
@@ -246,7 +251,10 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		p.observe(ctx, q, metrics.ResultWaits, "why", "others are before it")
 		return nil, rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
 	}
-	answer := p.placeInTurn(q, view, ledger, gang)
+	answer, ledger, err := p.placeWithDevices(ctx, q, view, ledger, gang)
+	if err != nil {
+		return p.cannotAsk(ctx, q, gang, err)
+	}
 	gang = answer.Gang
 	if answer.Refusal != nil {
 		// What was refused may be possible by the next attempt, and nothing else is.

@@ -1,0 +1,199 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/dra"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// ErrClaims indicates that claims of a gang cannot be asked for as they are; the message says what is wrong with which.
+var ErrClaims = errors.New("claims")
+
+// Question is about a gang whose members may claim devices.
+type Question struct {
+	Nodes []fwk.NodeInfo
+	// Group is the gang's PodGroup, Waiting its members without nodes.
+	Group   *schedulingv1beta1.PodGroup
+	Waiting []*corev1.Pod
+	Ledger  topology.Ledger
+	Gang    topology.Gang
+}
+
+// Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a class.
+func (s *Stock) Claims(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		return len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(extended(pod), func(name corev1.ResourceName) bool {
+			return s.manager.DeviceClassResolver().GetDeviceClass(name) != nil
+		})
+	})
+}
+
+// extended are the extended resources that the containers of the pod ask for.
+func extended(pod *corev1.Pod) []corev1.ResourceName {
+	var names []corev1.ResourceName
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			for name := range containers[i].Resources.Requests {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// Asked is the question with devices in it. Of several any may be answered: they differ in which devices the members share.
+type Asked struct {
+	Ledger topology.Ledger
+	Gang   topology.Gang
+}
+
+// Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and barred
+// that never could, or that does not reach what the members share. There is at least one Asked; it may fit nowhere. The error
+// wraps ErrClaims if it is about what the gang claims.
+func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
+	if err := s.update(q.Nodes); err != nil {
+		return nil, err
+	}
+	read := make(map[string]dra.PodDevices, len(q.Waiting))
+	var shared []*resourcev1.ResourceClaim
+	for _, pod := range q.Waiting {
+		devices := s.fitter.ReadPod(objects{s.manager}, pod, q.Group)
+		if devices.Demand != nil && devices.Demand.Fault != "" {
+			return nil, fmt.Errorf("%w: %s", ErrClaims, devices.Demand.Fault)
+		}
+		read[pod.Name] = devices
+		for _, claim := range devices.Shared {
+			if !slices.Contains(shared, claim) {
+				shared = append(shared, claim)
+			}
+		}
+	}
+	gang, demands, err := s.split(q, read)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.fitter.Capacity(ctx, s.fleet(), q.Ledger, gang, demands)
+	if err != nil {
+		return nil, fmt.Errorf("counting devices: %w", err)
+	}
+	return s.sharing(ctx, Asked{out.Ledger, out.Gang}, shared)
+}
+
+// sharing is the question for each choice of devices that all members share: they go where those are reached.
+func (s *Stock) sharing(ctx context.Context, asked Asked, shared []*resourcev1.ResourceClaim) ([]Asked, error) {
+	if len(shared) == 0 {
+		return []Asked{asked}, nil
+	}
+	demand := s.fitter.Demand(objects{s.manager}.Class, shared...)
+	if demand.Fault != "" {
+		return nil, fmt.Errorf("%w: %s", ErrClaims, demand.Fault)
+	}
+	choices, rules, err := s.fitter.Choices(ctx, s.fleet(), demand)
+	if err != nil {
+		return nil, fmt.Errorf("choosing shared devices: %w", err)
+	}
+	if len(choices) == 0 {
+		rule := ruleElsewhere
+		if len(rules) > 0 {
+			rule = rules[0].Rule
+		}
+		return []Asked{asked.within(nil, rule)}, nil
+	}
+	all := make([]Asked, len(choices))
+	for i, choice := range choices {
+		all[i] = asked.within(choice.Nodes, ruleElsewhere)
+	}
+	return all, nil
+}
+
+// within is the question for members that may only go to these nodes.
+func (a Asked) within(nodes []string, rule string) Asked {
+	a.Gang.Shapes = slices.Clone(a.Gang.Shapes)
+	for i, shape := range a.Gang.Shapes {
+		a.Gang.Shapes[i] = outside(a.Ledger.Tree, shape, nodes, rule)
+	}
+	return a
+}
+
+// split gives members that claim different devices different shapes, and each shape what its members claim.
+func (s *Stock) split(q Question, read map[string]dra.PodDevices) (topology.Gang, []*dra.Demand, error) {
+	gang := q.Gang
+	gang.Members = slices.Clone(gang.Members)
+	type kind struct {
+		shape   int
+		devices dra.PodDevices
+	}
+	var kinds []kind
+	var shapes []topology.Shape
+	var demands []*dra.Demand
+	for i, m := range gang.Members {
+		devices := read[m.Name]
+		if m.Placed || m.Late { // those that run have what they claim, and of late ones nothing is announced
+			devices = dra.PodDevices{}
+		}
+		at := slices.IndexFunc(kinds, func(k kind) bool { return k.shape == m.Shape && same(k.devices, devices) })
+		if at < 0 {
+			shape, err := s.reachable(q, gang.Shapes[m.Shape], devices)
+			if err != nil {
+				return gang, nil, err
+			}
+			at = len(kinds)
+			kinds = append(kinds, kind{m.Shape, devices})
+			shapes, demands = append(shapes, shape), append(demands, devices.Demand)
+		}
+		gang.Members[i].Shape = at
+	}
+	gang.Shapes = shapes
+	return gang, demands, nil
+}
+
+// same reports whether two pods can go to the same nodes as far as devices are concerned.
+func same(a, b dra.PodDevices) bool {
+	if (a.Demand == nil) != (b.Demand == nil) || a.Demand != nil && !a.Demand.Same(b.Demand) {
+		return false
+	}
+	return slices.Equal(a.Selectors, b.Selectors) &&
+		slices.EqualFunc(a.Shared, b.Shared, func(x, y *resourcev1.ResourceClaim) bool { return x.UID == y.UID })
+}
+
+// reachable bars the nodes that do not reach the devices which a pod's claims have already.
+func (s *Stock) reachable(q Question, shape topology.Shape, devices dra.PodDevices) (topology.Shape, error) {
+	if len(devices.Selectors) == 0 {
+		return shape, nil
+	}
+	names, err := s.inventory.Matching(devices.Selectors...)
+	if err != nil {
+		return shape, fmt.Errorf("%w: where its devices are cannot be read: %w", ErrClaims, err)
+	}
+	return outside(q.Ledger.Tree, shape, names, ruleElsewhere), nil
+}
+
+// ruleElsewhere bars nodes that do not reach devices, in the words of a shortfall.
+const ruleElsewhere = "devices of its claims are elsewhere"
+
+// outside bars all nodes but these.
+func outside(tree *topology.Tree, shape topology.Shape, open []string, rule string) topology.Shape {
+	barred := slices.Repeat([]string{rule}, tree.Len())
+	copy(barred[:len(shape.Barred)], shape.Barred)
+	for i, already := range shape.Barred {
+		if already == "" {
+			barred[i] = rule
+		}
+	}
+	for _, name := range open {
+		if at, ok := tree.Index(name); ok && (shape.Barred == nil || shape.Barred[at] == "") {
+			barred[at] = ""
+		}
+	}
+	shape.Barred = barred
+	return shape
+}

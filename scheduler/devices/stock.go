@@ -1,0 +1,114 @@
+// Package devices puts devices into the scheduler's questions: it keeps what package dra knows in step with what the scheduler
+// knows, reads what the members of a gang claim, and lets a plan use only nodes whose devices can serve them. Which devices a
+// member gets is decided later, by the allocator of the in-tree plugin on the planned node.
+package devices
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/dra"
+)
+
+// Stock is what is published and what is taken of it, as the scheduler sees it. It is not safe for concurrent use: the scheduling
+// loop is its only caller.
+type Stock struct {
+	manager   fwk.SharedDRAManager
+	fitter    *dra.Fitter
+	inventory *dra.Inventory
+	ledger    *dra.Ledger
+	slices    map[string]*resourcev1.ResourceSlice
+	claims    map[types.UID]*resourcev1.ResourceClaim
+	nodes     map[string]*corev1.Node
+}
+
+// NewStock makes an empty stock of a cluster with these features; the manager is where the in-tree plugin looks, so that both see
+// the same.
+func NewStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
+	return &Stock{
+		manager: manager, fitter: dra.NewFitter(features, 0), inventory: dra.NewInventory(nil), ledger: dra.NewLedger(),
+		slices: make(map[string]*resourcev1.ResourceSlice), claims: make(map[types.UID]*resourcev1.ResourceClaim),
+		nodes: make(map[string]*corev1.Node),
+	}
+}
+
+// update brings the stock up to date. Objects of the scheduler's caches are never changed in place, so only those that are others
+// than before are looked at.
+func (s *Stock) update(nodes []fwk.NodeInfo) error {
+	published, err := s.manager.ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return fmt.Errorf("listing ResourceSlices: %w", err)
+	}
+	claims, err := s.manager.ResourceClaims().List()
+	if err != nil {
+		return fmt.Errorf("listing ResourceClaims: %w", err)
+	}
+	follow(s.slices, published, func(o *resourcev1.ResourceSlice) string { return o.Name },
+		s.inventory.SetSlice, s.inventory.RemoveSlice)
+	follow(s.claims, claims, func(o *resourcev1.ResourceClaim) types.UID { return o.UID },
+		s.ledger.Set, s.ledger.Remove)
+	objects := make([]*corev1.Node, len(nodes))
+	for i, info := range nodes {
+		objects[i] = info.Node()
+	}
+	follow(s.nodes, objects, func(o *corev1.Node) string { return o.Name }, s.inventory.SetNode, s.inventory.RemoveNode)
+	return nil
+}
+
+// follow makes known what is there now, and tells what came, changed or went.
+func follow[K comparable, O any](known map[K]*O, now []*O, key func(*O) K, set func(*O), remove func(K)) {
+	for _, object := range now {
+		if k := key(object); known[k] != object {
+			known[k] = object
+			set(object)
+		}
+	}
+	if len(known) == len(now) {
+		return
+	}
+	there := make(map[K]bool, len(now))
+	for _, object := range now {
+		there[key(object)] = true
+	}
+	for k := range known {
+		if !there[k] {
+			delete(known, k)
+			remove(k)
+		}
+	}
+}
+
+func (s *Stock) fleet() dra.Fleet { return dra.Fleet{Inventory: s.inventory, Ledger: s.ledger} }
+
+// objects finds claims and classes where the in-tree plugin does.
+type objects struct{ fwk.SharedDRAManager }
+
+// Claim is nil for one that does not exist.
+func (o objects) Claim(namespace, name string) *resourcev1.ResourceClaim {
+	claim, err := o.ResourceClaims().Get(namespace, name)
+	if err != nil {
+		return nil
+	}
+	return claim
+}
+
+// Template is always nil: a pod is queued when its claims have been made.
+func (objects) Template(string, string) *resourcev1.ResourceClaimTemplate { return nil }
+
+// Class is nil for one that does not exist.
+func (o objects) Class(name string) *resourcev1.DeviceClass {
+	class, err := o.DeviceClasses().Get(name)
+	if err != nil {
+		return nil
+	}
+	return class
+}
+
+// Extended is the class that stands for an extended resource, nil if none does.
+func (o objects) Extended(name corev1.ResourceName) *resourcev1.DeviceClass {
+	return o.DeviceClassResolver().GetDeviceClass(name)
+}
