@@ -42,7 +42,7 @@ func TestShippedConfiguration(t *testing.T) {
 	if has(enabled.PreEnqueue, "GangScheduling") || !has(enabled.PreEnqueue, "GangQueue") {
 		t.Errorf("plugins at preEnqueue are %v", enabled.PreEnqueue.Enabled)
 	}
-	for _, name := range []string{"InterPodAffinity", "PodTopologySpread", "NodeResourcesFit", "DynamicResources"} {
+	for _, name := range []string{"InterPodAffinity", "PodTopologySpread", "NodeResourcesFit", "LockstepDynamicResources"} {
 		if !has(enabled.Filter, name) {
 			t.Errorf("%s does not filter", name)
 		}

@@ -60,12 +60,19 @@ func classes() []runtime.Object {
 }
 
 // claiming is a gang of which each member claims so many pairs, aligned by PCIe root, and its claims as their controller made them.
-func claiming(name string, size, pairs int, class string) (*schedulingv1beta1.PodGroup, []*corev1.Pod, []runtime.Object) {
+func claiming(
+	name string,
+	size, pairs int,
+	class string,
+) (*schedulingv1beta1.PodGroup, []*corev1.Pod, []runtime.Object) {
 	group, members := gang(name, size, "clique")
 	var claims []runtime.Object
 	for _, pod := range members {
 		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name + "-devices", Namespace: namespace, ResourceVersion: "1", UID: types.UID(pod.Name + "-devices"),
+			Name:            pod.Name + "-devices",
+			Namespace:       namespace,
+			ResourceVersion: "1",
+			UID:             types.UID(pod.Name + "-devices"),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true),
 			}},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
@@ -29,10 +30,12 @@ const ProfileName = "lockstep-scheduler"
 // members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry() runtime.Registry {
 	lot, slots, desk := parking.NewLot(clock.RealClock{}), held.NewSlots(), &unplaced.Desk{}
-	book := reservation.NewBook(lot.Change)
+	book, stock := reservation.NewBook(lot.Change), &devices.Shared{}
 	return runtime.Registry{
-		gangplacement.Name:  gangplacement.New(gangplacement.Shared{Lot: lot, Slots: slots, Desk: desk, Book: book}),
-		gangpreemption.Name: gangpreemption.New(desk, slots, book),
+		gangplacement.Name: gangplacement.New(
+			gangplacement.Shared{Lot: lot, Slots: slots, Desk: desk, Book: book, Devices: stock}),
+		devices.Name:        devices.New(stock, gangplacement.Planned),
+		gangpreemption.Name: gangpreemption.New(desk, slots, book, stock),
 		gangqueue.Name:      gangqueue.New(lot, slots, book),
 		gangpermit.Name:     gangpermit.New(binder, lot.Used),
 	}

@@ -31,9 +31,10 @@ type Question struct {
 // Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a class.
 func (s *Stock) Claims(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-		return len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(extended(pod), func(name corev1.ResourceName) bool {
-			return s.manager.DeviceClassResolver().GetDeviceClass(name) != nil
-		})
+		return len(pod.Spec.ResourceClaims) > 0 ||
+			slices.ContainsFunc(extended(pod), func(name corev1.ResourceName) bool {
+				return s.manager.DeviceClassResolver().GetDeviceClass(name) != nil
+			})
 	})
 }
 
@@ -54,12 +55,17 @@ func extended(pod *corev1.Pod) []corev1.ResourceName {
 type Asked struct {
 	Ledger topology.Ledger
 	Gang   topology.Gang
+	// demands are what members claim; the first is the ledger's resource first, and so on.
+	demands []*dra.Demand
+	first   int
 }
 
 // Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and barred
 // that never could, or that does not reach what the members share. There is at least one Asked; it may fit nowhere. The error
 // wraps ErrClaims if it is about what the gang claims.
 func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.update(q.Nodes); err != nil {
 		return nil, err
 	}
@@ -85,7 +91,22 @@ func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counting devices: %w", err)
 	}
-	return s.sharing(ctx, Asked{out.Ledger, out.Gang}, shared)
+	return s.sharing(ctx, newAsked(out, demands), shared)
+}
+
+// newAsked finds the resources that stand for the demands: the last that members of their shapes need.
+func newAsked(q dra.Question, demands []*dra.Demand) Asked {
+	asked := Asked{Ledger: q.Ledger, Gang: q.Gang, demands: make([]*dra.Demand, q.Kinds)}
+	for s, demand := range demands {
+		if demand == nil || demand.None() {
+			continue
+		}
+		if asked.first == 0 {
+			asked.first = len(q.Gang.Shapes[s].Demand) - 1
+		}
+		asked.demands[len(q.Gang.Shapes[s].Demand)-1-asked.first] = demand
+	}
+	return asked
 }
 
 // sharing is the question for each choice of devices that all members share: they go where those are reached.

@@ -5,18 +5,21 @@ package devices
 
 import (
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// Stock is what is published and what is taken of it, as the scheduler sees it. It is not safe for concurrent use: the scheduling
-// loop is its only caller.
+// Stock is what is published and what is taken of it, as the scheduler sees it. It is safe for concurrent use: claims are bound
+// while the next gang is planned.
 type Stock struct {
+	mu        sync.Mutex
 	manager   fwk.SharedDRAManager
 	fitter    *dra.Fitter
 	inventory *dra.Inventory
@@ -24,6 +27,10 @@ type Stock struct {
 	slices    map[string]*resourcev1.ResourceSlice
 	claims    map[types.UID]*resourcev1.ResourceClaim
 	nodes     map[string]*corev1.Node
+	// pending are the names of claims whose allocation is not written yet.
+	pending map[types.UID]types.NamespacedName
+	// supposed are claims of which it is supposed that they are given back.
+	supposed map[types.UID]bool
 }
 
 // NewStock makes an empty stock of a cluster with these features; the manager is where the in-tree plugin looks, so that both see
@@ -32,7 +39,8 @@ func NewStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
 	return &Stock{
 		manager: manager, fitter: dra.NewFitter(features, 0), inventory: dra.NewInventory(nil), ledger: dra.NewLedger(),
 		slices: make(map[string]*resourcev1.ResourceSlice), claims: make(map[types.UID]*resourcev1.ResourceClaim),
-		nodes: make(map[string]*corev1.Node),
+		nodes: make(map[string]*corev1.Node), pending: make(map[types.UID]types.NamespacedName),
+		supposed: make(map[types.UID]bool),
 	}
 }
 
@@ -50,7 +58,11 @@ func (s *Stock) update(nodes []fwk.NodeInfo) error {
 	follow(s.slices, published, func(o *resourcev1.ResourceSlice) string { return o.Name },
 		s.inventory.SetSlice, s.inventory.RemoveSlice)
 	follow(s.claims, claims, func(o *resourcev1.ResourceClaim) types.UID { return o.UID },
-		s.ledger.Set, s.ledger.Remove)
+		func(claim *resourcev1.ResourceClaim) {
+			if !s.supposed[claim.UID] {
+				s.ledger.Set(claim)
+			}
+		}, s.ledger.Remove)
 	objects := make([]*corev1.Node, len(nodes))
 	for i, info := range nodes {
 		objects[i] = info.Node()
@@ -111,4 +123,45 @@ func (o objects) Class(name string) *resourcev1.DeviceClass {
 // Extended is the class that stands for an extended resource, nil if none does.
 func (o objects) Extended(name corev1.ResourceName) *resourcev1.DeviceClass {
 	return o.DeviceClassResolver().GetDeviceClass(name)
+}
+
+// narrow is what the allocator has to know for one node; false if the node is not known.
+func (s *Stock) narrow(node string) ([]*resourcev1.ResourceSlice, structured.AllocatedState, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fleet().Narrow(node)
+}
+
+// learn takes in a claim as it is now. Its object is not remembered: the caches may never show this one.
+func (s *Stock) learn(claim *resourcev1.ResourceClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.claims, claim.UID)
+	s.ledger.Set(claim)
+}
+
+// pend takes in an allocation that is about to be written.
+func (s *Stock) pend(uid types.UID, claim *resourcev1.ResourceClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending[uid] = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+	delete(s.claims, uid)
+	s.ledger.Assume(uid, claim.Status.Allocation)
+}
+
+// settle takes in what became of such an allocation: the caches know it by now, or it is not to be.
+func (s *Stock) settle(uid types.UID, claims fwk.ResourceClaimTracker) {
+	s.mu.Lock()
+	name, known := s.pending[uid]
+	delete(s.pending, uid)
+	s.mu.Unlock()
+	if !known {
+		return
+	}
+	claim, err := claims.Get(name.Namespace, name.Name)
+	if err != nil || claim.UID != uid {
+		claim = &resourcev1.ResourceClaim{}
+		claim.UID = uid // it is gone, and holds nothing
+	}
+	s.learn(claim)
 }

@@ -6,11 +6,8 @@ import (
 	"fmt"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
@@ -22,13 +19,10 @@ import (
 
 // followDevices makes the stock of devices, and tells the lot of changes that may help a gang: what is published, and what is
 // given back.
-func (p *GangPlacement) followDevices(handle fwk.Handle) error {
-	manager := handle.SharedDRAManager()
-	if manager == nil {
+func (p *GangPlacement) followDevices(handle fwk.Handle, shared *devices.Shared) error {
+	if p.stock = shared.Stock(handle.SharedDRAManager()); p.stock == nil {
 		return nil
 	}
-	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-	p.stock = devices.NewStock(manager, dynamicresources.AllocatorFeatures(features))
 	resources := handle.SharedInformerFactory().Resource().V1()
 	published := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { p.lot.Change() }, UpdateFunc: func(_, _ any) { p.lot.Change() },
@@ -56,22 +50,37 @@ func (p *GangPlacement) followDevices(handle fwk.Handle) error {
 	return nil
 }
 
-// placeWithDevices places the gang in its turn, where the devices are that its members claim. It returns the ledger that it was
-// placed in. Of several choices of shared devices the first is taken whose nodes hold the gang.
-func (p *GangPlacement) placeWithDevices(
-	ctx context.Context, q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang,
-) (decision.Answer, topology.Ledger, error) {
+// withDevices are the questions about a gang with the devices in them that its members claim, and what adds devices to units.
+type withDevices struct {
+	questions []devices.Asked
+	holds     func([]snapshot.Unit) []snapshot.Unit
+}
+
+// withDevices puts devices into the question, if the gang claims any.
+func (p *GangPlacement) withDevices(
+	ctx context.Context, q question, ledger topology.Ledger, gang topology.Gang,
+) (withDevices, error) {
 	if p.stock == nil || !p.stock.Claims(q.waiting) {
-		return p.placeInTurn(q, view, ledger, gang), ledger, nil
+		return withDevices{questions: []devices.Asked{{Ledger: ledger, Gang: gang}}}, nil
 	}
 	asked, err := p.stock.Ask(ctx, devices.Question{
 		Nodes: q.parent.Nodes, Group: q.group, Waiting: q.waiting, Ledger: ledger, Gang: gang,
 	})
 	if err != nil {
-		return decision.Answer{}, ledger, fmt.Errorf("devices of gang %s: %w", gang.Name, err)
+		return withDevices{}, fmt.Errorf("devices of gang %s: %w", gang.Name, err)
 	}
-	first := p.placeInTurn(q, view, asked[0].Ledger, asked[0].Gang)
-	for _, other := range asked[1:] {
+	return withDevices{asked, func(units []snapshot.Unit) []snapshot.Unit {
+		return p.stock.Holds(ctx, asked[0], units)
+	}}, nil
+}
+
+// placeAnywhere places the gang in its turn. Of several choices of shared devices the first is taken whose nodes hold the gang. It
+// returns the ledger that the gang was placed in.
+func (p *GangPlacement) placeAnywhere(
+	q question, view snapshot.View, questions []devices.Asked,
+) (decision.Answer, topology.Ledger) {
+	first := p.placeInTurn(q, view, questions[0].Ledger, questions[0].Gang)
+	for _, other := range questions[1:] {
 		if first.Refusal == nil {
 			break
 		}
@@ -79,7 +88,7 @@ func (p *GangPlacement) placeWithDevices(
 			first = answer
 		}
 	}
-	return first, asked[0].Ledger, nil
+	return first, questions[0].Ledger
 }
 
 // cannotAsk lets a gang wait whose claims cannot be asked for, and says why; anything else is a fault of ours.
@@ -95,4 +104,3 @@ func (p *GangPlacement) cannotAsk(
 	p.observe(ctx, q, metrics.ResultWrong)
 	return nil, infeasible(q)
 }
-

@@ -38,6 +38,18 @@ func (p *GangPlacement) PreFilter(
 	return nil, fwk.NewStatus(fwk.Skip)
 }
 
+// Planned is the node on which the cycle wants its pod, "" if it has no plan for it.
+func Planned(state fwk.CycleState) string {
+	data, err := state.Read(pinKey)
+	if err != nil {
+		return ""
+	}
+	if pin, ok := data.(*pin); ok {
+		return pin.node
+	}
+	return ""
+}
+
 // PreFilterExtensions returns nil: a pin does not depend on other pods.
 func (*GangPlacement) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 

@@ -54,7 +54,7 @@ type GangPlacement struct {
 	desk    *unplaced.Desk
 	book    *reservation.Book
 	clock   clock.WithDelayedExecution
-	stock    *devices.Stock
+	stock   *devices.Stock
 	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
 	preempts types.NamespacedName
 	real     fwk.NodeInfo
@@ -95,6 +95,8 @@ type Shared struct {
 	Slots *held.Slots
 	Desk  *unplaced.Desk
 	Book  *reservation.Book
+	// Devices is where the stock of devices is.
+	Devices *devices.Shared
 }
 
 // New returns what makes the plugin.
@@ -136,7 +138,7 @@ func newPlugin(
 	for _, name := range args.Accelerators {
 		p.accelerators = append(p.accelerators, corev1.ResourceName(name))
 	}
-	if err := p.followDevices(handle); err != nil {
+	if err := p.followDevices(handle, shared.Devices); err != nil {
 		return nil, err
 	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
@@ -221,6 +223,8 @@ type question struct {
 	// waiting are the members to place, running those that have nodes, needed how many of the waiting have to be placed.
 	waiting, running []*corev1.Pod
 	needed           int
+	// holds adds to units what devices they would give back to the gang; nil adds nothing.
+	holds func([]snapshot.Unit) []snapshot.Unit
 	// seen is the state of the parking lot when the question was asked, began the time.
 	seen  uint64
 	began time.Time
@@ -251,10 +255,12 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		p.observe(ctx, q, metrics.ResultWaits, "why", "others are before it")
 		return nil, rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
 	}
-	answer, ledger, err := p.placeWithDevices(ctx, q, view, ledger, gang)
+	asked, err := p.withDevices(ctx, q, ledger, gang)
 	if err != nil {
 		return p.cannotAsk(ctx, q, gang, err)
 	}
+	q.holds = asked.holds
+	answer, ledger := p.placeAnywhere(q, view, asked.questions)
 	gang = answer.Gang
 	if answer.Refusal != nil {
 		// What was refused may be possible by the next attempt, and nothing else is.
@@ -287,6 +293,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 func (p *GangPlacement) wanting(q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang) string {
 	p.desk.Put(unplaced.Gang{
 		Group: q.group, Waiting: q.waiting, View: view, Ledger: ledger, Gang: gang, Accelerators: p.accelerators,
+		Holds: q.holds,
 	})
 	return p.reserve(q, view, ledger, gang)
 }

@@ -30,7 +30,7 @@ func (p *GangPlacement) placeInTurn(
 	}
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: first, Needed: head.Needed},
-		Running: func() []topology.Running { return p.ends(view) },
+		Running: func() []topology.Running { return p.ends(q, view) },
 		Keeps: func(node int) bool {
 			_, kept := head.Rooms[view.Tree.Node(node)]
 			return kept
@@ -49,7 +49,7 @@ func (p *GangPlacement) reserve(q question, view snapshot.View, ledger topology.
 	if len(q.running) > 0 || p.book.Before(q.group) != nil {
 		return ""
 	}
-	kept := decision.Keep(ledger, p.ends(view), decision.Ask{Gang: gang, Needed: q.needed})
+	kept := decision.Keep(ledger, p.ends(q, view), decision.Ask{Gang: gang, Needed: q.needed})
 	if kept == nil {
 		p.book.Drop(q.group.UID)
 		return ""
@@ -102,8 +102,12 @@ func (p *GangPlacement) write(
 }
 
 // ends are all that runs, and when it ends.
-func (p *GangPlacement) ends(view snapshot.View) []topology.Running {
-	return snapshot.Ends(view.Units(p.handle.SnapshotSharedLister().PodGroups()))
+func (p *GangPlacement) ends(q question, view snapshot.View) []topology.Running {
+	units := view.Units(p.handle.SnapshotSharedLister().PodGroups())
+	if q.holds != nil {
+		units = q.holds(units)
+	}
+	return snapshot.Ends(units)
 }
 
 // endOf is when the gang would end that is asked about. An end that should have come already says nothing.

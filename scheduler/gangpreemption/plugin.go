@@ -19,6 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
@@ -36,6 +37,7 @@ type GangPreemption struct {
 	desk    *unplaced.Desk
 	slots   *held.Slots
 	book    *reservation.Book
+	stock   *devices.Stock
 	clock   clock.PassiveClock
 	budgets policylisters.PodDisruptionBudgetLister
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
@@ -47,11 +49,12 @@ var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
 // New returns what makes the plugin, with the desk on which gangs lie for which there is no room, and what is held or kept for
 // others.
 func New(
-	desk *unplaced.Desk, slots *held.Slots, book *reservation.Book,
+	desk *unplaced.Desk, slots *held.Slots, book *reservation.Book, shared *devices.Shared,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
-			handle: handle, desk: desk, slots: slots, book: book, clock: clock.RealClock{},
+			handle: handle, desk: desk, slots: slots, book: book, stock: shared.Stock(handle.SharedDRAManager()),
+			clock: clock.RealClock{},
 			budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
 			later: func(n int, do func(context.Context, int)) {
 				go handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name)
@@ -149,6 +152,9 @@ func (p *GangPreemption) confirm(
 			status = fwk.AsStatus(fmt.Errorf("restoring the snapshot: %w", err))
 		}
 	}()
+	if p.stock != nil {
+		defer p.stock.Suppose(found.Victims)()
+	}
 	for _, u := range found.Victims {
 		for _, pod := range u.Pods {
 			if err := lister.RemovePod(klog.FromContext(ctx), pod, pod.Spec.NodeName); err != nil {

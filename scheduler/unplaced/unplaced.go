@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
@@ -23,6 +24,17 @@ type Gang struct {
 	Gang    topology.Gang
 	// Accelerators are the resources that count when something is lost.
 	Accelerators []corev1.ResourceName
+	// Holds adds to units what else they would give back to the gang; nil adds nothing.
+	Holds func([]snapshot.Unit) []snapshot.Unit
+}
+
+// Units are all that run.
+func (g Gang) Units(groups fwk.PodGroupLister) []snapshot.Unit {
+	units := g.View.Units(groups)
+	if g.Holds != nil {
+		units = g.Holds(units)
+	}
+	return units
 }
 
 // Runs reports whether members of the gang have nodes.

@@ -17,7 +17,7 @@ import (
 func gather(asked unplaced.Gang, groups fwk.PodGroupLister) []snapshot.Unit {
 	mine, _ := snapshot.GroupOf(asked.Waiting[0])
 	priority := corev1helpers.PodPriority(asked.Waiting[0])
-	return slices.DeleteFunc(asked.View.Units(groups), func(u snapshot.Unit) bool {
+	return slices.DeleteFunc(asked.Units(groups), func(u snapshot.Unit) bool {
 		return u.Name == mine.String() || u.Priority >= priority || u.Returns()
 	})
 }

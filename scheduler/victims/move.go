@@ -15,7 +15,7 @@ import (
 // anywhere else either. The ledger is what it may use: without what is held, or kept, for gangs that come first.
 func Move(asked unplaced.Gang, ledger topology.Ledger, groups fwk.PodGroupLister) (Choice, bool) {
 	mine, _ := snapshot.GroupOf(asked.Waiting[0])
-	units := asked.View.Units(groups)
+	units := asked.Units(groups)
 	own := slices.IndexFunc(units, func(u snapshot.Unit) bool { return u.Name == mine.String() })
 	whole, running := unplacedAgain(asked)
 	if own < 0 || running == 0 || running >= minCount(asked) {

@@ -1,0 +1,118 @@
+package devices
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/lockstep-project/lockstep/dra"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Holds adds to the units what their departure would give back to those who ask, on each node in members that fit more. It is right
+// for each unit alone; of two that hold what only together makes a place nothing is said.
+func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) []snapshot.Unit {
+	if len(asked.demands) == 0 {
+		return units
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(units)
+	for i := range out {
+		claims := s.claimsOf(out[i])
+		if len(claims) == 0 {
+			continue
+		}
+		without := dra.Fleet{Inventory: s.inventory, Ledger: s.ledger.WithoutClaims(claims...)}
+		out[i].Holds = slices.Clone(out[i].Holds)
+		for _, node := range nodesOf(units[i]) {
+			for k, demand := range asked.demands {
+				fit, err := s.fitter.Fit(ctx, without, asked.Ledger.Tree.Node(node), demand)
+				if more := int64(fit.Pods) - at(asked.Ledger.Free[node], asked.first+k); err == nil && more > 0 {
+					freed := make(topology.Capacity, asked.first+k+1)
+					freed[asked.first+k] = more
+					out[i].Holds = append(out[i].Holds, topology.Held{Node: node, Demand: freed})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func at(c topology.Capacity, resource int) int64 {
+	if resource < len(c) {
+		return c[resource]
+	}
+	return 0
+}
+
+// nodesOf are the nodes on which the unit holds anything, each once.
+func nodesOf(u snapshot.Unit) []int {
+	nodes := make([]int, len(u.Holds))
+	for i, held := range u.Holds {
+		nodes[i] = held.Node
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// claimsOf are the claims that are given back when the unit leaves: those of its pods, and those that its group shares.
+func (s *Stock) claimsOf(u snapshot.Unit) []types.UID {
+	var uids []types.UID
+	add := func(namespace string, name *string) {
+		if name == nil {
+			return
+		}
+		claim, err := s.manager.ResourceClaims().Get(namespace, *name)
+		if err == nil && claim.Status.Allocation != nil && !slices.Contains(uids, claim.UID) && only(claim.Status.ReservedFor, u) {
+			uids = append(uids, claim.UID)
+		}
+	}
+	for _, pod := range u.Pods {
+		for i := range pod.Spec.ResourceClaims {
+			name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+			if err == nil {
+				add(pod.Namespace, name)
+			}
+		}
+		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+			add(pod.Namespace, &extended.ResourceClaimName)
+		}
+	}
+	return uids
+}
+
+// Suppose lets the stock be as if these units had left, until the returned function is called.
+func (s *Stock) Suppose(gone []snapshot.Unit) (undo func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range gone {
+		for _, uid := range s.claimsOf(u) {
+			s.supposed[uid] = true
+			s.ledger.Remove(uid)
+		}
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for uid := range s.supposed {
+			delete(s.claims, uid) // to be taken in again
+		}
+		clear(s.supposed)
+	}
+}
+
+// only reports whether nobody but the unit has the claim reserved.
+func only(reserved []resourcev1.ResourceClaimConsumerReference, u snapshot.Unit) bool {
+	return !slices.ContainsFunc(reserved, func(r resourcev1.ResourceClaimConsumerReference) bool {
+		if u.Group != nil && r.UID == u.Group.UID {
+			return false
+		}
+		return !slices.ContainsFunc(u.Pods, func(pod *corev1.Pod) bool { return pod.UID == r.UID })
+	})
+}

@@ -1,0 +1,88 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+)
+
+// Name is the plugin's name in the scheduler's configuration.
+const Name = "LockstepDynamicResources"
+
+// filterTimeout is kube-scheduler's own default.
+const filterTimeout = 10 * time.Second
+
+// LockstepDynamicResources is the in-tree plugin DynamicResources, which assigns devices. All that is changed is what it is shown: for
+// a pod whose node is planned it prepares its allocator with that node's devices, not with those of the fleet.
+type LockstepDynamicResources struct {
+	*dynamicresources.DynamicResources
+	manager *manager
+	planned func(fwk.CycleState) string
+}
+
+// Shared is the stock of one scheduler. The zero value has none yet.
+type Shared struct{ stock *Stock }
+
+// Stock is the stock of what the manager knows, made when it is first asked for; nil without a manager.
+func (s *Shared) Stock(manager fwk.SharedDRAManager) *Stock {
+	if s.stock == nil && manager != nil {
+		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+		s.stock = NewStock(manager, dynamicresources.AllocatorFeatures(features))
+	}
+	return s.stock
+}
+
+// New returns what makes the plugin; planned is the node on which a cycle wants its pod, "" if it does not care.
+func New(
+	shared *Shared, planned func(fwk.CycleState) string,
+) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		own := handle.SharedDRAManager()
+		m := &manager{SharedDRAManager: own, stock: func() *Stock { return shared.Stock(own) }}
+		args := &config.DynamicResourcesArgs{
+			FilterTimeout:  &metav1.Duration{Duration: filterTimeout},
+			BindingTimeout: &metav1.Duration{Duration: config.DynamicResourcesBindingTimeoutDefault},
+		}
+		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+		plugin, err := dynamicresources.New(ctx, args, managed{handle, m}, features)
+		if err != nil {
+			return nil, fmt.Errorf("making %s: %w", dynamicresources.Name, err)
+		}
+		inTree, ok := plugin.(*dynamicresources.DynamicResources)
+		if !ok {
+			return nil, errors.New(dynamicresources.Name + " is another plugin than it was")
+		}
+		return &LockstepDynamicResources{inTree, m, planned}, nil
+	}
+}
+
+// managed is the framework's handle with another manager.
+type managed struct {
+	fwk.Handle
+	manager *manager
+}
+
+// SharedDRAManager returns the other manager.
+func (h managed) SharedDRAManager() fwk.SharedDRAManager { return h.manager }
+
+// Name returns the plugin's name.
+func (*LockstepDynamicResources) Name() string { return Name }
+
+// PreFilter prepares the allocator for the planned node, or for all.
+func (p *LockstepDynamicResources) PreFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
+) (*fwk.PreFilterResult, *fwk.Status) {
+	p.manager.focus = p.planned(state)
+	defer func() { p.manager.focus = "" }()
+	return p.DynamicResources.PreFilter(ctx, state, pod, nodes)
+}
