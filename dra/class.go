@@ -109,7 +109,6 @@ func (p *pool) appendHead(to []byte) []byte {
 	to = append(to, "pool "...)
 	to = append(to, p.id.Driver...)
 	to = strconv.AppendBool(append(to, ' '), p.partial)
-	to = strconv.AppendBool(append(to, ' '), p.last)
 	if p.problem != "" && !p.partial {
 		to = append(to, p.problem...)
 	}
@@ -196,11 +195,10 @@ func (p part) appendState(to []byte, h *holding, seen []uint32) []byte {
 		return to
 	}
 	for _, g := range p.some {
-		if g.reached {
-			each(g.index)
-		} else {
-			to = appendNumber(append(to, '-'), seen[g.index+1])
+		if !g.reached {
+			to = append(to, '-')
 		}
+		each(g.index)
 	}
 	if h != nil && len(p.counters) > 0 {
 		left := p.remaining(h)

@@ -96,14 +96,18 @@ func (f *Fitter) Fit(ctx context.Context, fleet Fleet, node string, d *Demand) (
 		return Fit{Pods: MostPods}, nil
 	}
 	key := fitKey{f.classOf(v, fleet.Ledger, d.lens), d.number}
-	if fit, known := f.fits[key]; known {
-		return fit, nil
+	fit, known := f.fits[key]
+	if !known {
+		var err error
+		if fit, err = f.fit(ctx, v, fleet.Ledger, d.terms); err != nil {
+			return Fit{}, err
+		}
+		remember(f.fits, key, fit)
 	}
-	fit, err := f.fit(ctx, v, fleet.Ledger, d.terms)
-	if err != nil {
-		return Fit{}, err
+	// What is wrong with pools is told by the node: all that is remembered by class is that they give nothing.
+	if problems := v.problems(); fit.Pods == 0 && len(problems) > 0 {
+		fit.Rule += "; a resource pool of the node cannot be used: " + strings.Join(problems, "; ")
 	}
-	remember(f.fits, key, fit)
 	return fit, nil
 }
 
@@ -151,9 +155,6 @@ func (f *Fitter) fit(ctx context.Context, v *view, l *Ledger, t *terms) (Fit, er
 			l.Assume(types.UID(fmt.Sprintf("pod %d claim %d", fit.Pods, i)), &results[i])
 		}
 	}
-	if problems := v.problems(); fit.Pods == 0 && len(problems) > 0 {
-		fit.Rule += "; a resource pool of the node cannot be used: " + strings.Join(problems, "; ")
-	}
 	return fit, nil
 }
 
@@ -194,7 +195,19 @@ func (at *trial) refusal(ctx context.Context, err error) (rule string, unknown b
 			), false
 		}
 	}
-	return err.Error(), false
+	return plain(err), false
+}
+
+// plain says what the allocator says without the names that it puts before it: the answer is for all nodes of the class
+// and all claims that ask for the same.
+func plain(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	if _, request, found := strings.Cut(err.Error(), ", request "); found {
+		return "request " + request
+	}
+	return err.Error()
 }
 
 // fault says which selector fails on a device of the node, "" if none does.

@@ -34,6 +34,9 @@ type part struct {
 
 	whole bool
 	some  []glimpse
+	// last is set if a device in a slice for the node has binding conditions: the allocator looks at such pools after all
+	// others.
+	last bool
 }
 
 // glimpse is a device of which a node takes notice, by its index. One that it does not reach, in a slice whose devices
@@ -187,6 +190,10 @@ func (p *pool) seenFrom(n *corev1.Node) (part, bool) {
 		}
 	}
 	seen.some = slices.DeleteFunc(seen.some, func(g glimpse) bool { return !reached[p.devices[g.index].slice] })
+	seen.last = slices.ContainsFunc(
+		p.devices,
+		func(d device) bool { return reached[d.slice] && d.BindingConditions != nil },
+	)
 	hidden := func(g glimpse) bool { return !g.reached }
 	if len(seen.some) == len(p.devices) && !slices.ContainsFunc(seen.some, hidden) {
 		seen.whole, seen.some = true, nil

@@ -68,16 +68,13 @@ func (l *Ledger) Assume(claim types.UID, allocation *resourcev1.AllocationResult
 	l.claims[claim] = slices.SortedFunc(maps.Keys(byPool), comparePools)
 }
 
-// Remove gives back what a claim holds; a claim that is not known changes nothing.
+// Remove gives back what a claim holds; a claim that is not known changes nothing. What a ledger below says that the
+// claim holds may be given back again, which changes nothing either.
 func (l *Ledger) Remove(claim types.UID) {
 	for _, id := range l.held(claim) {
 		l.pools[id] = l.holding(id).without(claim)
 	}
-	if l.below == nil {
-		delete(l.claims, claim)
-		return
-	}
-	l.claims[claim] = nil
+	delete(l.claims, claim)
 }
 
 // held returns the pools of which the claim has devices.

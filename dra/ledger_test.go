@@ -47,6 +47,43 @@ func TestChangesPieceByPiece(t *testing.T) {
 	})
 }
 
+// TestClassesAreSound changes one thing of a scene after another: what is taken, or one device. A fitter that has seen all
+// its states answers like one that has seen none.
+func TestClassesAreSound(t *testing.T) {
+	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
+	each(t, func(t *rapid.T, s *scene, r *rand.Rand) {
+		for range 3 {
+			d := f.Demand(s.class, s.claims...)
+			fleet := s.fleet()
+			got := fits(t, func(n string) (dra.Fit, error) { return f.Fit(t.Context(), fleet, n, d) }, s)
+			fresh := f.Forgetful()
+			again := fresh.Demand(s.class, s.claims...)
+			want := fits(t, func(n string) (dra.Fit, error) { return fresh.Fit(t.Context(), fleet, n, again) }, s)
+			if got != want {
+				t.Fatalf("%s\nremembered\n%sfresh\n%s", s, got, want)
+			}
+			vary(s, r)
+		}
+	})
+}
+
+// vary changes what is taken or draws one device anew.
+func vary(s *scene, r *rand.Rand) {
+	if r.IntN(2) == 0 {
+		s.taken = nil
+		s.take(r)
+		return
+	}
+	spec := &s.slices[r.IntN(len(s.slices))].Spec
+	if len(spec.Devices) == 0 {
+		return
+	}
+	d := &spec.Devices[r.IntN(len(spec.Devices))]
+	other := drawDevice(r, d.Name, spec.Pool.Name)
+	other.ConsumesCounters, other.NodeName, other.AllNodes, other.NodeSelector = d.ConsumesCounters, d.NodeName, d.AllNodes, d.NodeSelector
+	*d = other
+}
+
 // change applies the difference of two scenes.
 func change(fleet dra.Fleet, old, now *scene) {
 	kept := map[string]bool{}

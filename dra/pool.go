@@ -31,9 +31,7 @@ type pool struct {
 	// partial pools lack slices, or do not agree how many they have. They give nothing.
 	partial  bool
 	counters map[string]map[string]resourcev1.Counter
-	// last is set if a device has binding conditions: the allocator looks at such pools after all others.
-	last    bool
-	problem string
+	problem  string
 	// seen is what the devices are through each lens that asked.
 	seen map[*lens][]uint32
 }
@@ -92,7 +90,6 @@ func (p *pool) add(index int, s *resourcev1.ResourceSlice) {
 			d.reach = deviceReach(d.Device)
 		}
 		p.devices = append(p.devices, d)
-		p.last = p.last || d.BindingConditions != nil
 	}
 	for _, set := range s.Spec.SharedCounters {
 		p.counters[set.Name] = set.Counters
