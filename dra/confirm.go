@@ -27,7 +27,8 @@ type Confirmation struct {
 
 // Confirm asks the allocator for the pods that are planned on a node, one after another. What it gives is assumed in the
 // fleet's ledger, which should be a branch: one branch for all nodes of a gang makes members that compete for devices
-// that several nodes reach see each other. The error is that of the context.
+// that several nodes reach see each other. The IDs of shares are the allocator's own, new each time; all else depends on
+// what is asked alone. The error is that of the context.
 func (f *Fitter) Confirm(ctx context.Context, fleet Fleet, node string, pods ...*Demand) (Confirmation, error) {
 	var c Confirmation
 	v := fleet.Inventory.view(node)

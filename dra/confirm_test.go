@@ -22,7 +22,7 @@ import (
 // twice, and the ledger that was asked about is as before.
 func TestConfirmGivesWhatFitPromises(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
-	each(t, func(t *rapid.T, s *scene, _ *rand.Rand) {
+	each(t, 10, func(t *rapid.T, s *scene, _ *rand.Rand) {
 		const limit = 4
 		fleet := s.fleet()
 		for _, n := range s.nodes {
@@ -303,5 +303,50 @@ func TestGangsWithDevices(t *testing.T) {
 	}
 	if len(cpu.Free[0]) != 1 {
 		t.Errorf("what was given has changed: %v", cpu.Free)
+	}
+}
+
+// TestCompetingKinds: two demands that want the same devices have a number each, which do not know of each other; the
+// allocator does.
+func TestCompetingKinds(t *testing.T) {
+	tree, err := topology.NewTree(nil, []topology.Node{{Name: "h100-000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := dra.Fleet{
+		Inventory: dra.NewInventory(sample(t, "h100-node.yaml"), node("h100-000")),
+		Ledger:    dra.NewLedger(),
+	}
+	f := dra.NewFitter(dra.DefaultFeatures(), 0)
+	large, small := f.Demand(
+		lookup,
+		claim("large", "gpu 6 gpu.nvidia.com"),
+	), f.Demand(
+		lookup,
+		claim("small", "gpu 3 gpu.nvidia.com"),
+	)
+	gang := topology.Gang{
+		Name:    "train",
+		Shapes:  make([]topology.Shape, 2),
+		Members: []topology.Member{{Name: "a"}, {Name: "b", Shape: 1}},
+	}
+	q, err := f.Capacity(t.Context(), fleet, topology.Ledger{Tree: tree, Free: make([]topology.Capacity, 1)}, gang,
+		[]*dra.Demand{large, small})
+	if err != nil || q.Kinds != 2 || fmt.Sprint(q.Ledger.Free) != "[[1 2]]" {
+		t.Fatalf("%+v, %v", q, err)
+	}
+	if _, short, err := topology.Place(q.Ledger, q.Gang); err != nil || short != nil {
+		t.Fatalf("the bound already refuses: %+v, %v", short, err)
+	}
+	got, err := f.Confirm(
+		t.Context(),
+		dra.Fleet{Inventory: fleet.Inventory, Ledger: fleet.Ledger.Branch()},
+		"h100-000",
+		large,
+		small,
+	)
+	const rule = "request gpu needs 3 devices of class gpu.nvidia.com: 8 devices, 2 free"
+	if err != nil || len(got.Pods) != 1 || got.Rule != rule {
+		t.Errorf("%d pods: %s, %v", len(got.Pods), got.Rule, err)
 	}
 }

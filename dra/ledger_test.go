@@ -31,7 +31,7 @@ func fits(t failer, ask func(string) (dra.Fit, error), s *scene) string {
 // those of an inventory, a ledger and a fitter that know nothing of the first.
 func TestChangesPieceByPiece(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
-	each(t, func(t *rapid.T, old *scene, r *rand.Rand) {
+	each(t, 10, func(t *rapid.T, old *scene, r *rand.Rand) {
 		now := draw(r)
 		fleet := old.fleet()
 		d := f.Demand(now.class, now.claims...)
@@ -51,7 +51,7 @@ func TestChangesPieceByPiece(t *testing.T) {
 // its states answers like one that has seen none.
 func TestClassesAreSound(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
-	each(t, func(t *rapid.T, s *scene, r *rand.Rand) {
+	each(t, 10, func(t *rapid.T, s *scene, r *rand.Rand) {
 		for range 3 {
 			d := f.Demand(s.class, s.claims...)
 			fleet := s.fleet()
@@ -120,7 +120,7 @@ func change(fleet dra.Fleet, old, now *scene) {
 // ledger itself does not change.
 func TestWhatIf(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
-	each(t, func(t *rapid.T, s *scene, r *rand.Rand) {
+	each(t, 10, func(t *rapid.T, s *scene, r *rand.Rand) {
 		d := f.Demand(s.class, s.claims...)
 		fleet := s.fleet()
 		before := fits(t, func(n string) (dra.Fit, error) { return f.Fit(t.Context(), fleet, n, d) }, s)

@@ -12,9 +12,8 @@ import (
 )
 
 // each holds a property against scenes drawn from two numbers that rapid draws (see topology's tests for why).
-func each(t *testing.T, property func(*rapid.T, *scene, *rand.Rand)) {
+func each(t *testing.T, scenes int, property func(*rapid.T, *scene, *rand.Rand)) {
 	t.Helper()
-	const scenes = 30
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64()
 		r := rand.New(rand.NewPCG(seed.Draw(t, "seed"), seed.Draw(t, "stream")))
@@ -33,7 +32,7 @@ func TestFitEqualsAllocate(t *testing.T) {
 	compiled := cel.NewCache(100, cel.Features{EnableConsumableCapacity: true})
 	// verdicts counts who said how much: the scenes must not all be of one sort.
 	verdicts := map[string]int{}
-	each(t, func(t *rapid.T, s *scene, r *rand.Rand) {
+	each(t, 30, func(t *rapid.T, s *scene, r *rand.Rand) {
 		if r.IntN(3) == 0 {
 			s = drawPairs(r)
 		}
