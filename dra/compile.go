@@ -24,17 +24,15 @@ func (f *Fitter) Demand(lookup ClassLookup, claims ...*resourcev1.ResourceClaim)
 		}
 	}
 	key := keyOf(claims, found)
-	if t := f.terms[key]; t != nil {
-		d.terms = t
-		return d
-	}
-	t, fault := f.compile(claims, found)
-	if d.Fault = fault; fault == "" {
+	t := f.terms[key]
+	if t == nil {
 		f.asked++
+		t = f.compile(claims, found)
 		t.number = f.asked
 		remember(f.terms, key, t)
-		d.terms = t
 	}
+	d.Fault = t.fault
+	d.terms = t
 	return d
 }
 
@@ -95,8 +93,9 @@ func claimName(c *resourcev1.ResourceClaim) string {
 	return c.Name
 }
 
-// compile makes terms of claims whose classes are there.
-func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) (*terms, string) {
+// compile makes terms of claims whose classes are there. A fault ends it: compiling again what does not compile would
+// take as long for each member of a gang.
+func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) *terms {
 	t := &terms{claims: claims, classes: found, selected: map[selection]verdict{}}
 	read := &lens{names: map[string]bool{}}
 	for i, c := range claims {
@@ -104,27 +103,28 @@ func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) (*te
 		for _, r := range c.Spec.Devices.Requests {
 			w := want{claim: i, name: r.Name, options: options(r)}
 			for o := range w.options {
-				if fault := f.selects(t, read, &w.options[o], r); fault != "" {
-					return nil, fault
+				if t.fault = f.selects(t, read, &w.options[o], r); t.fault != "" {
+					return t
 				}
 				read.requested(w.options[o].capacity)
 			}
 			w.key = w.standIn()
 			t.wants = append(t.wants, w)
 		}
-		if fault := tooMany(c, t.wants[first:]); fault != "" {
-			return nil, fault
+		if t.fault = tooMany(t.wants[first:]); t.fault != "" {
+			return t
 		}
 		for _, constraint := range c.Spec.Devices.Constraints {
 			if constraint.MatchAttribute == nil && constraint.DistinctAttribute == nil {
-				return nil, fmt.Sprintf("claim %s has a constraint that this version does not know", claimName(c))
+				t.fault = "a claim has a constraint that this version does not know"
+				return t
 			}
 			read.constrained(constraint)
 			t.bonds = append(t.bonds, bondOf(i, constraint, t.wants, first))
 		}
 	}
 	t.lens = f.lens(read)
-	return t, ""
+	return t
 }
 
 // lens returns the one lens that reads this.
@@ -250,7 +250,7 @@ func (w want) standIn() string {
 }
 
 // tooMany refuses claims that no node could be given: one claim holds a limited number of devices.
-func tooMany(c *resourcev1.ResourceClaim, wants []want) string {
+func tooMany(wants []want) string {
 	const most = resourcev1.AllocationResultsMaxSize
 	least := 0
 	for _, w := range wants {
@@ -263,8 +263,11 @@ func tooMany(c *resourcev1.ResourceClaim, wants []want) string {
 			fewest = min(fewest, o.count)
 		}
 		if least = least + fewest; least > most {
-			return fmt.Sprintf("claim %s asks for more than %d devices, the most that one claim can have; divide it",
-				claimName(c), most)
+			return fmt.Sprintf(
+				"request %s is one too many: a claim can have at most %d devices; divide it",
+				w.name,
+				most,
+			)
 		}
 	}
 	return ""

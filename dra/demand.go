@@ -34,6 +34,8 @@ func (d *Demand) Same(other *Demand) bool {
 
 // terms are what demands with the same claims have in common, whatever the claims are called.
 type terms struct {
+	// fault is what is wrong with them; then all but the number may be missing.
+	fault   string
 	claims  []*resourcev1.ResourceClaim
 	classes classes
 	lens    *lens

@@ -40,7 +40,7 @@ func TestFaultyDemands(t *testing.T) {
 		},
 		{
 			"more devices than a claim can have", claim("train", "a 20 gpu.nvidia.com", "b 13 gpu.nvidia.com"),
-			"claim train asks for more than 32 devices, the most that one claim can have; divide it",
+			"request b is one too many: a claim can have at most 32 devices; divide it",
 		},
 		{
 			"a selector that fails", claim("train", `gpu 1 gpu.nvidia.com|device.attributes["gpu.nvidia.com"].color == "red"`),
