@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -12,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 const (
@@ -148,4 +152,172 @@ func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
 	}
 	c.add(t, other, fine)
 	c.waitBound(t, fine)
+}
+
+// allocated lets the members run on these nodes with the pairs that they claim, as if they had been there for long.
+func allocated(members []*corev1.Pod, claims []runtime.Object, pairs int, nodes ...string) {
+	for i, pod := range members {
+		pod.Spec.NodeName = nodes[i]
+		claim := claims[i].(*resourcev1.ResourceClaim)
+		var results []resourcev1.DeviceRequestAllocationResult
+		for _, kind := range []string{"gpu", "nic"} {
+			for n := range pairs {
+				results = append(results, resourcev1.DeviceRequestAllocationResult{
+					Request: fmt.Sprint(kind, n), Driver: driver, Pool: nodes[i], Device: fmt.Sprint(kind, "-", n),
+				})
+			}
+		}
+		claim.Status = resourcev1.ResourceClaimStatus{
+			Allocation: &resourcev1.AllocationResult{
+				Devices: resourcev1.DeviceAllocationResult{Results: results},
+				NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchFields: []corev1.NodeSelectorRequirement{
+						{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{nodes[i]}},
+					},
+				}}},
+			},
+			ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: pod.Name, UID: pod.UID}},
+		}
+	}
+}
+
+// Both cliques are full of gangs with devices: that of the second lost less. It goes, its devices with it, and the important gang
+// with devices is there.
+func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
+	nodes := cliques(2, 4)
+	objects := slices.Concat(as(nodes...), classes())
+	for _, node := range nodes {
+		objects = append(objects, publishes(node, 4, 0))
+	}
+	pods := map[string][]*corev1.Pod{}
+	for i, name := range []string{"old", "young"} {
+		group, members, claims := claiming(name, 4, 4, "gpu")
+		allocated(members, claims, 4, inClique(i, 4)...)
+		since(group, members, []time.Duration{time.Hour, time.Minute}[i], 0)
+		objects = slices.Concat(objects, as(group), as(members...), claims)
+		pods[name] = members
+	}
+	high, members, claims := claiming("high", 4, 4, "gpu")
+	raise(high, members, 1000)
+	c := listed(t, slices.Concat(objects, claims)...)
+	c.collects(t)
+	c.add(t, high, members)
+	if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 4)) {
+		t.Errorf("the important gang is on %v", got)
+	}
+	for _, pod := range pods["old"] {
+		if _, err := c.CoreV1().Pods(namespace).Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
+			t.Errorf("%s went too: %v", pod.Name, err)
+		}
+	}
+}
+
+// collects plays the controller that deletes the claims of pods which are gone.
+func (c *cluster) collects(t *testing.T) {
+	t.Helper()
+	c.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.DeleteAction).GetName() + "-devices"
+		go func() {
+			_ = c.ResourceV1().ResourceClaims(namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
+		}()
+		return false, nil, nil
+	})
+}
+
+// fabric publishes one device for each clique, which all nodes of it reach.
+func fabric(cliques int) []runtime.Object {
+	kind := "domain"
+	out := []runtime.Object{&resourcev1.DeviceClass{
+		ObjectMeta: metav1.ObjectMeta{Name: kind, ResourceVersion: "1"},
+		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+			Expression: `device.driver == "fabric.example.com"`,
+		}}}},
+	}}
+	for c := range cliques {
+		name := fmt.Sprint("fabric-", c)
+		out = append(out, &resourcev1.ResourceSlice{
+			ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1", UID: types.UID(name)},
+			Spec: resourcev1.ResourceSliceSpec{
+				Driver: "fabric.example.com",
+				Pool:   resourcev1.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1},
+				NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{
+						{
+							Key:      topology.LabelClique,
+							Operator: corev1.NodeSelectorOpIn,
+							Values:   []string{fmt.Sprint("fabric.", c)},
+						},
+					},
+				}}},
+				Devices: []resourcev1.Device{{Name: "domain"}},
+			},
+		})
+	}
+	return out
+}
+
+// Each clique has one domain, which the members of a gang share by a claim of their PodGroup. The first clique has no room for all,
+// and the allocator would try it first: the gang goes to where all members reach the domain that they get.
+func TestMembersThatShareADeviceReachIt(t *testing.T) {
+	group, members := gang("shares", 3, "")
+	group.Annotations = nil
+	busy, holds := on("busy", "", nodeName(0, 0), nodeName(0, 1))
+	name := "shares-domain"
+	claim := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: namespace, ResourceVersion: "1", UID: types.UID(name),
+			OwnerReferences: []metav1.OwnerReference{
+				{
+					APIVersion: "scheduling.k8s.io/v1beta1",
+					Kind:       "PodGroup",
+					Name:       group.Name,
+					UID:        group.UID,
+					Controller: new(true),
+				},
+			},
+		},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+			Name: "domain", Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: "domain", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+			},
+		}}}},
+	}
+	template := "domain"
+	group.Spec.ResourceClaims = []schedulingv1beta1.PodGroupResourceClaim{
+		{Name: "domain", ResourceClaimTemplateName: &template},
+	}
+	group.Status.ResourceClaimStatuses = []schedulingv1beta1.PodGroupResourceClaimStatus{
+		{Name: "domain", ResourceClaimName: &name},
+	}
+	for _, pod := range members {
+		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "domain", ResourceClaimTemplateName: &template}}
+		pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "domain", ResourceClaimName: &name}}
+	}
+	c := listed(t, slices.Concat(
+		as(cliques(2, 4)...), fabric(2), []runtime.Object{busy, claim}, as(holds...))...)
+	c.add(t, group, members)
+	if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 3)) {
+		t.Errorf("the gang is on %v", got)
+	}
+}
+
+// Everything is taken by a gang with devices that ends in an hour. The first of the queue has a place there, devices and all.
+func TestAPlaceWithDevicesIsKept(t *testing.T) {
+	nodes := cliques(1, 4)
+	objects := slices.Concat(as(nodes...), classes())
+	for _, node := range nodes {
+		objects = append(objects, publishes(node, 4, 0))
+	}
+	group, members, claims := claiming("runs", 4, 4, "gpu")
+	allocated(members, claims, 4, inClique(0, 4)...)
+	since(group, members, time.Minute, 0)
+	waits, its, itsClaims := claiming("waits", 2, 4, "gpu")
+	c := listed(t, slices.Concat(objects, as(endsIn(group, time.Hour)), as(members...), claims, itsClaims)...)
+	c.collects(t)
+	c.add(t, waits, its)
+	if why := c.waitRejected(t, "waits"); !strings.Contains(why, "a place is kept for it in fabric.0, expected at ") {
+		t.Errorf("it waits for: %s", why)
+	}
+	c.end(t, members)
+	c.waitBound(t, its)
 }

@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -16,10 +17,9 @@ import (
 
 // Holds adds to the units what their departure would give back to those who ask, on each node in members that fit more. It is right
 // for each unit alone; of two that hold what only together makes a place nothing is said.
+//
+// Each unit is told how many accelerators its claims have, too: what is lost with it is counted by them.
 func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) []snapshot.Unit {
-	if len(asked.demands) == 0 {
-		return units
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := slices.Clone(units)
@@ -28,7 +28,11 @@ func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) [
 		if len(claims) == 0 {
 			continue
 		}
-		without := dra.Fleet{Inventory: s.inventory, Ledger: s.ledger.WithoutClaims(claims...)}
+		out[i].Devices = s.accelerators(claims)
+		if len(asked.demands) == 0 {
+			continue
+		}
+		without := dra.Fleet{Inventory: s.inventory, Ledger: s.ledger.WithoutClaims(uidsOf(claims)...)}
 		out[i].Holds = slices.Clone(out[i].Holds)
 		for _, node := range nodesOf(units[i]) {
 			for k, demand := range asked.demands {
@@ -62,15 +66,16 @@ func nodesOf(u snapshot.Unit) []int {
 }
 
 // claimsOf are the claims that are given back when the unit leaves: those of its pods, and those that its group shares.
-func (s *Stock) claimsOf(u snapshot.Unit) []types.UID {
-	var uids []types.UID
+func (s *Stock) claimsOf(u snapshot.Unit) []*resourcev1.ResourceClaim {
+	var claims []*resourcev1.ResourceClaim
 	add := func(namespace string, name *string) {
 		if name == nil {
 			return
 		}
 		claim, err := s.manager.ResourceClaims().Get(namespace, *name)
-		if err == nil && claim.Status.Allocation != nil && !slices.Contains(uids, claim.UID) && only(claim.Status.ReservedFor, u) {
-			uids = append(uids, claim.UID)
+		if err == nil && claim.Status.Allocation != nil && !slices.Contains(claims, claim) &&
+			only(claim.Status.ReservedFor, u) {
+			claims = append(claims, claim)
 		}
 	}
 	for _, pod := range u.Pods {
@@ -84,7 +89,56 @@ func (s *Stock) claimsOf(u snapshot.Unit) []types.UID {
 			add(pod.Namespace, &extended.ResourceClaimName)
 		}
 	}
+	return claims
+}
+
+func uidsOf(claims []*resourcev1.ResourceClaim) []types.UID {
+	uids := make([]types.UID, len(claims))
+	for i, claim := range claims {
+		uids[i] = claim.UID
+	}
 	return uids
+}
+
+// accelerators is how many devices the claims have of classes that stand for an extended resource, as classes of accelerators do; of
+// claims without such a class, how many devices they have.
+func (s *Stock) accelerators(claims []*resourcev1.ResourceClaim) int64 {
+	var named, all int64
+	for _, claim := range claims {
+		for _, result := range claim.Status.Allocation.Devices.Results {
+			if result.AdminAccess != nil && *result.AdminAccess {
+				continue
+			}
+			all++
+			if class := (objects{s.manager}).Class(classOf(claim, result.Request)); class != nil &&
+				class.Spec.ExtendedResourceName != nil {
+				named++
+			}
+		}
+	}
+	if named > 0 {
+		return named
+	}
+	return all
+}
+
+// classOf is the device class of a request, or of the alternative that was taken (request/alternative).
+func classOf(claim *resourcev1.ResourceClaim, name string) string {
+	request, alternative, _ := strings.Cut(name, "/")
+	for _, r := range claim.Spec.Devices.Requests {
+		if r.Name != request {
+			continue
+		}
+		if r.Exactly != nil {
+			return r.Exactly.DeviceClassName
+		}
+		for _, sub := range r.FirstAvailable {
+			if sub.Name == alternative {
+				return sub.DeviceClassName
+			}
+		}
+	}
+	return ""
 }
 
 // Suppose lets the stock be as if these units had left, until the returned function is called.
@@ -92,7 +146,7 @@ func (s *Stock) Suppose(gone []snapshot.Unit) (undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range gone {
-		for _, uid := range s.claimsOf(u) {
+		for _, uid := range uidsOf(s.claimsOf(u)) {
 			s.supposed[uid] = true
 			s.ledger.Remove(uid)
 		}

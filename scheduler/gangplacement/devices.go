@@ -60,8 +60,15 @@ type withDevices struct {
 func (p *GangPlacement) withDevices(
 	ctx context.Context, q question, ledger topology.Ledger, gang topology.Gang,
 ) (withDevices, error) {
-	if p.stock == nil || !p.stock.Claims(q.waiting) {
-		return withDevices{questions: []devices.Asked{{Ledger: ledger, Gang: gang}}}, nil
+	without := []devices.Asked{{Ledger: ledger, Gang: gang}}
+	if p.stock == nil {
+		return withDevices{questions: without}, nil
+	}
+	holds := func(asked devices.Asked) func([]snapshot.Unit) []snapshot.Unit {
+		return func(units []snapshot.Unit) []snapshot.Unit { return p.stock.Holds(ctx, asked, units) }
+	}
+	if !p.stock.Claims(q.waiting) {
+		return withDevices{without, holds(without[0])}, nil
 	}
 	asked, err := p.stock.Ask(ctx, devices.Question{
 		Nodes: q.parent.Nodes, Group: q.group, Waiting: q.waiting, Ledger: ledger, Gang: gang,
@@ -69,9 +76,7 @@ func (p *GangPlacement) withDevices(
 	if err != nil {
 		return withDevices{}, fmt.Errorf("devices of gang %s: %w", gang.Name, err)
 	}
-	return withDevices{asked, func(units []snapshot.Unit) []snapshot.Unit {
-		return p.stock.Holds(ctx, asked[0], units)
-	}}, nil
+	return withDevices{asked, holds(asked[0])}, nil
 }
 
 // placeAnywhere places the gang in its turn. Of several choices of shared devices the first is taken whose nodes hold the gang. It

@@ -54,7 +54,7 @@ func New(
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
 			handle: handle, desk: desk, slots: slots, book: book, stock: shared.Stock(handle.SharedDRAManager()),
-			clock: clock.RealClock{},
+			clock:   clock.RealClock{},
 			budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
 			later: func(n int, do func(context.Context, int)) {
 				go handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name)

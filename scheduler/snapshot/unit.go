@@ -27,6 +27,8 @@ type Unit struct {
 	// Pods are those with nodes that have not ended, by node and name; there is at least one. Holds is what they take.
 	Pods  []*corev1.Pod
 	Holds []topology.Held
+	// Devices is how many accelerators its claims have; those that its pods ask for as resources are not among them.
+	Devices int64
 }
 
 // Units are all that run on the nodes of the view, by name.
@@ -120,7 +122,9 @@ func (u Unit) Saved() time.Time {
 }
 
 // Accelerators is how many devices of these kinds the unit holds.
-func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 { return Accelerators(u.Pods, kinds) }
+func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 {
+	return Accelerators(u.Pods, kinds) + u.Devices
+}
 
 // Accelerators is how many devices of these kinds the pods ask for.
 func Accelerators(pods []*corev1.Pod, kinds []corev1.ResourceName) int64 {
