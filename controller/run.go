@@ -82,6 +82,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader())
 	planning := plan.Options{
 		Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints(), KeepsClaims: offer.Claims(),
+		ComputeDomains: offer.ComputeDomains,
 	}
 	if options.WebhookPort != 0 {
 		registerWebhooks(mgr, resolver, planning)

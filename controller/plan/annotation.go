@@ -121,10 +121,11 @@ func switchAnnotations() []Annotation {
 		),
 		words(
 			topology.AnnotationMNNVL,
-			"NVLink across nodes by a ComputeDomain. No effect yet; required is refused.",
-			"required",
-			"preferred",
-			"none",
+			"Pods with GPUs train by NVLink across nodes, by a ComputeDomain of the job's: one pod on a node, the gang or each of its "+
+				"segments inside one clique (required; refused where that cannot be), or inside one if it has room (preferred).",
+			mnnvlRequired,
+			mnnvlPreferred,
+			mnnvlNone,
 		),
 		words(
 			topology.AnnotationAutoResources,

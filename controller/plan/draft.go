@@ -28,6 +28,8 @@ type draft struct {
 	labels, annotations map[string]string
 	// gangs are the groups of the job, none for one that is no gang.
 	gangs []*gang
+	// nvlink is what of NVLink across nodes the job is to have: required, preferred or none.
+	nvlink string
 	// status is where the trainer reports; nil if nowhere.
 	status *StatusServer
 }
@@ -63,6 +65,7 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	if err = tooMany(runtime, d.world.Roles); err != nil {
 		return nil, err
 	}
+	d.nvlink = d.wantsNVLink(options)
 	for _, ask := range d.asks(options) {
 		d.gangs = append(d.gangs, d.newGang(ask, options))
 	}

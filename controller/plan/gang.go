@@ -34,6 +34,8 @@ type gang struct {
 	// scheduler is given to members without a schedulerName.
 	scheduler   string
 	annotations map[string]string
+	// channels are the members whose pods get a channel of the job's ComputeDomain, if it has one.
+	channels []string
 	// faults say why the members cannot be one gang.
 	faults field.ErrorList
 }
@@ -79,6 +81,9 @@ func (d *draft) newGang(ask asked, options Options) *gang {
 	g.faults = append(g.faults, d.checkStart(members)...)
 	wishes, faults := d.wishes(members, g.rules)
 	g.annotations, g.faults = wishes, append(g.faults, faults...)
+	if d.nvlink != mnnvlNone {
+		d.wishClique(g, members)
+	}
 	if text, fault := d.announce(waits); fault != nil {
 		g.fault(fault)
 	} else if text != "" {

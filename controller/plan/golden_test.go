@@ -116,6 +116,9 @@ func render(t *testing.T, planned plan.Plan) []byte {
 	for _, group := range planned.PodGroups {
 		objects = append(objects, group)
 	}
+	if planned.ComputeDomain != nil {
+		objects = append(objects, planned.ComputeDomain)
+	}
 	for _, config := range planned.ConfigMaps {
 		objects = append(objects, config)
 	}

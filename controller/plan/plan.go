@@ -23,6 +23,11 @@ type Options struct {
 	// KeepsClaims says that the API server keeps a PodGroup's shared claims. Where it does not, it drops them silently, and
 	// each pod would get a claim of its own.
 	KeepsClaims bool `json:"keepsClaims,omitempty"`
+	// ComputeDomains says that the cluster serves ComputeDomains: NVIDIA's DRA driver, or who plays it, is there.
+	ComputeDomains bool `json:"computeDomains,omitempty"`
+	// WithoutDomain says that the job's pods were made without a channel of a ComputeDomain and cannot get one any more. What only
+	// prefers NVLink stays without.
+	WithoutDomain bool `json:"withoutDomain,omitempty"`
 	// StatusServer is where trainers report how far they are; nil if there is none.
 	StatusServer *StatusServer `json:"statusServer,omitempty"`
 }
@@ -47,6 +52,8 @@ type Plan struct {
 	Workload *schedulingv1beta1.Workload
 	// PodGroups are those of the Workload's templates, in their order; none for a job that is no gang.
 	PodGroups []*schedulingv1beta1.PodGroup
+	// ComputeDomain connects the nodes of the pods that train by NVLink; nil for a job that does not. It outlives those pods.
+	ComputeDomain *unstructured.Unstructured
 	// ForeignGroup is the PodGroup of another gang scheduler's (Coscheduling, Volcano), whose policy the runtime has; else nil.
 	ForeignGroup *unstructured.Unstructured
 	// ConfigMaps are files of the framework's. Secrets are what else the job needs: they are made once, by chance.
@@ -94,6 +101,9 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 	}
 	for _, gang := range draft.gangs {
 		gang.join(&result.JobSet.Spec)
+	}
+	if draft.inDomain() {
+		result.ComputeDomain = draft.joinDomain(&result.JobSet.Spec)
 	}
 	if members := draft.gangMembers(); len(members) > 0 {
 		result.Notes = draft.newDisruption(members).render(&result.JobSet.Spec)

@@ -72,7 +72,6 @@ type unserved struct {
 
 func unservedValues() map[string]unserved {
 	return map[string]unserved{
-		topology.AnnotationMNNVL:         {value: "required", served: []string{"none", "preferred"}},
 		topology.AnnotationAutoResources: {value: "true", served: []string{"false"}},
 	}
 }

@@ -45,6 +45,9 @@ func (r *Reconciler) apply(
 		if waiting, err = r.ensureGroups(ctx, reader, job, withAttempt(planned, jobSet)); err != nil || waiting {
 			return waiting, err
 		}
+		if waiting, err = r.ensureDomain(ctx, reader, job, planned); err != nil || waiting {
+			return waiting, err
+		}
 	}
 	if jobSet != nil && !jobSet.DeletionTimestamp.IsZero() {
 		return false, nil

@@ -25,6 +25,7 @@ const authorityPeriod = 15 * time.Second
 func (r *Reconciler) optionsFor(jobSet *jobsetv1alpha2.JobSet) plan.Options {
 	options := r.Options
 	if jobSet != nil {
+		options.WithoutDomain = !plan.InDomain(jobSet)
 		options.StatusServer = plan.ReportsTo(jobSet)
 	}
 	if options.StatusServer != nil && r.Authority != nil {

@@ -11,6 +11,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -56,6 +57,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 	if err = coschedulingv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	domains := plan.ComputeDomainKind()
+	scheme.AddKnownTypeWithName(domains, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(domains.GroupVersion().WithKind(domains.Kind+"List"), &unstructured.UnstructuredList{})
 	w := &world{
 		t:        t,
 		clock:    clocktesting.NewFakePassiveClock(created()),

@@ -19,7 +19,7 @@ import (
 const linger = 45 * time.Second
 
 // release takes away what a job that is suspended or over no longer needs: its groups, whose shared claims are freed
-// only then, and the JobSet of a job that missed its deadline. It runs after the status was written, so that a job
+// only then, after them its ComputeDomain, and the JobSet of a job that missed its deadline. It runs after the status was written, so that a job
 // never looks unfinished while its JobSet is gone, and it runs again until all is gone. It returns when to come back
 // for groups that are kept for now; zero if none is.
 func (r *Reconciler) release(
@@ -52,7 +52,10 @@ func (r *Reconciler) release(
 			return 0, err
 		}
 	}
-	return kept, nil
+	if kept > 0 {
+		return kept, nil
+	}
+	return r.releaseDomain(ctx, job, jobSet, objects)
 }
 
 // lingers is how long an object of the job's group may stay. What holds shared claims goes at once, for others wait for

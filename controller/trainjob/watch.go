@@ -60,6 +60,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.ClusterTrainingRuntimeKind)), changed).
 		// Replicas that do not lead fill their caches too: their webhooks read them.
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: new(true)})
+	if r.Options.ComputeDomains {
+		building.Owns(domainMetadata(), builder.OnlyMetadata)
+	}
 	if r.Authority != nil {
 		building.WatchesRawSource(source.Func(r.FollowAuthority))
 	}

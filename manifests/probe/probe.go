@@ -37,11 +37,16 @@ const (
 	gateClaims      = "DRAWorkloadResourceClaims"
 )
 
-// Offer is what one cluster offers: which of the three gates are on at its API server.
+// computeDomains is the group and version of the kind with which NVIDIA's DRA driver connects nodes by NVLink.
+const computeDomains = "resource.nvidia.com/v1beta1"
+
+// Offer is what one cluster offers: which of the three gates are on at its API server, and whether NVLink can be had.
 type Offer struct {
 	Mode Mode
 	// Off lists the gates that are off, in dependency order; empty in mode Full.
 	Off []string
+	// ComputeDomains says that NVIDIA's DRA driver connects nodes by NVLink there. It has nothing to do with the mode.
+	ComputeDomains bool
 }
 
 // Constraints reports whether the API server keeps a PodGroup's topology constraints.
@@ -77,26 +82,34 @@ func (o Offer) Missing() string {
 // caller may create podgroups. Nothing is stored. An error is a fault (no connection, no permission), not an answer.
 func Cluster(ctx context.Context, client kubernetes.Interface, namespace string) (Offer, error) {
 	none := Offer{Mode: None, Off: []string{gateGroups, gateConstraints, gateClaims}}
-	resources, err := client.Discovery().ServerResourcesForGroupVersion(schedulingv1beta1.SchemeGroupVersion.String())
-	if apierrors.IsNotFound(err) {
-		return none, nil
+	groups, err := serves(client, schedulingv1beta1.SchemeGroupVersion.String(), "podgroups")
+	if err != nil || !groups {
+		return none, err
 	}
+	domains, err := serves(client, computeDomains, "computedomains")
 	if err != nil {
-		return Offer{}, fmt.Errorf("discovering %s: %w", schedulingv1beta1.SchemeGroupVersion, err)
-	}
-	served := slices.ContainsFunc(
-		resources.APIResources,
-		func(r metav1.APIResource) bool { return r.Name == "podgroups" },
-	)
-	if !served {
-		return none, nil
+		return Offer{}, err
 	}
 	kept, err := client.SchedulingV1beta1().PodGroups(namespace).
 		Create(ctx, question(namespace), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return Offer{}, fmt.Errorf("creating a PodGroup in namespace %s as a dry run: %w", namespace, err)
 	}
-	return answer(kept), nil
+	offer := answer(kept)
+	offer.ComputeDomains = domains
+	return offer, nil
+}
+
+// serves reports whether the API server serves a resource.
+func serves(client kubernetes.Interface, version, resource string) (bool, error) {
+	found, err := client.Discovery().ServerResourcesForGroupVersion(version)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("discovering %s: %w", version, err)
+	}
+	return slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }), nil
 }
 
 // question is a PodGroup that uses every gated field that Lockstep relies on.

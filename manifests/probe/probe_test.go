@@ -86,6 +86,26 @@ func TestTheModeIsWhatTheServerKeeps(t *testing.T) {
 	}
 }
 
+func TestNVLinkIsWhatIsServed(t *testing.T) {
+	all := func(*schedulingv1beta1.PodGroup) {}
+	for _, served := range []bool{false, true} {
+		client := server(all, nil)
+		if served {
+			client.Resources = append(client.Resources, &metav1.APIResourceList{
+				GroupVersion: "resource.nvidia.com/v1beta1",
+				APIResources: []metav1.APIResource{{Name: "computedomains"}},
+			})
+		}
+		offer, err := probe.Cluster(t.Context(), client, "lockstep-system")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if offer.ComputeDomains != served || offer.Mode != probe.Full {
+			t.Errorf("offer %+v, want mode full, and ComputeDomains %t", offer, served)
+		}
+	}
+}
+
 func TestAFaultIsNotAnAnswer(t *testing.T) {
 	broken := errors.New("connection refused")
 	_, err := probe.Cluster(t.Context(), server(nil, broken), "lockstep-system")

@@ -1,0 +1,192 @@
+package trainjob_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// connected is a job whose two nodes train by NVLink.
+func connected(wish string) *trainerv1alpha1.TrainJob {
+	return trainJob(func(job *trainerv1alpha1.TrainJob) {
+		job.Annotations = map[string]string{topology.AnnotationMNNVL: wish}
+		job.Spec.Trainer = &trainerv1alpha1.Trainer{ResourcesPerNode: &corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("4")},
+		}}
+	})
+}
+
+func nvlink() plan.Options { return plan.Options{Gang: true, ComputeDomains: true} }
+
+// domain is the ComputeDomain of the job's name; nil if there is none.
+func (w *world) domain() *unstructured.Unstructured {
+	w.t.Helper()
+	domain := &unstructured.Unstructured{}
+	domain.SetGroupVersionKind(plan.ComputeDomainKind())
+	if !w.get(domain) {
+		return nil
+	}
+	return domain
+}
+
+// hold gives an object a finalizer, or takes it away.
+func (w *world) hold(object client.Object, finalizers ...string) {
+	w.t.Helper()
+	object.SetFinalizers(finalizers)
+	if err := w.Client.Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The daemons by which pods reach each other go with their ComputeDomain: it comes before the pods and goes after them.
+func TestADomainOutlivesItsPods(t *testing.T) {
+	w := newWorld(t, nvlink(), torch(), connected("required"))
+	w.settle()
+	w.wantWrites("at the start", "apply ConfigMap train-runtime-snapshot", "apply Workload", "apply PodGroup",
+		"apply ComputeDomain", "apply JobSet")
+	w.hold(w.podGroup(), "scheduling.k8s.io/podgroup-protection") // until its pods have ended
+	w.hold(w.domain(), "resource.nvidia.com/computeDomain")       // until its daemons have
+	w.settle()
+	w.wantWrites("while it runs")
+
+	w.change(suspend(true))
+	w.settle()
+	w.wantWrites(
+		"on suspension",
+		"patch JobSet",
+		"apply JobSet",
+		"patch TrainJob status",
+		"delete PodGroup",
+		"delete Workload",
+	)
+	if got := w.settle().RequeueAfter; got == 0 {
+		t.Error("it does not come back")
+	}
+	w.wantWrites("while pods are left", "apply JobSet")
+	w.hold(w.podGroup())
+	w.settle()
+	w.wantWrites("after the pods have ended", "apply JobSet", "delete ComputeDomain")
+
+	w.change(suspend(false))
+	if got := w.settle().RequeueAfter; got == 0 {
+		t.Error("it does not come back")
+	}
+	w.wantWrites("while daemons are left", "apply Workload", "apply PodGroup", "patch TrainJob status")
+	w.hold(w.domain())
+	w.settle()
+	w.wantWrites("after the daemons have ended", "apply ComputeDomain", "apply JobSet")
+}
+
+func TestADomainGoesWithinAMinuteOfTheEnd(t *testing.T) {
+	w := newWorld(t, nvlink(), torch(), connected("preferred"))
+	w.settle()
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+		status.Conditions = []metav1.Condition{
+			{
+				Type:               "Completed",
+				Status:             "True",
+				Reason:             "AllJobsCompleted",
+				LastTransitionTime: metav1.NewTime(created()),
+			},
+		}
+	})
+	if got := w.settle().RequeueAfter; got != 45*time.Second {
+		t.Errorf("comes back after %v, want 45s", got)
+	}
+	w.clock.SetTime(created().Add(45 * time.Second))
+	w.settle()
+	w.wantWrites("45 s after the end", "delete PodGroup", "delete Workload", "delete ConfigMap train-runtime-snapshot")
+	w.settle()
+	w.wantWrites("then", "delete ComputeDomain")
+	w.settle()
+	w.wantWrites("when all is gone")
+}
+
+// Whoever deletes the job deletes no domain under running pods: the garbage collector waits for all its owners, and the group,
+// which Kubernetes keeps until its pods have ended, is one.
+func TestTheGroupsOwnTheDomainToo(t *testing.T) {
+	w := newWorld(t, nvlink(), torch(), connected("required"))
+	w.settle()
+	group := w.podGroup()
+	group.UID = "another" // as after a restart that renewed it
+	if err := w.Client.Update(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.wantWrites("on another group", "apply ComputeDomain")
+	owners := map[string]bool{}
+	for _, owner := range w.domain().GetOwnerReferences() {
+		owners[owner.Kind+" "+string(owner.UID)] = owner.Controller != nil && *owner.Controller
+	}
+	if diff := cmp.Diff(map[string]bool{"TrainJob train-uid": true, "PodGroup another": false}, owners); diff != "" {
+		t.Errorf("owners, and who controls (-want +got):\n%s", diff)
+	}
+}
+
+func TestARestartKeepsTheDomain(t *testing.T) {
+	w := newWorld(t, nvlink(), torch(), connected("required"))
+	w.settle()
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) { status.Restarts = 1 })
+	w.settle()
+	w.wantWrites("on the restart")
+}
+
+func TestADomainOfSomebodyElses(t *testing.T) {
+	theirs := &unstructured.Unstructured{}
+	theirs.SetGroupVersionKind(plan.ComputeDomainKind())
+	theirs.SetNamespace(namespace)
+	theirs.SetName("train")
+	w := newWorld(t, nvlink(), torch(), connected("required"), theirs)
+	if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "ComputeDomain team-a/train: it exists") {
+		t.Errorf("error %v, want one that names the ComputeDomain", err)
+	}
+	if w.jobSet() != nil {
+		t.Error("pods start in somebody else's domain")
+	}
+	w.change(suspend(true))
+	_, _ = w.reconcile()
+	if w.domain() == nil {
+		t.Error("somebody else's domain was deleted")
+	}
+}
+
+func TestWithoutADriver(t *testing.T) {
+	w := newWorld(t, gang(), torch(), connected("required"))
+	if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "ComputeDomains") || w.jobSet() != nil {
+		t.Errorf("error %v, JobSet %v; want a reason, and no pods", err, w.jobSet())
+	}
+	w = newWorld(t, gang(), torch(), connected("preferred"))
+	w.settle()
+	w.wantWrites(
+		"of what only prefers NVLink",
+		"apply ConfigMap train-runtime-snapshot",
+		"apply Workload",
+		"apply PodGroup",
+		"apply JobSet",
+	)
+}
+
+// Pod templates are for good: a job that was queued before there was a driver goes on without.
+func TestAJobThatWasQueuedWithoutADomainStartsWithoutOne(t *testing.T) {
+	w := newWorld(t, gang(), torch(), connected("preferred"))
+	w.change(suspend(true))
+	w.settle()
+	w.Options.ComputeDomains = true
+	w.change(suspend(false))
+	w.settle()
+	if w.domain() != nil || w.jobSet() == nil || plan.InDomain(w.jobSet()) {
+		t.Errorf("the domain is %v, want none", w.domain())
+	}
+}
