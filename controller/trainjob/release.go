@@ -8,6 +8,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -82,10 +83,24 @@ func (r *Reconciler) erase(ctx context.Context, object client.Object) error {
 		return nil
 	}
 	uid := object.GetUID()
-	err := r.Client.Delete(ctx, object, client.Preconditions{UID: &uid},
+	err := r.Client.Delete(ctx, deletable(object), client.Preconditions{UID: &uid},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting %T %s: %w", object, client.ObjectKeyFromObject(object), err)
 	}
 	return nil
+}
+
+// deletable is the object as the client can delete it. Where finalizers hold an object, the answer is the object itself, and of a kind
+// that the scheme does not know only an unstructured one can be read.
+func deletable(object client.Object) client.Object {
+	metadata, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object
+	}
+	identity := &unstructured.Unstructured{}
+	identity.SetGroupVersionKind(metadata.GroupVersionKind())
+	identity.SetNamespace(metadata.Namespace)
+	identity.SetName(metadata.Name)
+	return identity
 }
