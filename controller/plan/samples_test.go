@@ -23,7 +23,7 @@ func TestSamplesRender(t *testing.T) {
 			readYAML(t, file, &job)
 			readYAML(t, filepath.Join("../../manifests/runtimes", job.Spec.RuntimeRef.Name+".yaml"), &shipped)
 			runtime := plan.Runtime{Kind: shipped.Kind, Name: shipped.Name, Spec: shipped.Spec}
-			if _, err := plan.New(&job, runtime, plan.Options{Gang: true}); err != nil {
+			if _, err := plan.New(&job, runtime, plan.Options{Gang: true, ComputeDomains: true}); err != nil {
 				t.Error(err)
 			}
 		})

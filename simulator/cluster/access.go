@@ -12,6 +12,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
 // The accounts of the run. Ours and Kueue's have the names of the ServiceAccounts that manifests bind to ClusterRoles, so
@@ -30,7 +32,8 @@ type access struct {
 	accountKeyFile, tokenFile                 string
 
 	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig, kueueKubeconfig string
-	admin                                                                       *rest.Config
+	// admin and driver are for clients in this process: the administrator's, and that of the player of NVIDIA's driver.
+	admin, driver *rest.Config
 }
 
 // newAccess writes everything that authenticates in one run. One certificate serves every loopback listener: it holds
@@ -82,6 +85,9 @@ func (a *access) writeUsers(s *state, server string) error {
 		{schedulerUser, "system:serviceaccounts", &a.schedulerKubeconfig, []string{"config", "scheduler.kubeconfig"}},
 		{kueueUser, "system:serviceaccounts", &a.kueueKubeconfig, []string{"config", "kueue.kubeconfig"}},
 	}
+	// In this process, so without a file.
+	a.driver = a.client(server, newToken(), 200)
+	fmt.Fprintf(&tokens, "%s,%s,%s\n", a.driver.BearerToken, nvlink.User, nvlink.User)
 	for _, user := range users {
 		token := newToken()
 		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, user.name, user.name, user.groups)
@@ -94,15 +100,20 @@ func (a *access) writeUsers(s *state, server string) error {
 			return err
 		}
 		if user.name == adminUser {
-			a.admin = &rest.Config{
-				Host: server, BearerToken: token, QPS: 500, Burst: 1000,
-				TLSClientConfig: rest.TLSClientConfig{CAData: a.certPEM},
-			}
+			a.admin = a.client(server, token, 500)
 		}
 	}
 	var err error
 	a.tokenFile, err = s.write([]byte(tokens.String()), "pki", "tokens.csv")
 	return err
+}
+
+// client is access for a client in this process, with so many requests a second and twice as many at once.
+func (a *access) client(server, token string, rate int) *rest.Config {
+	return &rest.Config{
+		Host: server, BearerToken: token, QPS: float32(rate), Burst: 2 * rate,
+		TLSClientConfig: rest.TLSClientConfig{CAData: a.certPEM},
+	}
 }
 
 func (a *access) kubeconfig(server, user, token string) *clientcmdapi.Config {

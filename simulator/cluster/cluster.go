@@ -25,6 +25,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
 // Options say what cluster to run.
@@ -35,6 +36,8 @@ type Options struct {
 	Mode probe.Mode
 	// Nodes are the fleet; KWOK plays their kubelets.
 	Nodes []corev1.Node
+	// NVLink is how slow the player of NVIDIA's DRA driver is, where nodes are in NVLink cliques; the zero value is as slow as theirs.
+	NVLink nvlink.Settings
 	// Kueue asks for Kueue too, which takes minutes to build the first time.
 	Kueue bool
 	// Port is the API server's port on loopback; 0 chooses a free one.
@@ -80,7 +83,10 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	spawning, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Cluster{
-		plan: plan{state: directory, mode: options.Mode, nodes: len(options.Nodes)},
+		plan: plan{
+			state: directory, mode: options.Mode, nodes: len(options.Nodes),
+			cliques: slices.ContainsFunc(options.Nodes, func(node corev1.Node) bool { return nvlink.InClique(&node) }),
+		},
 		died: make(chan *DeathError, 1), spawner: newSpawner(spawning), stopSpawner: stop,
 	}
 	if err := c.start(ctx, options); err != nil {
@@ -120,6 +126,9 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stopServing = stop
 	if err := c.serveVolumes(serving); err != nil {
+		return c.orDeath(err)
+	}
+	if err := c.connectNodes(serving, options.NVLink); err != nil {
 		return c.orDeath(err)
 	}
 	options.Report("starting the controllers and schedulers")
@@ -165,7 +174,7 @@ func (c *Cluster) prepare() error {
 		Timeout:   2 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 	}
-	kwok, err := kwokConfig(c.plan.nodes)
+	kwok, err := c.plan.kwokConfig()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/workload"
 )
 
@@ -63,7 +64,7 @@ func TestAFakePodRunsAsLongAsItsAnnotationSays(t *testing.T) {
 		nodes int
 		lease float64
 	}{{74, 40}, {5000, 3600}} {
-		config, err := cluster.KWOKConfig(test.nodes)
+		config, err := cluster.KWOKConfig(test.nodes, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +100,19 @@ func TestAFakePodRunsAsLongAsItsAnnotationSays(t *testing.T) {
 				"%d stages, want nodes' birth and heartbeat, pods' start, completion, termination and removal",
 				stages,
 			)
+		}
+	}
+}
+
+// Where nodes have devices, a pod with claims waits until they are prepared, as it would for its kubelet.
+func TestAFakePodWaitsForItsDevices(t *testing.T) {
+	for _, cliques := range []bool{false, true} {
+		config, err := cluster.KWOKConfig(74, cliques)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waits := strings.Contains(string(config), nvlink.PreparedAnnotation); waits != cliques {
+			t.Errorf("with cliques %t: pods wait for their claims: %t", cliques, waits)
 		}
 	}
 }

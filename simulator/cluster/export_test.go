@@ -12,12 +12,16 @@ var (
 	ChoosePorts = choosePorts
 	OnLoopback  = onLoopback
 	AsJobSet    = asJobSetDeploys
-	KWOKConfig  = kwokConfig
 	VersionFlag = versionFlags
 
 	AsKueue      = asKueueDeploys
 	NewKueueKeys = newKueueKeys
 )
+
+// KWOKConfig is KWOK's configuration for a fleet of so many nodes, in NVLink cliques or not.
+func KWOKConfig(nodes int, cliques bool) ([]byte, error) {
+	return plan{nodes: nodes, cliques: cliques}.kwokConfig()
+}
 
 // PlannedPorts returns the ports that are held for a run, and those that its components listen on, in order.
 func PlannedPorts() (held, listened []int, err error) {

@@ -19,6 +19,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
 // install applies what has to be there before any controller starts: namespaces, CRDs, accounts and roles, runtimes.
@@ -35,6 +36,11 @@ func (c *Cluster) install(ctx context.Context) error {
 	}
 	for _, dir := range []string{".", "crds", "controller", "scheduler", "datacache"} {
 		if err := c.applyFolder(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if c.plan.cliques {
+		if err := c.applyYAML(ctx, nvlink.Manifests); err != nil {
 			return err
 		}
 	}

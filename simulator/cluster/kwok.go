@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	nodestages "sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	heartbeatstages "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
 	podstages "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/workload"
 )
 
@@ -18,14 +21,21 @@ import (
 const manyNodes = 500
 
 // kwokConfig is KWOK's configuration file: its own stages for nodes and pods, but a pod completes only after the run
-// time that its annotation names, and one that is deleted ends as a kubelet would end it.
-func kwokConfig(nodes int) ([]byte, error) {
+// time that its annotation names, and one that is deleted ends as a kubelet would end it. Where nodes are in cliques, a pod with
+// claims starts only when they are prepared.
+func (p plan) kwokConfig() ([]byte, error) {
 	complete, err := completeStage()
 	if err != nil {
 		return nil, err
 	}
+	ready := []byte(podstages.DefaultPodReady)
+	if p.cliques {
+		if ready, err = preparedStage(); err != nil {
+			return nil, err
+		}
+	}
 	leaseSeconds, parallelism := 40, 4
-	if nodes > manyNodes {
+	if p.nodes > manyNodes {
 		leaseSeconds, parallelism = 3600, 16
 	}
 	options := fmt.Sprintf(`apiVersion: config.kwok.x-k8s.io/v1alpha1
@@ -39,7 +49,7 @@ options:
 	return bytes.Join([][]byte{
 		[]byte(options),
 		[]byte(nodestages.DefaultNodeInit), []byte(heartbeatstages.DefaultNodeHeartbeatWithLease),
-		[]byte(podstages.DefaultPodReady), complete, []byte(terminateStage), []byte(removeStage),
+		ready, complete, []byte(terminateStage), []byte(removeStage),
 	}, []byte("\n---\n")), nil
 }
 
@@ -89,6 +99,32 @@ spec:
     delete: true
 `
 )
+
+// preparedStage is KWOK's stage that starts a pod, for one without claims or with claims that are prepared.
+func preparedStage() ([]byte, error) {
+	var stage map[string]any
+	if err := yaml.Unmarshal([]byte(podstages.DefaultPodReady), &stage); err != nil {
+		return nil, fmt.Errorf("decoding KWOK's pod-ready stage: %w", err)
+	}
+	const at = "spec.selector.matchExpressions"
+	conditions, _, err := unstructured.NestedSlice(stage, strings.Split(at, ".")...)
+	if err != nil {
+		return nil, fmt.Errorf("decoding KWOK's pod-ready stage: %w", err)
+	}
+	conditions = append(conditions, map[string]any{
+		"key": fmt.Sprintf("if .spec.resourceClaims then .metadata.annotations[%q] else %q end",
+			nvlink.PreparedAnnotation, nvlink.Prepared),
+		"operator": "In", "values": []any{nvlink.Prepared},
+	})
+	if err := unstructured.SetNestedSlice(stage, conditions, strings.Split(at, ".")...); err != nil {
+		return nil, fmt.Errorf("changing KWOK's pod-ready stage: %w", err)
+	}
+	encoded, err := yaml.Marshal(stage)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the pod-ready stage: %w", err)
+	}
+	return encoded, nil
+}
 
 // completeStage is KWOK's stage that completes a Job's pod, delayed by the pod's run-time annotation.
 func completeStage() ([]byte, error) {

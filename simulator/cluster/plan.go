@@ -35,6 +35,8 @@ type plan struct {
 	access   access
 	mode     probe.Mode
 	nodes    int
+	// cliques says that some nodes are in NVLink cliques.
+	cliques bool
 }
 
 // gates are the feature gates of Kubernetes' own components in each mode (DESIGN §1).

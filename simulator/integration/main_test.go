@@ -21,6 +21,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 	"github.com/lockstep-project/lockstep/simulator/session"
@@ -58,6 +59,7 @@ func run(m *testing.M) int {
 	}
 	shared, err = cluster.Start(context.Background(), cluster.Options{
 		Dir: filepath.Join(dir, "state"), Mode: probe.Mode(*mode), Nodes: machines.Nodes,
+		NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: 2 * time.Second},
 		Report: func(line string) { fmt.Println("cluster:", line) },
 	})
 	if err != nil {
