@@ -112,9 +112,12 @@ func TestDefaultOfKueuesUpdate(t *testing.T) {
 // kueuesUpdate is an object as it comes back from a client with Trainer 2.2's types that suspends it.
 func kueuesUpdate(tb testing.TB, object []byte) []byte {
 	tb.Helper()
-	var job trainerv1alpha1.TrainJob // has no resourceClaimsPerNode, like 2.2's
+	var job trainerv1alpha1.TrainJob
 	if err := json.Unmarshal(object, &job); err != nil {
 		tb.Fatal(err)
+	}
+	if job.Spec.Trainer != nil {
+		job.Spec.Trainer.ResourceClaimsPerNode = nil // 2.2 has no such field
 	}
 	for _, patch := range job.Spec.RuntimePatches {
 		if patch.TrainingRuntimeSpec == nil || patch.TrainingRuntimeSpec.Template == nil ||

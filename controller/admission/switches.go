@@ -12,11 +12,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// checkSwitchesChange refuses to switch the gang on or off, or to choose another scheduler, once there is a JobSet: both are in
+// checkSwitchesChange refuses to switch the gang or NVLink on or off, or to choose another scheduler, once there is a JobSet: all are in
 // its pod templates, which it does not let change, and the job could never be resumed.
 func (v *Validator) checkSwitchesChange(ctx context.Context, old, next *trainerv1alpha1.TrainJob) field.ErrorList {
 	var changed []string
-	for _, key := range []string{topology.AnnotationGang, topology.AnnotationScheduler} {
+	for _, key := range []string{topology.AnnotationGang, topology.AnnotationScheduler, topology.AnnotationMNNVL} {
 		if old.Annotations[key] != next.Annotations[key] {
 			changed = append(changed, key)
 		}

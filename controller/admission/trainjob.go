@@ -162,9 +162,9 @@ func lasting(job *trainerv1alpha1.TrainJob) trainerv1alpha1.TrainJobSpec {
 	return spec
 }
 
-// wishes are the annotations that the plan reads.
+// wishes are the annotations that the plan reads, and the label that it does.
 func wishes(job *trainerv1alpha1.TrainJob) map[string]string {
-	own := map[string]string{}
+	own := map[string]string{plan.KueueQueueLabel: job.Labels[plan.KueueQueueLabel]}
 	for key, value := range job.Annotations {
 		if strings.HasPrefix(key, "lockstep.dev/") {
 			own[key] = value

@@ -92,6 +92,16 @@ func noNodes(job *trainerv1alpha1.TrainJob) {
 	job.Spec.Trainer = &trainerv1alpha1.Trainer{NumNodes: new(int32(0))}
 }
 
+func queued(job *trainerv1alpha1.TrainJob) {
+	job.Labels = map[string]string{plan.KueueQueueLabel: "research"}
+}
+
+func claiming(job *trainerv1alpha1.TrainJob) {
+	job.Spec.Trainer = &trainerv1alpha1.Trainer{ResourceClaimsPerNode: []trainerv1alpha1.ResourceClaimPerNode{
+		{Name: "gpus", ResourceClaimTemplateName: new("four")},
+	}}
+}
+
 func called(name string) change {
 	return func(job *trainerv1alpha1.TrainJob) { job.Name = name }
 }
@@ -251,6 +261,12 @@ func TestUpdate(t *testing.T) {
 		},
 		"an annotation of ours with the runtime gone": {
 			runtimes: missing(), next: []change{annotated("lockstep.dev/gang", "yes")},
+		},
+		"a queue of Kueue's for a job with claims": {
+			runtimes: there(t), old: []change{claiming}, next: []change{claiming, queued},
+			want: "spec.trainer.resourceClaimsPerNode: Invalid value: \"gpus\": the job is queued by Kueue " +
+				"(label kueue.x-k8s.io/queue-name is research), which does not know the field and would count no devices; put the " +
+				"claims into the pods of a runtime instead",
 		},
 		"somebody else's annotation": {runtimes: missing(), next: []change{annotated("acme.io/a", "b")}},
 		"a patch for a running job": {

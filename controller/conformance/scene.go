@@ -44,6 +44,9 @@ func read(folder string) (scene, error) {
 	if err != nil {
 		return scene{}, fmt.Errorf("reading the job: %w", err)
 	}
+	if text, err = pruned(text); err != nil {
+		return scene{}, fmt.Errorf("parsing trainjob.yaml: %w", err)
+	}
 	if err = yaml.UnmarshalStrict(text, s.job); err != nil {
 		return scene{}, fmt.Errorf("parsing trainjob.yaml: %w", err)
 	}
@@ -94,8 +97,8 @@ func readObjects(file string, scheme *runtime.Scheme) ([]client.Object, error) {
 	return objects, nil
 }
 
-// pruned is an object without the scheduling of a runtime, which upstream's API server does not know and drops. Whatever else it
-// does not know is a mistake in the case.
+// pruned is an object without the scheduling of a runtime and the claims of a job, which upstream's API server does not know and drops.
+// Whatever else it does not know is a mistake in the case.
 func pruned(document []byte) ([]byte, error) {
 	var content map[string]any
 	if err := yaml.Unmarshal(document, &content); err != nil {
@@ -103,6 +106,9 @@ func pruned(document []byte) ([]byte, error) {
 	}
 	if spec, ok := content["spec"].(map[string]any); ok {
 		delete(spec, "scheduling")
+		if trainer, ok := spec["trainer"].(map[string]any); ok {
+			delete(trainer, "resourceClaimsPerNode")
+		}
 	}
 	text, err := yaml.Marshal(content)
 	if err != nil {

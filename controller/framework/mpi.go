@@ -92,6 +92,9 @@ func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
 			fmt.Sprintf("must not have reserved envs, invalid envs configured: %v", taken)))
 	}
 	policy := mpiPolicyOf(world)
+	if policy.processes == 1 { // which is also what a policy says that says nothing
+		faults = append(faults, world.refuseUncounted(spec)...)
+	}
 	if size := len(policy.hosts(world, policy.slots(world))); size > maxConfigMap {
 		faults = append(faults, field.Invalid(spec.Child("trainer", "numNodes"), world.Nodes, fmt.Sprintf(
 			"the hostfile would have %d bytes, and a ConfigMap holds %d; shorten the job's name or take fewer nodes",

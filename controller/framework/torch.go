@@ -70,13 +70,13 @@ func (Torch) Contribute(world World) Contribution {
 	return Contribution{Env: env, Ports: []int32{Port}, Injections: injections}
 }
 
-// torchProcessCount is a number or "auto", which lets torchrun count the GPUs that it sees. Without GPUs "auto" would
-// start one process for each CPU of the whole node, so it is the container's own CPUs then.
+// torchProcessCount is a number or "auto", which lets torchrun count the GPUs that it sees, also those that came by claims. Without
+// GPUs "auto" would start one process for each CPU of the whole node, so it is the container's own CPUs then.
 func torchProcessCount(world World) string {
 	switch {
 	case world.Processes != nil:
 		return strconv.FormatInt(int64(*world.Processes), 10)
-	case world.GPUs > 0:
+	case world.GPUs > 0 || world.Claimed:
 		return "auto"
 	default:
 		return strconv.FormatInt(max(1, world.CPUs), 10)

@@ -102,6 +102,9 @@ func (t tuning) recipe() (recipe, suffix string) {
 // Validate refuses what torchtune has no recipe for, and arguments that would undo the runtime's own.
 func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
 	faults := Torch{}.Validate(world, spec)
+	if world.Nodes == 1 { // with more there is one recipe, whatever they have
+		faults = append(faults, world.refuseUncounted(spec)...)
+	}
 	t := tuningOf(world)
 	trainer, runtime := spec.Child("trainer"), spec.Child("runtimeRef", "name")
 	invalid := func(at *field.Path, value any, why string) {

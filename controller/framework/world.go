@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
@@ -28,6 +29,9 @@ type World struct {
 	Processes *int32
 	// GPUs is the number of GPUs that each node's container asks for.
 	GPUs int64
+	// Claimed says that each node's container has devices by claims. How many of them are GPUs stands in claims and device classes,
+	// which belong to others and may change.
+	Claimed bool
 	// CPUs is the number of CPUs that each node's container asks for, rounded up.
 	CPUs int64
 	// Env is the TrainJob's own env, Args are its arguments; to be read only.
@@ -52,6 +56,18 @@ type Role struct {
 	Containers []string
 	// Replicas is the number of its Jobs, Pods that of the pods of each. For a Sizer, Pods is what the runtime says.
 	Replicas, Pods int32
+}
+
+// uncounted reports whether nobody says how many processes a node has: it may have GPUs, but by claims.
+func (w World) uncounted() bool { return w.Claimed && w.GPUs == 0 && w.Processes == nil }
+
+// refuseUncounted refuses nodes whose processes have to be counted and cannot be.
+func (w World) refuseUncounted(spec *field.Path) field.ErrorList {
+	if !w.uncounted() {
+		return nil
+	}
+	return field.ErrorList{field.Required(spec.Child("trainer", "numProcPerNode"),
+		"the nodes have devices by claims, which do not say how many processes there are to be")}
 }
 
 // role is the role of that name, nil if there is none.

@@ -29,7 +29,7 @@ func (XGBoost) Selects(policy trainerv1alpha1.MLPolicySource) bool { return poli
 // Validate refuses the variables that Rabit reads.
 func (XGBoost) Validate(world World, spec *field.Path) field.ErrorList {
 	reserved := []string{xgboostTracker, xgboostTrackerPort, xgboostTask, xgboostWorkers}
-	var faults field.ErrorList
+	faults := world.refuseUncounted(spec)
 	for i, variable := range world.Env {
 		if slices.Contains(reserved, variable.Name) {
 			faults = append(faults, field.Forbidden(spec.Child("trainer", "env").Index(i),
@@ -39,15 +39,23 @@ func (XGBoost) Validate(world World, spec *field.Path) field.ErrorList {
 	return faults
 }
 
+// workers is the number of workers on each node. Where GPUs came by claims, it is what the job says.
+func (XGBoost) workers(world World) int64 {
+	if world.Claimed && world.GPUs == 0 && world.Processes != nil {
+		return int64(*world.Processes)
+	}
+	return max(1, world.GPUs)
+}
+
 // Contribute returns the variables that Rabit reads. The task id is the pod's, while the workers are counted by GPU:
 // the workers of one pod tell themselves apart.
-func (XGBoost) Contribute(world World) Contribution {
+func (x XGBoost) Contribute(world World) Contribution {
 	return Contribution{
 		Env: []corev1.EnvVar{
 			text(xgboostTracker, world.Leader()),
 			number(xgboostTrackerPort, int64(Port)),
 			rank(xgboostTask),
-			number(xgboostWorkers, int64(world.Nodes)*max(1, world.GPUs)),
+			number(xgboostWorkers, int64(world.Nodes)*x.workers(world)),
 		},
 		Ports: []int32{Port},
 	}

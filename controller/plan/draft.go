@@ -58,6 +58,7 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	if runtime.Spec.MLPolicy != nil {
 		mergeResources(&d.spec, trainerOf(job).ResourcesPerNode, companion(policyOf(runtime)))
 	}
+	mergeClaims(&d.spec, trainerOf(job).ResourceClaimsPerNode, companion(policyOf(runtime)))
 	d.world = worldOf(job, runtime, d.spec)
 	for i := range d.world.Roles {
 		d.world.Roles[i].Pods = d.size(i)

@@ -13,6 +13,9 @@ import (
 // KueueManager is the manager of the runtime patch with which Kueue admits a job.
 const KueueManager = "kueue.x-k8s.io/manager"
 
+// KueueQueueLabel is the label on a job that names the queue in which Kueue has it.
+const KueueQueueLabel = "kueue.x-k8s.io/queue-name"
+
 // Kueue's annotations on pod templates, with which its users have already said what they wish.
 const (
 	kueueRequired   = "kueue.x-k8s.io/podset-required-topology"

@@ -95,8 +95,13 @@ func frameworkDifferences() []intended {
 			reason:   "The framework's variables and port also without spec.trainer: upstream #4076.",
 		},
 		{
-			cases: `torch-env-order`, path: node + `\.resources\.claims`, addition: true,
+			cases: `torch-env-order|torch-claims`, path: node + `\.resources\.claims`, addition: true,
 			reason: "Upstream drops the claims of resources, and the pod waits for devices for ever.",
+		},
+		{
+			cases:  `torch-(mnnvl-)?claims`,
+			path:   node + `\.env\[PET_NPROC_PER_NODE\]\.value`,
+			reason: "GPUs that come by claims are counted by torchrun; upstream starts as many processes as there are CPUs.",
 		},
 		{
 			cases:    `.*-env-sources`,

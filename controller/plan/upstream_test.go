@@ -89,6 +89,9 @@ func closest(t *testing.T, dir string) []difference {
 	job, rt, options := readCase(t, dir)
 	job.Annotations, rt.Annotations = without(job.Annotations), without(rt.Annotations)
 	rt.Spec.Scheduling = nil
+	if job.Spec.Trainer != nil {
+		job.Spec.Trainer.ResourceClaimsPerNode = nil
+	}
 	var nearest []difference
 	for i, file := range answers {
 		text, err := os.ReadFile(file)

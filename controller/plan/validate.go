@@ -29,6 +29,7 @@ func (d *draft) validate(options Options) field.ErrorList {
 	faults = append(faults, validatePatches(d.job.Spec.RuntimePatches, d.runtime)...)
 	faults = append(faults, d.framework.Validate(d.world, spec)...)
 	faults = append(faults, d.checkNumbers(spec, faults)...)
+	faults = append(faults, d.checkClaims()...)
 	faults = append(faults, d.checkForeign()...)
 	faults = append(faults, d.checkSwitches()...)
 	faults = append(faults, d.checkUnserved(options)...)

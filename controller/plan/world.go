@@ -20,6 +20,7 @@ func worldOf(
 ) framework.World {
 	trainer := trainerOf(job)
 	resources := nodeResources(spec)
+	claimed := len(resources.Claims) > 0
 	if trainer.ResourcesPerNode != nil {
 		// For counting, the job's resources replace the runtime's; for rendering they are merged. Upstream's rule.
 		resources = *trainer.ResourcesPerNode
@@ -33,6 +34,7 @@ func worldOf(
 		Processes:  trainer.NumProcPerNode,
 		GPUs:       gpus(resources),
 		CPUs:       cpus(resources),
+		Claimed:    claimed,
 		Env:        trainer.Env,
 		Args:       trainer.Args,
 		JobCommand: trainer.Command,
@@ -131,12 +133,7 @@ func mergeResources(spec *jobsetv1alpha2.JobSetSpec, want *corev1.ResourceRequir
 		return
 	}
 	for i := range spec.ReplicatedJobs {
-		replicated := &spec.ReplicatedJobs[i]
-		if ancestor(*replicated) != trainerv1alpha1.AncestorTrainer &&
-			(companion == "" || replicated.Name != companion) {
-			continue
-		}
-		container := mainContainer(replicated, trainerv1alpha1.NodeName)
+		container := nodeContainer(&spec.ReplicatedJobs[i], companion)
 		if container == nil {
 			continue
 		}

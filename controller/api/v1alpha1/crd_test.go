@@ -62,6 +62,8 @@ func TestManifestsAreValid(t *testing.T) {
 	}
 }
 
+func claims(list string) string { return "trainer: {resourceClaimsPerNode: [" + list + "]}" }
+
 // TestSchema sends objects through defaulting, the schema and its rules, as the API server does.
 func TestSchema(t *testing.T) {
 	const job = "metadata: {name: %}\nspec:\n  runtimeRef: {name: rt}\n"
@@ -82,6 +84,10 @@ func TestSchema(t *testing.T) {
 		"processes":    {kind: "trainjobs", object: train("trainer: {numProcPerNode: auto}"), want: "must be of type integer"},
 		"negative":     {kind: "trainjobs", object: train("trainer: {numNodes: -5}")},
 		"trainer":      {kind: "trainjobs", object: train("trainer: {numNodes: 2}"), old: train("trainer: {numNodes: 1}"), want: "field is immutable"},
+		"claims":       {kind: "trainjobs", object: train(claims("{name: gpus, resourceClaimTemplateName: four}, {name: nics, resourceClaimName: all}"))},
+		"empty claim":  {kind: "trainjobs", object: train(claims("{name: a}")), want: "exactly one of resourceClaimName and resourceClaimTemplateName"},
+		"double claim": {kind: "trainjobs", object: train(claims("{name: a, resourceClaimName: b, resourceClaimTemplateName: c}")), want: "exactly one of resourceClaimName and resourceClaimTemplateName"},
+		"named claim":  {kind: "trainjobs", object: train(claims("{name: a.b, resourceClaimName: b}")), want: "should match"},
 		"runtime":      {kind: "trainjobs", object: train(""), old: strings.Replace(train(""), "name: rt", "name: old", 1), want: "field is immutable"},
 		"patched":      {kind: "trainjobs", object: train(patch("serviceAccountName: a")), old: train(patch("serviceAccountName: b")), want: "field is immutable"},
 		"node chosen":  {kind: "trainjobs", object: train(patch("nodeSelector: {a: b}")), old: train(patch("nodeSelector: {a: c}"))},

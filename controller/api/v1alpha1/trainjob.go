@@ -174,9 +174,38 @@ type Trainer struct {
 	// resourcesPerNode is merged into the resources of the trainer's container, resource by resource.
 	// +optional
 	ResourcesPerNode *corev1.ResourceRequirements `json:"resourcesPerNode,omitempty"`
+	// resourceClaimsPerNode are the claims for devices of each training node: added to its pod, and to the trainer's container.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	ResourceClaimsPerNode []ResourceClaimPerNode `json:"resourceClaimsPerNode,omitempty"`
 	// numProcPerNode is the number of processes on each training node.
 	// +optional
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
+}
+
+// ResourceClaimPerNode is a claim for devices that each training node has.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.resourceClaimName) != has(self.resourceClaimTemplateName)", message="exactly one of resourceClaimName and resourceClaimTemplateName must be set"
+type ResourceClaimPerNode struct {
+	// name is the claim's name in the pod. A claim of that name in the runtime's pods is replaced.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+	// +required
+	Name string `json:"name"`
+	// resourceClaimName is the name of a ResourceClaim of the job's namespace, which all nodes share.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ResourceClaimName *string `json:"resourceClaimName,omitempty"`
+	// resourceClaimTemplateName is the name of a ResourceClaimTemplate of the job's namespace, by which each node gets a claim of
+	// its own.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ResourceClaimTemplateName *string `json:"resourceClaimTemplateName,omitempty"`
 }
 
 // TrainJobStatus says how far a TrainJob came.

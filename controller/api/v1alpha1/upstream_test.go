@@ -74,6 +74,11 @@ func allowedDifferences() []allowed {
 			reason: "Upstream's design for native gang scheduling (KEP-3015), which comes after 2.3; a runtime without it is as " +
 				"it was.",
 		},
+		{
+			path:     `.*/schema/\.spec\.trainer\.resourceClaimsPerNode`,
+			addition: true,
+			reason:   "Upstream's design for devices (KEP-2782), which comes after 2.3; a job without it is as it was.",
+		},
 		{path: volume + `\.emptyDir\.mode`, addition: true, reason: newer},
 		{path: pod + `\.evictionResponders`, addition: true, reason: newer},
 		{path: `.*\.replicatedJobs\[\]\.template\.spec\.scheduling`, addition: true, reason: newer},
