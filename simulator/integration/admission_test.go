@@ -153,7 +153,11 @@ metadata: {name: older-client, namespace: default}
 spec:
   suspend: true
   runtimeRef: {name: torch-distributed}
-  trainer: {args: [], env: [], resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+  trainer:
+    args: []
+    env: []
+    resourcesPerNode: {limits: {nvidia.com/gpu: 4}}
+    resourceClaimsPerNode: [{name: nics, resourceClaimTemplateName: four-nics}]
   runtimePatches:
   - manager: example.com/user
     trainingRuntimeSpec: {template: {spec: {replicatedJobs: [
@@ -194,8 +198,8 @@ spec:
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, empty := range []string{"args", "env"} {
-			unstructured.RemoveNestedField(next.Object, "spec", "trainer", empty)
+		for _, lost := range []string{"args", "env", "resourceClaimsPerNode"} {
+			unstructured.RemoveNestedField(next.Object, "spec", "trainer", lost)
 		}
 		err = errors.Join(
 			unstructured.SetNestedField(
@@ -224,6 +228,7 @@ spec:
 	}
 	for _, want := range []string{
 		`"terminationGracePeriodSeconds":7`, `"args":[]`, `"nodeSelector":{"a":"b"}`, `"time":"` + stamp + `"`,
+		`"resourceClaimTemplateName":"four-nics"`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 )
 
@@ -128,11 +129,14 @@ func leakingJob(i int) string {
 	}
 	return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: %s-%d, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: %s}}
+metadata:
+  name: %s-%d
+  namespace: NAMESPACE
+  annotations: {simulator.lockstep.dev/run-time: %s, lockstep.dev/mnnvl: %s}
 spec:%s
   runtimeRef: {kind: TrainingRuntime, name: %s}
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}
-`, way, i, runTime, deadline, runtime)
+`, way, i, runTime, []string{"none", "preferred"}[i%2], deadline, runtime)
 }
 
 // push does to jobs that run what ends them.
@@ -207,6 +211,8 @@ func (e *ending) left(t *testing.T) []string {
 		{Version: "v1", Resource: "secrets"},
 		{Version: "v1", Resource: "services"},
 		{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"},
+		{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaimtemplates"},
+		nvlink.Resource(),
 		{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"},
 		{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "workloads"},
 	} {
