@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -224,6 +226,25 @@ func (c *cluster) collects(t *testing.T) {
 	})
 }
 
+// A gang ran and is over, its claims were deleted with it, and nobody asked for devices meanwhile: they are free again.
+func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
+	nodes := cliques(1, 4)
+	objects := slices.Concat(as(nodes...), classes())
+	for _, node := range nodes {
+		objects = append(objects, publishes(node, 4, 0))
+	}
+	first, members, claims := claiming("first", 4, 4, "gpu")
+	second, others, theirs := claiming("second", 4, 4, "gpu")
+	c := listed(t, slices.Concat(objects, claims, theirs)...)
+	c.collects(t)
+	c.add(t, first, members)
+	c.waitBound(t, members)
+	c.end(t, members)
+	c.waitGone(t, members)
+	c.add(t, second, others)
+	c.waitBound(t, others)
+}
+
 // fabric publishes one device for each clique, which all nodes of it reach.
 func fabric(cliques int) []runtime.Object {
 	kind := "domain"
@@ -320,4 +341,13 @@ func TestAPlaceWithDevicesIsKept(t *testing.T) {
 	}
 	c.end(t, members)
 	c.waitBound(t, its)
+}
+
+// What is configured for a plugin that takes nothing is a mistake, and not passed over.
+func TestTheDevicesPluginTakesNoArguments(t *testing.T) {
+	_, err := devices.New(&devices.Shared{}, gangplacement.Planned)(
+		t.Context(), &runtime.Unknown{Raw: []byte(`{"filterTimeout": "1s"}`)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "no arguments") {
+		t.Errorf("error is %v", err)
+	}
 }

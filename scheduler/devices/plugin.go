@@ -46,7 +46,10 @@ func (s *Shared) Stock(manager fwk.SharedDRAManager) *Stock {
 func New(
 	shared *Shared, planned func(fwk.CycleState) string,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
-	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		if raw, ok := object.(*runtime.Unknown); ok && len(raw.Raw) > 0 {
+			return nil, errors.New("it takes no arguments: remove its pluginConfig")
+		}
 		own := handle.SharedDRAManager()
 		m := &manager{SharedDRAManager: own, stock: func() *Stock { return shared.Stock(own) }}
 		args := &config.DynamicResourcesArgs{

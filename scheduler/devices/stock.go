@@ -27,7 +27,8 @@ type Stock struct {
 	slices    map[string]*resourcev1.ResourceSlice
 	claims    map[types.UID]*resourcev1.ResourceClaim
 	nodes     map[string]*corev1.Node
-	// pending are the names of claims whose allocation is not written yet.
+	// pending are the names of claims whose allocation is not written yet. Those that stand for extended resources do not exist
+	// before that, so that they are in no list is no sign that they went.
 	pending map[types.UID]types.NamespacedName
 	// supposed are claims of which it is supposed that they are given back.
 	supposed map[types.UID]bool
@@ -79,7 +80,7 @@ func follow[K comparable, O any](known map[K]*O, now []*O, key func(*O) K, set f
 			set(object)
 		}
 	}
-	if len(known) == len(now) {
+	if len(known) == len(now) { // now is among what is known
 		return
 	}
 	there := make(map[K]bool, len(now))
@@ -132,11 +133,12 @@ func (s *Stock) narrow(node string) ([]*resourcev1.ResourceSlice, structured.All
 	return s.fleet().Narrow(node)
 }
 
-// learn takes in a claim as it is now. Its object is not remembered: the caches may never show this one.
+// learn takes in a claim as it is now. It is known from now on, or nobody would notice that it went, but not by this object: the
+// caches may never show it.
 func (s *Stock) learn(claim *resourcev1.ResourceClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.claims, claim.UID)
+	s.claims[claim.UID] = nil
 	s.ledger.Set(claim)
 }
 

@@ -39,11 +39,15 @@ func (p *GangPlacement) followDevices(handle fwk.Handle, shared *devices.Shared)
 		},
 		DeleteFunc: func(any) { p.lot.Change() },
 	}
-	for of, follow := range map[cache.SharedIndexInformer]cache.ResourceEventHandlerFuncs{
-		resources.ResourceSlices().Informer(): published, resources.DeviceClasses().Informer(): published,
-		resources.ResourceClaims().Informer(): released,
+	for _, of := range []struct {
+		informer cache.SharedIndexInformer
+		follow   cache.ResourceEventHandlerFuncs
+	}{
+		{resources.ResourceSlices().Informer(), published},
+		{resources.DeviceClasses().Informer(), published},
+		{resources.ResourceClaims().Informer(), released},
 	} {
-		if _, err := of.AddEventHandler(follow); err != nil {
+		if _, err := of.informer.AddEventHandler(of.follow); err != nil {
 			return fmt.Errorf("watching devices: %w", err)
 		}
 	}
