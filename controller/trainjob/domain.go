@@ -141,9 +141,8 @@ func groupsOf(jobSet *jobsetv1alpha2.JobSet) []string {
 	}
 	var names []string
 	for i := range jobSet.Spec.ReplicatedJobs {
-		of := jobSet.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.SchedulingGroup
-		if of != nil && of.PodGroupName != nil && !slices.Contains(names, *of.PodGroupName) {
-			names = append(names, *of.PodGroupName)
+		if name := groupOf(&jobSet.Spec.ReplicatedJobs[i]); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

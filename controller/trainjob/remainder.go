@@ -64,7 +64,7 @@ func (r *Reconciler) remainder(
 func misses(jobSet *jobsetv1alpha2.JobSet, group string) bool {
 	for i := range jobSet.Spec.ReplicatedJobs {
 		replicated := &jobSet.Spec.ReplicatedJobs[i]
-		if !inGroup(replicated, group) {
+		if groupOf(replicated) != group {
 			continue
 		}
 		for _, status := range jobSet.Status.ReplicatedJobsStatus {
@@ -76,9 +76,12 @@ func misses(jobSet *jobsetv1alpha2.JobSet, group string) bool {
 	return false
 }
 
-func inGroup(replicated *jobsetv1alpha2.ReplicatedJob, group string) bool {
-	of := replicated.Template.Spec.Template.Spec.SchedulingGroup
-	return of != nil && of.PodGroupName != nil && *of.PodGroupName == group
+// groupOf is the name of the PodGroup of a ReplicatedJob's pods, "" for none.
+func groupOf(replicated *jobsetv1alpha2.ReplicatedJob) string {
+	if of := replicated.Template.Spec.Template.Spec.SchedulingGroup; of != nil && of.PodGroupName != nil {
+		return *of.PodGroupName
+	}
+	return ""
 }
 
 // complete is how many members of the group have ended well. The Jobs are read live: they are not watched.
@@ -86,7 +89,7 @@ func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet
 	complete := int32(0)
 	for i := range jobSet.Spec.ReplicatedJobs {
 		replicated := &jobSet.Spec.ReplicatedJobs[i]
-		if !inGroup(replicated, group) {
+		if groupOf(replicated) != group {
 			continue
 		}
 		for index := range replicated.Replicas {
