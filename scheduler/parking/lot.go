@@ -7,7 +7,6 @@
 package parking
 
 import (
-	"cmp"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 )
 
@@ -52,24 +52,13 @@ type Lot struct {
 type spot struct {
 	group    types.UID
 	question string
-	order    order
+	order    decision.Order
 	since    time.Time
 	// woken is set while the gang is on its way to be asked again. It keeps its place before the others with its question
 	// until then, and is called once more if the call was lost: the queue ignores one for a gang that is being tried.
 	woken bool
 	// called is when it was woken last.
 	called time.Time
-}
-
-// order is that of the queue: the higher priority, then who waits longer, then the name.
-type order struct {
-	priority int32
-	since    time.Time
-	name     string
-}
-
-func (o order) before(p order) bool {
-	return cmp.Or(cmp.Compare(p.priority, o.priority), o.since.Compare(p.since), cmp.Compare(o.name, p.name)) < 0
 }
 
 // NewLot makes an empty lot.
@@ -108,10 +97,9 @@ func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, ques
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	l.asked[key] = question
 	now := l.clock.Now()
-	priority := ptr.Deref(group.Spec.Priority, 0)
 	stale := l.changes != seen
 	l.parked[key] = spot{
-		group: group.UID, question: question, order: order{priority, waitsSince, key.String()},
+		group: group.UID, question: question, order: orderOf(group, waitsSince),
 		since: now, woken: stale, called: now,
 	}
 	if stale { // and not later, by the queue's timer: those behind it would be asked first
@@ -120,6 +108,13 @@ func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, ques
 	l.count()
 	if now.Sub(l.changed) < settle { // the decision may have been made without it
 		l.remindLater()
+	}
+}
+
+// orderOf is the gang's place in the queue.
+func orderOf(group *schedulingv1beta1.PodGroup, waitsSince time.Time) decision.Order {
+	return decision.Order{
+		Priority: ptr.Deref(group.Spec.Priority, 0), Since: waitsSince, Namespace: group.Namespace, Name: group.Name,
 	}
 }
 
@@ -133,9 +128,9 @@ func (l *Lot) Overtakes(group *schedulingv1beta1.PodGroup, waitsSince time.Time)
 		return false
 	}
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	own := order{ptr.Deref(group.Spec.Priority, 0), waitsSince, key.String()}
+	own := orderOf(group, waitsSince)
 	for other, s := range l.parked {
-		if other != key && s.order.before(own) && (!s.woken || l.clock.Since(s.called) < settle) {
+		if other != key && s.order.Compare(own) < 0 && (!s.woken || l.clock.Since(s.called) < settle) {
 			return true
 		}
 	}
@@ -249,7 +244,7 @@ func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 		if !meant(s) {
 			continue
 		}
-		if other, ok := first[s.question]; !ok || s.order.before(l.parked[other].order) {
+		if other, ok := first[s.question]; !ok || s.order.Compare(l.parked[other].order) < 0 {
 			first[s.question] = key
 		}
 	}
