@@ -1,9 +1,11 @@
 package scheduler_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/topology"
@@ -277,13 +281,9 @@ func fabric(cliques int) []runtime.Object {
 	return out
 }
 
-// Each clique has one domain, which the members of a gang share by a claim of their PodGroup. The first clique has no room for all,
-// and the allocator would try it first: the gang goes to where all members reach the domain that they get.
-func TestMembersThatShareADeviceReachIt(t *testing.T) {
-	group, members := gang("shares", 3, "")
-	group.Annotations = nil
-	busy, holds := on("busy", "", nodeName(0, 0), nodeName(0, 1))
-	name := "shares-domain"
+// shares lets the members of a group share one device of a domain, by a claim of their PodGroup.
+func shares(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *resourcev1.ResourceClaim {
+	name := group.Name + "-domain"
 	claim := &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: namespace, ResourceVersion: "1", UID: types.UID(name),
@@ -314,12 +314,74 @@ func TestMembersThatShareADeviceReachIt(t *testing.T) {
 		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "domain", ResourceClaimTemplateName: &template}}
 		pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "domain", ResourceClaimName: &name}}
 	}
+	return claim
+}
+
+// Each clique has one domain, which the members of a gang share by a claim of their PodGroup. The first clique has no room for all,
+// and the allocator would try it first: the gang goes to where all members reach the domain that they get.
+func TestMembersThatShareADeviceReachIt(t *testing.T) {
+	group, members := gang("shares", 3, "")
+	group.Annotations = nil
+	busy, holds := on("busy", "", nodeName(0, 0), nodeName(0, 1))
+	claim := shares(group, members)
 	c := listed(t, slices.Concat(
 		as(cliques(2, 4)...), fabric(2), []runtime.Object{busy, claim}, as(holds...))...)
 	c.add(t, group, members)
 	if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 3)) {
 		t.Errorf("the gang is on %v", got)
 	}
+}
+
+// A member of a group that is no gang arrives while the claim that it shares is being written for the first. It is not refused
+// meanwhile, and goes when that is done.
+func TestALateMemberWaitsForTheClaimThatIsWritten(t *testing.T) {
+	group, members := gang("shares", 2, "")
+	group.Annotations = nil
+	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: basicPolicy()}
+	claim := shares(group, members)
+	c := unstarted(t, slices.Concat(as(cliques(1, 4)...), fabric(1), []runtime.Object{claim})...)
+	var refused atomic.Int64
+	c.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetName() == members[1].Name {
+			refused.Add(1)
+		}
+		return false, nil, nil
+	})
+	g := &gate{reached: make(chan struct{}, len(members)), opened: make(chan struct{})}
+	config, registry := shipped(t), scheduler.Registry()
+	join(
+		config,
+		registry,
+		g.Name(),
+		func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return g, nil },
+	)
+	c.launch(t.Context(), t, c, config, registry)
+	c.add(t, group, members[:1])
+	<-g.reached
+	c.add(t, members[1])
+	time.Sleep(200 * time.Millisecond) // it would be tried at once
+	close(g.opened)
+	c.waitBound(t, members)
+	if n := refused.Load(); n > 0 {
+		t.Errorf("the late member was refused %d times", n)
+	}
+}
+
+// gate is a PreBind plugin that holds all pods up until it is opened.
+type gate struct{ reached, opened chan struct{} }
+
+func (*gate) Name() string { return "Gate" }
+
+func (*gate) PreBindPreFlight(
+	context.Context, fwk.CycleState, *corev1.Pod, string,
+) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	return nil, nil
+}
+
+func (g *gate) PreBind(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
+	g.reached <- struct{}{}
+	<-g.opened
+	return nil
 }
 
 // Everything is taken by a gang with devices that ends in an hour. The first of the queue has a place there, devices and all.

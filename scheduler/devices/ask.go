@@ -31,10 +31,14 @@ type Question struct {
 // Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a class.
 func (s *Stock) Claims(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-		return len(pod.Spec.ResourceClaims) > 0 ||
-			slices.ContainsFunc(extended(pod), func(name corev1.ResourceName) bool {
-				return s.manager.DeviceClassResolver().GetDeviceClass(name) != nil
-			})
+		return len(pod.Spec.ResourceClaims) > 0 || backed(s.manager, pod)
+	})
+}
+
+// backed reports whether the pod asks for an extended resource that stands for a class.
+func backed(manager fwk.SharedDRAManager, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(extended(pod), func(name corev1.ResourceName) bool {
+		return manager.DeviceClassResolver().GetDeviceClass(name) != nil
 	})
 }
 

@@ -2,26 +2,38 @@ package devices
 
 import (
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// manager is the scheduler's own as the in-tree plugin sees it: while a planned pod is prepared it shows only what the allocator has
-// to know for the planned node, and it tells the stock of every allocation at once.
+// manager is the scheduler's own as the in-tree plugin sees it: while a pod is prepared it shows only what the allocator has to know
+// for it, and it tells the stock of every allocation at once.
 type manager struct {
 	fwk.SharedDRAManager
 	stock func() *Stock
-	// focus is the planned node, "" for none. Only the scheduling loop asks.
-	focus string
+	// settled is told of claims whose allocation has been written, or given up.
+	settled func(types.UID)
+	// looksUp is set if the plugin looks devices up by name that are assigned already.
+	looksUp bool
+	// scope is what the plugin sees. Only the scheduling loop asks.
+	scope scope
 }
 
-// ResourceSlices lists those of the focus.
+// scope is the part of the fleet that the allocator has to know for a pod: that of its planned node, nothing, or all of it.
+type scope struct {
+	node    string
+	nothing bool
+}
+
+// ResourceSlices lists those in scope.
 func (m *manager) ResourceSlices() fwk.ResourceSliceLister { return lister{m} }
 
-// ResourceClaims tracks what is taken of the focus.
+// ResourceClaims tracks what is taken of what is in scope.
 func (m *manager) ResourceClaims() fwk.ResourceClaimTracker {
 	return tracker{m.SharedDRAManager.ResourceClaims(), m}
 }
@@ -30,16 +42,19 @@ type lister struct{ m *manager }
 
 // ListWithDeviceTaintRules lists the slices that the allocator has to know.
 func (l lister) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
-	if l.m.focus != "" {
-		if slices, _, ok := l.m.stock().narrow(l.m.focus); ok {
-			return slices, nil
+	if l.m.scope.nothing {
+		return nil, nil
+	}
+	if l.m.scope.node != "" {
+		if narrow, _, ok := l.m.stock().narrow(l.m.scope.node); ok {
+			return narrow, nil
 		}
 	}
-	slices, err := l.m.SharedDRAManager.ResourceSlices().ListWithDeviceTaintRules()
+	all, err := l.m.SharedDRAManager.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
 		return nil, fmt.Errorf("listing ResourceSlices: %w", err)
 	}
-	return slices, nil
+	return all, nil
 }
 
 type tracker struct {
@@ -49,8 +64,11 @@ type tracker struct {
 
 // GatherAllocatedState gathers what is taken of the pools that the allocator has to know.
 func (t tracker) GatherAllocatedState() (*structured.AllocatedState, error) {
-	if t.m.focus != "" {
-		if _, taken, ok := t.m.stock().narrow(t.m.focus); ok {
+	if t.m.scope.nothing {
+		return &structured.AllocatedState{}, nil
+	}
+	if t.m.scope.node != "" {
+		if _, taken, ok := t.m.stock().narrow(t.m.scope.node); ok {
 			return &taken, nil
 		}
 	}
@@ -75,6 +93,7 @@ func (t tracker) MaybeRemoveClaimPendingAllocation(uid types.UID, force bool) bo
 	removed := t.ResourceClaimTracker.MaybeRemoveClaimPendingAllocation(uid, force)
 	if removed {
 		t.m.stock().settle(uid, t.ResourceClaimTracker)
+		t.m.settled(uid)
 	}
 	return removed
 }
@@ -94,4 +113,18 @@ func (t tracker) AssumedClaimRestore(namespace, name string) {
 	if claim, err := t.Get(namespace, name); err == nil {
 		t.m.stock().learn(claim)
 	}
+}
+
+// scopeOf is what the allocator has to know for a pod; node is where it is planned to go, "" if it may go anywhere.
+func (m *manager) scopeOf(pod *corev1.Pod, node string) scope {
+	nothing := !m.looksUp && !backed(m.SharedDRAManager, pod) && m.served(pod)
+	return scope{node: node, nothing: nothing}
+}
+
+// served reports whether nothing is left to assign to the claims of a pod: they have their devices already, or get those that were
+// chosen for a member before it.
+func (m *manager) served(pod *corev1.Pod) bool {
+	return !slices.ContainsFunc(m.claimsOf(pod), func(claim *resourcev1.ResourceClaim) bool {
+		return claim == nil || claim.Status.Allocation == nil && !m.isPending(claim)
+	})
 }

@@ -22,12 +22,16 @@ const Name = "LockstepDynamicResources"
 // filterTimeout is kube-scheduler's own default.
 const filterTimeout = 10 * time.Second
 
-// LockstepDynamicResources is the in-tree plugin DynamicResources, which assigns devices. All that is changed is what it is shown: for
-// a pod whose node is planned it prepares its allocator with that node's devices, not with those of the fleet.
+// LockstepDynamicResources is the in-tree plugin DynamicResources, which assigns devices. What is changed is what it is shown, and
+// when members come to the queue whose claims are being allocated: for a pod whose node is planned it prepares its allocator with
+// that node's devices, not with those of the fleet, and for one that only shares what others have been given, with none.
 type LockstepDynamicResources struct {
 	*dynamicresources.DynamicResources
-	manager *manager
-	planned func(fwk.CycleState) string
+
+	handle     fwk.Handle
+	manager    *manager
+	planned    func(fwk.CycleState) string
+	latecomers latecomers
 }
 
 // Shared is the stock of one scheduler. The zero value has none yet.
@@ -51,12 +55,15 @@ func New(
 			return nil, errors.New("it takes no arguments: remove its pluginConfig")
 		}
 		own := handle.SharedDRAManager()
-		m := &manager{SharedDRAManager: own, stock: func() *Stock { return shared.Stock(own) }}
+		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+		m := &manager{
+			SharedDRAManager: own, stock: func() *Stock { return shared.Stock(own) },
+			looksUp: features.EnableDRANodeAllocatableResources,
+		}
 		args := &config.DynamicResourcesArgs{
 			FilterTimeout:  &metav1.Duration{Duration: filterTimeout},
 			BindingTimeout: &metav1.Duration{Duration: config.DynamicResourcesBindingTimeoutDefault},
 		}
-		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 		plugin, err := dynamicresources.New(ctx, args, managed{handle, m}, features)
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", dynamicresources.Name, err)
@@ -65,7 +72,9 @@ func New(
 		if !ok {
 			return nil, errors.New(dynamicresources.Name + " is another plugin than it was")
 		}
-		return &LockstepDynamicResources{inTree, m, planned}, nil
+		out := &LockstepDynamicResources{DynamicResources: inTree, handle: handle, manager: m, planned: planned}
+		m.settled = out.settled
+		return out, nil
 	}
 }
 
@@ -81,11 +90,11 @@ func (h managed) SharedDRAManager() fwk.SharedDRAManager { return h.manager }
 // Name returns the plugin's name.
 func (*LockstepDynamicResources) Name() string { return Name }
 
-// PreFilter prepares the allocator for the planned node, or for all.
+// PreFilter prepares the allocator for what is still to be assigned.
 func (p *LockstepDynamicResources) PreFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
 ) (*fwk.PreFilterResult, *fwk.Status) {
-	p.manager.focus = p.planned(state)
-	defer func() { p.manager.focus = "" }()
+	p.manager.scope = p.manager.scopeOf(pod, p.planned(state))
+	defer func() { p.manager.scope = scope{} }()
 	return p.DynamicResources.PreFilter(ctx, state, pod, nodes)
 }

@@ -33,8 +33,10 @@ type Figures struct {
 	// its clock starts only when the first pods are bound, which flatters who first thinks long and then binds many.
 	// It is 0 if it saw less than two seconds.
 	Throughput float64 `json:"scheduling_throughput"`
-	// Attempts is how many attempts AttemptMean is the mean of.
+	// Attempts is how many attempts AttemptMean is the mean of, Faults how many of them had the result error: neither scheduled
+	// nor unschedulable.
 	Attempts float64 `json:"attempts"`
+	Faults   float64 `json:"faults"`
 }
 
 // LastBound is the last finite bound of the histograms that the p99 are read from, in milliseconds.
@@ -57,6 +59,7 @@ func (f *Figures) fields() []*float64 {
 		&f.Seconds,
 		&f.Throughput,
 		&f.Attempts,
+		&f.Faults,
 		&f.AttemptMean,
 		&f.AttemptP99,
 		&f.AlgorithmMean,

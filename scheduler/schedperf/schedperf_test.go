@@ -48,8 +48,16 @@ func TestRatio(t *testing.T) {
 	ours := schedperf.Figures{PodsPerSecond: 280, AttemptMean: 5, HeapMB: 600, Seconds: 10}
 	nan := math.NaN()
 	want := schedperf.Figures{
-		PodsPerSecond: 7, AttemptMean: 0.05, HeapMB: 1.2,
-		AttemptP99: nan, AlgorithmMean: nan, AlgorithmP99: nan, Seconds: nan, Attempts: nan, Throughput: nan,
+		PodsPerSecond: 7,
+		AttemptMean:   0.05,
+		HeapMB:        1.2,
+		AttemptP99:    nan,
+		AlgorithmMean: nan,
+		AlgorithmP99:  nan,
+		Seconds:       nan,
+		Attempts:      nan,
+		Faults:        nan,
+		Throughput:    nan,
 	}
 	if diff := cmp.Diff(want, schedperf.Ratio(native, ours), cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
@@ -67,6 +75,7 @@ func TestWriteTable(t *testing.T) {
 			Seconds:       75,
 			Throughput:    60,
 			Attempts:      3,
+			Faults:        1,
 			AttemptMean:   23500,
 			AttemptP99:    16384,
 			AlgorithmMean: 20000,

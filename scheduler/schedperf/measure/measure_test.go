@@ -82,6 +82,9 @@ func measure(b *testing.B) (out schedperf.Figures) {
 		}
 		return found
 	}
+	// None has the label if there was no fault.
+	faults, _ := metrics.GetHistogramVec(prefix+"attempt_duration_seconds", map[string]string{"result": "error"})
+	out.Faults = float64(faults.GetAggregatedSampleCount())
 	const ms = 1000
 	attempts := histogram("attempt_duration_seconds")
 	out.Attempts = float64(attempts.GetAggregatedSampleCount())
