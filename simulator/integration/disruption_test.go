@@ -39,11 +39,16 @@ func rankOf(pod corev1.Pod) int {
 }
 
 // evict removes pods as a preemption does: the condition first, then the deletion. Of a gang, the Job's controller may have
-// removed some by then.
+// removed some by then. The condition says since when it holds, as the scheduler's does: the disruption controller takes back one
+// that has held for two minutes without a deletion, and so one without a time at once; the Job's controller then sees an ordinary
+// failure, and makes that pod again instead of starting the gang anew.
 func evict(t *testing.T, pods []corev1.Pod) {
 	t.Helper()
-	const patch = `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler",` +
-		`"message":"preempted by a test"}]}}`
+	patch := fmt.Sprintf(
+		`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler",`+
+			`"message":"preempted by a test","lastTransitionTime":%q}]}}`,
+		time.Now().UTC().Format(time.RFC3339),
+	)
 	for _, pod := range pods {
 		client := shared.Client.CoreV1().Pods(pod.Namespace)
 		_, err := client.Patch(
@@ -92,6 +97,20 @@ func conditionsOf(ctx context.Context, t *testing.T, namespace, name string) []s
 		}
 	}
 	return held
+}
+
+// Whoever of a gang is evicted, all of it starts again: a training goes on with all its ranks or not at all.
+func TestOneEvictedMemberStartsTheGangAgain(t *testing.T) {
+	namespace, name := namespaceOf(t), "one"
+	submit(t, gang(name, 4, "10m"))
+	before := newRunners(t, namespace, name, 4, nil)
+	for _, rank := range []int{1, 3, 0} {
+		evict(t, before[rank:rank+1])
+		before = append(newRunners(t, namespace, name, 4, before), before...)
+	}
+	if restarts := number(t, namespace, name, "restarts"); restarts != 3 {
+		t.Errorf("the JobSet restarted %d times for three evictions", restarts)
+	}
 }
 
 // A gang that is preempted has done nothing wrong, however often: it starts again and completes.
