@@ -97,8 +97,8 @@ func networkRungs() []rung {
 		networkRung(familyAWS, "layer-2", "topology.k8s.aws/network-node-layer-2", weightSwitch),
 		networkRung(familyAWS, "layer-3", "topology.k8s.aws/network-node-layer-3", weightSwitch),
 		networkRung(familyAWS, "layer-4", "topology.k8s.aws/network-node-layer-4", weightSwitch),
-		networkRung(familyGoogle, "block", "cloud.google.com/gce-topology-block", weightTop),
-		networkRung(familyGoogle, "subblock", "cloud.google.com/gce-topology-subblock", weightSwitch),
+		networkRung(familyGoogle, "block", keyGoogleBlock, weightTop),
+		networkRung(familyGoogle, "subblock", keyGoogleSubblock, weightSwitch),
 		coreWeaveRung("ib-fabric", "ib.coreweave.cloud/fabric", weightFabric),
 		coreWeaveRung("fabric", "backend.coreweave.cloud/fabric", weightFabric),
 		coreWeaveRung("ib-superpod", "ib.coreweave.cloud/superpod", weightSwitch),
@@ -142,8 +142,8 @@ func acceleratorRungs() []rung {
 		nvlinkRung(familyNebius, "nebius-tier-0", "topology.nebius.com/tier-0"),
 		nvlinkRung(familyNebius, "nvl-group", "topology.nebius.com/nvl-instance-group-id"),
 		nvlinkRung(familyTopograph03, "accelerator", "network.topology.nvidia.com/accelerator"),
-		nvlinkRung(familyTopograph1, "rack", "accelerator.topograph.run/domain"),
-		acceleratorRung(familyTopograph1, "sub-domain", "accelerator.topograph.run/sub-domain", weightRack),
+		nvlinkRung(familyTopograph1, "rack", keyTopographDomain),
+		acceleratorRung(familyTopograph1, "sub-domain", keyTopographPart, weightRack),
 		nvlinkRung(familyNVIDIA, "clique", LabelClique),
 	}
 }

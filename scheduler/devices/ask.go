@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -12,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/dra"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -26,6 +28,7 @@ type Question struct {
 	Waiting []*corev1.Pod
 	Ledger  topology.Ledger
 	Gang    topology.Gang
+	Now     time.Time
 }
 
 // Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a class.
@@ -62,6 +65,9 @@ type Asked struct {
 	// demands are what members claim; the first is the ledger's resource first, and so on.
 	demands []*dra.Demand
 	first   int
+	// kept are the free channels of nodes that are still in other ComputeDomains, draining those domains.
+	kept     map[int]topology.Capacity
+	draining []snapshot.Unit
 }
 
 // Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and barred
@@ -87,6 +93,10 @@ func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 			}
 		}
 	}
+	channels, err := s.channels(q)
+	if err != nil {
+		return nil, err
+	}
 	gang, demands, err := s.split(q, read)
 	if err != nil {
 		return nil, err
@@ -95,7 +105,11 @@ func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counting devices: %w", err)
 	}
-	return s.sharing(ctx, newAsked(out, demands), shared)
+	asked, err := s.connected(q, newAsked(out, demands), channels)
+	if err != nil {
+		return nil, err
+	}
+	return s.sharing(ctx, asked, shared)
 }
 
 // newAsked finds the resources that stand for the demands: the last that members of their shapes need.

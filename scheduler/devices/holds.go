@@ -45,7 +45,7 @@ func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) [
 			}
 		}
 	}
-	return out
+	return append(out, asked.draining...)
 }
 
 func at(c topology.Capacity, resource int) int64 {
@@ -145,6 +145,7 @@ func classOf(claim *resourcev1.ResourceClaim, name string) string {
 func (s *Stock) Suppose(gone []snapshot.Unit) (undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.vacate(gone)
 	for _, u := range gone {
 		for _, uid := range uidsOf(s.claimsOf(u)) {
 			s.supposed[uid] = true
@@ -158,6 +159,7 @@ func (s *Stock) Suppose(gone []snapshot.Unit) (undo func()) {
 			delete(s.claims, uid) // to be taken in again
 		}
 		clear(s.supposed)
+		s.vacated = nil
 	}
 }
 

@@ -96,5 +96,6 @@ func (p *LockstepDynamicResources) PreFilter(
 ) (*fwk.PreFilterResult, *fwk.Status) {
 	p.manager.scope = p.manager.scopeOf(pod, p.planned(state))
 	defer func() { p.manager.scope = scope{} }()
+	p.manager.stock().connect(state, pod)
 	return p.DynamicResources.PreFilter(ctx, state, pod, nodes)
 }

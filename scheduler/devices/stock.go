@@ -32,6 +32,8 @@ type Stock struct {
 	pending map[types.UID]types.NamespacedName
 	// supposed are claims of which it is supposed that they are given back.
 	supposed map[types.UID]bool
+	// vacated are ComputeDomains of which it is supposed that they have left their nodes.
+	vacated map[types.UID]bool
 }
 
 // NewStock makes an empty stock of a cluster with these features; the manager is where the in-tree plugin looks, so that both see

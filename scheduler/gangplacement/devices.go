@@ -76,6 +76,7 @@ func (p *GangPlacement) withDevices(
 	}
 	asked, err := p.stock.Ask(ctx, devices.Question{
 		Nodes: q.parent.Nodes, Group: q.group, Waiting: q.waiting, Ledger: ledger, Gang: gang,
+		Now: q.began,
 	})
 	if err != nil {
 		return withDevices{}, fmt.Errorf("devices of gang %s: %w", gang.Name, err)

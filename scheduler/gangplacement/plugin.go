@@ -267,7 +267,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		p.drop(q)
 		no := refusalOf(*answer.Refusal)
 		if q.fleet == asItIs && no.reason == explanation.NoRoom {
-			no.message += p.wanting(q, view, ledger, gang)
+			no.message += asked.questions[0].Note() + p.wanting(q, view, ledger, gang)
 		}
 		p.tell(q, no)
 		if len(refused) == 0 {

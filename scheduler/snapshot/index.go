@@ -55,8 +55,10 @@ type Index struct {
 	levels []topology.Level
 	// outermost is the key of a level put on top of these, "" for none.
 	outermost string
-	slots     []slot
-	view      View
+	// discovered are the labels for NVLink domains that say nothing here: see topology.WithClique.
+	discovered map[string]bool
+	slots      []slot
+	view       View
 }
 
 // slot is one position of the node list.
@@ -132,6 +134,7 @@ func (ix *Index) sameLevels(a, b map[string]string) bool {
 	if ix.outermost != "" && a[ix.outermost] != b[ix.outermost] {
 		return false
 	}
+	a, b = ix.seen("", a).Labels, ix.seen("", b).Labels
 	la, lb := ix.levels, ix.levels
 	if la == nil {
 		la = topology.DetectLevels([]topology.Node{{Labels: a}})
@@ -141,14 +144,17 @@ func (ix *Index) sameLevels(a, b map[string]string) bool {
 }
 
 func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
-	nodes := make([]topology.Node, len(infos))
-	for i, info := range infos {
-		nodes[i] = topology.Node{Name: info.Node().Name, Labels: info.Node().Labels}
+	nodes := labeled(infos)
+	if ix.levels == nil {
+		ix.view.found = found(nodes)
+	}
+	ix.discovered = topology.Discovered(nodes)
+	for i, n := range nodes {
+		nodes[i] = ix.seen(n.Name, n.Labels)
 	}
 	levels := slices.Clone(ix.levels)
 	if levels == nil {
 		levels = topology.DetectLevels(nodes)
-		ix.view.found = found(nodes)
 	}
 	if ix.outermost != "" {
 		levels = slices.DeleteFunc(levels, func(l topology.Level) bool { return l.Key == ix.outermost })
@@ -160,6 +166,26 @@ func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
 	}
 	ix.adopt(tree, infos, nil)
 	return nil
+}
+
+// labeled are the nodes with the labels that they carry.
+func labeled(infos []fwk.NodeInfo) []topology.Node {
+	nodes := make([]topology.Node, len(infos))
+	for i, info := range infos {
+		nodes[i] = topology.Node{Name: info.Node().Name, Labels: info.Node().Labels}
+	}
+	return nodes
+}
+
+// seen is a node as the tree takes it: with its NVLink clique under one label, whoever names it. Of configured levels that is
+// done only if the clique is among them.
+func (ix *Index) seen(name string, labels map[string]string) topology.Node {
+	n := topology.Node{Name: name, Labels: labels}
+	if ix.levels != nil &&
+		!slices.ContainsFunc(ix.levels, func(l topology.Level) bool { return l.Key == topology.LabelClique }) {
+		return n
+	}
+	return topology.WithClique(n, ix.discovered)
 }
 
 // adopt takes over a tree of exactly these nodes. What is known about nodes that stay is given by tree number.

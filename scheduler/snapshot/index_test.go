@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -155,6 +156,50 @@ func TestIndexWithAnOutermostKey(t *testing.T) {
 	inA, _ := view.Tree.Domain(a, 0)
 	if inB, _ := view.Tree.Domain(b, 0); inA.String() != inB.String() {
 		t.Errorf("rooms %s and %s", inA, inB)
+	}
+}
+
+// Nodes without NVIDIA's label are in the NVLink domain that somebody else names, unless NVIDIA's discovery is at work among them. Levels
+// that are configured say themselves whether there is a clique.
+func TestIndexKnowsCliquesByOtherNames(t *testing.T) {
+	const domain = "accelerator.topograph.run/domain"
+	nodes := []*corev1.Node{node("a", ""), node("b", ""), node("c", "")}
+	for _, n := range nodes[:2] {
+		n.Labels[domain] = "rack-1"
+	}
+	cliques := func(index *snapshot.Index) string {
+		view := update(t, index, infos(nodes), nil)
+		level, ok := view.Tree.Level("clique")
+		text := ""
+		for i := range nodes {
+			in, inside := view.Tree.Domain(i, level)
+			if text += view.Tree.Node(i) + ":"; ok && inside {
+				text += in.Path[len(in.Path)-1]
+			}
+			text += " "
+		}
+		return text
+	}
+	index := snapshot.NewIndex(nil, "")
+	if got, want := cliques(index), "a:rack-1 b:rack-1 c: "; got != want {
+		t.Errorf("cliques are %s, want %s", got, want)
+	}
+	nodes[0] = nodes[0].DeepCopy()
+	nodes[0].Labels[topology.LabelClique] = "u.1"
+	if got, want := cliques(index), "a:u.1 b: c: "; got != want {
+		t.Errorf("with NVIDIA's discovery the cliques are %s, want %s", got, want)
+	}
+	for keys, want := range map[string]string{
+		domain:                              "a: b: c: ",
+		domain + " " + topology.LabelClique: "a:u.1 b: c: ",
+	} {
+		levels, err := topology.Configured(strings.Fields(keys))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cliques(snapshot.NewIndex(levels, "")); got != want {
+			t.Errorf("with the levels %s the cliques are %s, want %s", keys, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"maps"
 	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
@@ -14,6 +15,9 @@ const patchable = 16
 // patch follows nodes that came, went or got other topology labels, and reports whether that was possible: a few of them,
 // with no label family that the fleet did not have.
 func (ix *Index) patch(infos []fwk.NodeInfo) bool {
+	if !maps.Equal(ix.discovered, topology.Discovered(labeled(infos))) {
+		return false // the cliques of others change with it
+	}
 	tree := ix.view.Tree
 	known := make([]*slot, tree.Len())
 	for i := range ix.slots {
@@ -30,7 +34,7 @@ func (ix *Index) patch(infos []fwk.NodeInfo) bool {
 		case ix.foreign(node.Labels):
 			return false
 		default:
-			moved = append(moved, topology.Node{Name: node.Name, Labels: node.Labels})
+			moved = append(moved, ix.seen(node.Name, node.Labels))
 		}
 	}
 	if (len(moved)+len(ix.slots)-count(stays))*patchable > len(infos) {
@@ -53,8 +57,8 @@ func (ix *Index) foreign(labels map[string]string) bool {
 	if ix.levels != nil {
 		return false
 	}
-	has := ix.view.Tree.Levels()
-	return slices.ContainsFunc(topology.DetectLevels([]topology.Node{{Labels: labels}}), func(l topology.Level) bool {
+	has, node := ix.view.Tree.Levels(), ix.seen("", labels)
+	return slices.ContainsFunc(topology.DetectLevels([]topology.Node{node}), func(l topology.Level) bool {
 		return !slices.ContainsFunc(has, func(other topology.Level) bool { return other.Key == l.Key })
 	})
 }

@@ -42,7 +42,7 @@ func churn(t *testing.T, random *rand.Rand, fleet []fwk.NodeInfo, next *int) []f
 	t.Helper()
 	at := random.IntN(len(fleet))
 	changed := fleet[at].Node().DeepCopy()
-	switch random.IntN(7) {
+	switch random.IntN(9) {
 	case 0:
 		*next++
 		return slices.Insert(fleet, at, info(node(fmt.Sprint("n", *next), fmt.Sprint("c", random.IntN(9)))))
@@ -50,6 +50,11 @@ func churn(t *testing.T, random *rand.Rand, fleet []fwk.NodeInfo, next *int) []f
 		return slices.Delete(fleet, at, at+1)
 	case 2:
 		changed.Labels["nvidia.com/gpu.clique"] = fmt.Sprint("c", random.IntN(9))
+	case 7:
+		delete(changed.Labels, "nvidia.com/gpu.clique")
+		changed.Labels["accelerator.topograph.run/domain"] = fmt.Sprint("d", random.IntN(5))
+	case 8:
+		delete(changed.Labels, "accelerator.topograph.run/domain")
 	case 3:
 		changed.Spec.Unschedulable = !changed.Spec.Unschedulable
 	case 4:
@@ -84,10 +89,12 @@ func difference(t *testing.T, got, want snapshot.View, fleet []fwk.NodeInfo) str
 		if !there || got.Infos[g] != n {
 			return name + " is not there, or is an old one"
 		}
-		a, inA := got.Tree.Domain(g, 0)
-		b, inB := want.Tree.Domain(w, 0)
-		if inA != inB || !slices.Equal(a.Path, b.Path) {
-			return fmt.Sprint(name, " is in ", a, ", want ", b)
+		for level := range want.Tree.Levels() {
+			a, inA := got.Tree.Domain(g, level)
+			b, inB := want.Tree.Domain(w, level)
+			if inA != inB || !slices.Equal(a.Path, b.Path) {
+				return fmt.Sprint(name, " is in ", a, ", want ", b)
+			}
 		}
 		if !slices.Equal(got.Free[g], want.Free[w]) || !slices.Equal(got.Total[g], want.Total[w]) {
 			return fmt.Sprint(

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
@@ -17,18 +19,29 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Unit is what runs, and leaves, together: a whole gang, or a pod that is in none.
+// Unit is what runs, and leaves, together: a whole gang, or a pod that is in none. See Draining for one without pods.
 type Unit struct {
 	// Name is namespace/name of the PodGroup, or of the pod with a slash after it.
 	Name string
 	// Group is nil for a single pod.
 	Group    *schedulingv1beta1.PodGroup
 	Priority int32
-	// Pods are those with nodes that have not ended, by node and name; there is at least one. Holds is what they take.
+	// Pods are those with nodes that have not ended, by node and name. Holds is what they take.
 	Pods  []*corev1.Pod
 	Holds []topology.Held
 	// Devices is how many accelerators its claims have; those that its pods ask for as resources are not among them.
 	Devices int64
+	// Domain is the ComputeDomain of a unit without pods, until its end then.
+	Domain types.UID
+	until  time.Time
+}
+
+// Draining is a ComputeDomain that nobody uses on these nodes any more. It is taken off them by itself, at about that time; until
+// then nobody else can use it there. Its departure costs nothing, and nobody has to ask for it.
+func Draining(domain types.UID, until time.Time, holds []topology.Held) Unit {
+	return Unit{
+		Name: "ComputeDomain " + string(domain), Domain: domain, until: until, Holds: holds, Priority: math.MinInt32,
+	}
 }
 
 // Units are all that run on the nodes of the view, by name.
@@ -91,6 +104,9 @@ func (u Unit) Leaving() bool {
 // Returns reports whether the unit is a pod that comes back to its node at once when it is ended: that of a DaemonSet, or one
 // that its kubelet has from a file. Its departure makes no room.
 func (u Unit) Returns() bool {
+	if len(u.Pods) == 0 {
+		return false
+	}
 	if _, static := u.Pods[0].Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return true
 	}
@@ -152,6 +168,9 @@ func instant(text string) time.Time {
 // End is when the unit is expected to end; zero if nobody knows. The deadline of a pod begins when its kubelet starts it, which
 // may be long after it was created: until that is told nobody knows.
 func (u Unit) End() time.Time {
+	if len(u.Pods) == 0 {
+		return u.until
+	}
 	if u.Group != nil {
 		return ExpectedEnd(u.Group)
 	}
@@ -164,7 +183,8 @@ func (u Unit) End() time.Time {
 
 // Stays reports whether the unit is a pod that is not meant to end.
 func (u Unit) Stays() bool {
-	return u.Group == nil && (u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways || u.Returns())
+	return u.Group == nil && len(u.Pods) > 0 &&
+		(u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways || u.Returns())
 }
 
 // ExpectedEnd is when a gang ends, as the controller knows it from its deadline or from its trainer; zero if nobody knows.
