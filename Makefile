@@ -54,6 +54,7 @@ test: ## Run every test, with one embedded cluster for the integration tests.
 .PHONY: test-full
 test-full: test ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
+	$(GO) test $(JOBS) -count=1 -timeout 30m -run TwoCliques ./simulator/integration -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)

@@ -22,9 +22,9 @@ type connection struct {
 // Clone returns the connection itself: nobody changes it.
 func (c *connection) Clone() fwk.StateData { return c }
 
-// connect notes of which ComputeDomain the pod gets a channel, if it gets one.
+// connect notes of which ComputeDomain the pod gets a channel, if it gets one. A nil stock, of a cluster without devices, notes nothing.
 func (s *Stock) connect(state fwk.CycleState, pod *corev1.Pod) {
-	if len(pod.Spec.ResourceClaims) == 0 {
+	if s == nil || len(pod.Spec.ResourceClaims) == 0 {
 		return
 	}
 	s.mu.Lock()

@@ -170,28 +170,28 @@ func TestIndexKnowsCliquesByOtherNames(t *testing.T) {
 	cliques := func(index *snapshot.Index) string {
 		view := update(t, index, infos(nodes), nil)
 		level, ok := view.Tree.Level("clique")
-		text := ""
+		var text []string
 		for i := range nodes {
-			in, inside := view.Tree.Domain(i, level)
-			if text += view.Tree.Node(i) + ":"; ok && inside {
-				text += in.Path[len(in.Path)-1]
+			clique := ""
+			if in, inside := view.Tree.Domain(i, level); ok && inside {
+				clique = in.Path[len(in.Path)-1]
 			}
-			text += " "
+			text = append(text, view.Tree.Node(i)+":"+clique)
 		}
-		return text
+		return strings.Join(text, " ")
 	}
 	index := snapshot.NewIndex(nil, "")
-	if got, want := cliques(index), "a:rack-1 b:rack-1 c: "; got != want {
+	if got, want := cliques(index), "a:rack-1 b:rack-1 c:"; got != want {
 		t.Errorf("cliques are %s, want %s", got, want)
 	}
 	nodes[0] = nodes[0].DeepCopy()
 	nodes[0].Labels[topology.LabelClique] = "u.1"
-	if got, want := cliques(index), "a:u.1 b: c: "; got != want {
+	if got, want := cliques(index), "a:u.1 b: c:"; got != want {
 		t.Errorf("with NVIDIA's discovery the cliques are %s, want %s", got, want)
 	}
 	for keys, want := range map[string]string{
-		domain:                              "a: b: c: ",
-		domain + " " + topology.LabelClique: "a:u.1 b: c: ",
+		domain:                              "a: b: c:",
+		domain + " " + topology.LabelClique: "a:u.1 b: c:",
 	} {
 		levels, err := topology.Configured(strings.Fields(keys))
 		if err != nil {

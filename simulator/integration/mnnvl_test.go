@@ -2,6 +2,8 @@ package integration_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,5 +172,149 @@ func TestNVLinkThatCannotBeIsRefused(t *testing.T) {
 	answer := tryCreate(t, strings.ReplaceAll(mnnvlGang("wider", 19, "2s"), "NAMESPACE", "default"))
 	if answer.code < 400 || !strings.Contains(answer.text, "19 pods need a node each, and a clique has at most 18") {
 		t.Errorf("%d %s, want a refusal that names the size of a clique", answer.code, answer.text)
+	}
+}
+
+// labelNode sets a label of a node, or takes it away if the value is empty. It returns what undoes that.
+func labelNode(t *testing.T, name, key, value string) (undo func()) {
+	t.Helper()
+	nodes := shared.Client.CoreV1().Nodes()
+	set := func(value string) {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
+		if value == "" {
+			patch = fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, key)
+		}
+		_, err := nodes.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	node, err := nodes.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(value)
+	return func() { set(node.Labels[key]) }
+}
+
+// racks are the names of the trays of every rack, in order.
+func racks() [][]string {
+	byClique := map[string][]string{}
+	for _, node := range machines.Nodes {
+		if of := node.Labels[clique]; of != "" {
+			byClique[of] = append(byClique[of], node.Name)
+		}
+	}
+	all := slices.Collect(maps.Values(byClique))
+	for _, trays := range all {
+		slices.Sort(trays)
+	}
+	slices.SortFunc(all, slices.Compare)
+	return all
+}
+
+// why is what the PodGroup of a job says about why it waits.
+func why(t *testing.T, job string) string {
+	t.Helper()
+	group, err := shared.Client.SchedulingV1beta1().
+		PodGroups(namespaceOf(t)).
+		Get(t.Context(), job, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	for _, condition := range group.Status.Conditions {
+		if condition.Type == "lockstep.dev/Waiting" && condition.Status == metav1.ConditionTrue {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+// All racks are full; the gangs end, and others take their places at once, on nodes that the driver has not let go of yet. None of
+// their pods is refused by a node.
+func TestNodesAreUsedAgainWhenTheirDomainHasGone(t *testing.T) {
+	var yaml []string
+	for i := range 8 {
+		yaml = append(yaml, mnnvlGang(fmt.Sprintf("gang-%d", i), 18, "1s"))
+	}
+	for name, job := range play(t, 90*time.Second, strings.Join(yaml, "---\n")) {
+		inOneClique(t, job, 18)
+		if t.Failed() {
+			t.Logf("%s: %s", name, job.Reason)
+		}
+	}
+	events, err := shared.Client.CoreV1().Events(namespaceOf(t)).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		if event.Reason == "FailedPrepareDynamicResources" {
+			t.Errorf("pod %s was refused by its node: %s", event.InvolvedObject.Name, event.Message)
+		}
+	}
+}
+
+// Every rack is divided into two partitions of nine. A gang of nine fits, one of ten never does, and is told so; when a rack is whole
+// again it starts.
+func TestPartitionsOfARackAreCliques(t *testing.T) {
+	var undo []func()
+	second := map[string]bool{}
+	for rack, trays := range racks() {
+		for _, name := range trays[9:] {
+			undo = append(undo, labelNode(t, name, clique, fmt.Sprintf("rack-%d.2", rack)))
+			second[name] = true
+		}
+	}
+	whole := func() {
+		for _, do := range undo {
+			do()
+		}
+		undo = nil
+	}
+	defer func() { whole() }()
+	submit(t, mnnvlGang("nine", 9, "10m"))
+	connected(t, "nine", "0", 9)
+	half := map[bool]int{}
+	for _, pod := range podsOf(t.Context(), t, namespaceOf(t), "nine") {
+		half[second[pod.Spec.NodeName]]++
+	}
+	if len(half) != 1 {
+		t.Errorf("the gang of nine is in both partitions: %v", half)
+	}
+	submitMore(t, mnnvlGang("ten", 10, "10m"))
+	eventually(t, "an explanation", func() bool {
+		return strings.Contains(why(t, "ten"), "9 of 10") && strings.Contains(why(t, "ten"), "not fit an empty cluster")
+	})
+	whole()
+	connected(t, "ten", "0", 10)
+}
+
+// A node loses its clique while a gang runs. The gang goes on; a fresh one that needs all of the rack does not start there, until the label
+// is back.
+func TestANodeThatLosesItsCliqueIsNotUsed(t *testing.T) {
+	var undo []func()
+	for _, trays := range racks() {
+		undo = append(undo, labelNode(t, trays[17], clique, ""))
+	}
+	back := func() {
+		for _, do := range undo {
+			do()
+		}
+		undo = nil
+	}
+	defer func() { back() }()
+	submit(t, mnnvlGang("whole", 18, "10m"))
+	eventually(t, "an explanation", func() bool { return strings.Contains(why(t, "whole"), "17 of 18") })
+	undo[0]()
+	connected(t, "whole", "0", 18)
+	again := labelNode(t, racks()[0][3], clique, "")
+	defer again()
+	for range 10 {
+		time.Sleep(100 * time.Millisecond)
+		for _, pod := range podsOf(t.Context(), t, namespaceOf(t), "whole") {
+			if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
+				t.Fatalf("pod %s is %s since its node has no clique", pod.Name, pod.Status.Phase)
+			}
+		}
 	}
 }
