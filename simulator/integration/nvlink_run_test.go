@@ -31,7 +31,7 @@ func TestNoGangThatRequiresNVLinkSpansTwoCliques(t *testing.T) {
 	}
 	r := newNVLinkRun(t, 200)
 	defer r.restoreAll(t)
-	end := time.Now().Add(12 * time.Minute)
+	end := time.Now().Add(20 * time.Minute)
 	for tick := time.Tick(100 * time.Millisecond); r.left > 0; <-tick {
 		r.submit(t)
 		r.harm(t)
@@ -59,8 +59,9 @@ type nvlinkRun struct {
 	// coming is how many gangs were submitted, left how many have not ended.
 	coming, left int
 	collected    time.Time
-	nextHarm     time.Time
-	harms        map[string]int
+	// nextHarm is how many gangs have started when the next harm is due.
+	nextHarm int
+	harms    map[string]int
 	// broken are the nodes that are to be mended, when, and how.
 	broken map[string]repair
 }
@@ -80,7 +81,7 @@ func newNVLinkRun(t *testing.T, gangs int) *nvlinkRun {
 	submit(t, mnnvlGang("first", 2, "1s"))
 	return &nvlinkRun{
 		namespace: namespace, random: rand.New(rand.NewPCG(8, 4)), witness: newWitness(t, namespace), begin: time.Now(),
-		total: gangs, left: gangs, nextHarm: time.Now().Add(5 * time.Second), harms: map[string]int{},
+		total: gangs, left: gangs, nextHarm: 4, harms: map[string]int{},
 		broken: map[string]repair{},
 	}
 }
@@ -130,13 +131,13 @@ func (r *nvlinkRun) size() int {
 	return size
 }
 
-// harm does something bad every few seconds.
+// harm does something bad for every other gang that started, however fast the machine is.
 func (r *nvlinkRun) harm(t *testing.T) {
 	t.Helper()
-	if time.Now().Before(r.nextHarm) {
+	if r.witness.wholes() < r.nextHarm {
 		return
 	}
-	r.nextHarm = time.Now().Add(time.Duration(2500+r.random.IntN(2000)) * time.Millisecond)
+	r.nextHarm += 2
 	node := r.healthy()
 	if node == "" {
 		return

@@ -183,6 +183,19 @@ func (w *witness) missPod(pod *corev1.Pod) {
 	delete(w.pods, pod.UID)
 }
 
+// wholes is how many gangs were bound as a whole.
+func (w *witness) wholes() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, team := range w.teams {
+		if !team.whole.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
 func jobOf(pod *corev1.Pod) string { return pod.Labels["jobset.sigs.k8s.io/jobset-name"] }
 
 func attemptOf(pod *corev1.Pod) string { return pod.Labels["jobset.sigs.k8s.io/restart-attempt"] }
