@@ -8,9 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/yamlfile"
@@ -19,11 +21,17 @@ import (
 // Default is the fleet that is used when none is named.
 const Default = "gb200-72"
 
-// A Fleet is a cluster's nodes.
+// A Fleet is a cluster's nodes, and what DRA drivers publish on them.
 type Fleet struct {
 	Name string
+	// About says in a few words what it is; empty if its description does not.
+	About string
 	// Nodes are complete API objects, in the order of their description.
 	Nodes []corev1.Node
+	// Slices are the nodes' devices, in the order of their description, without owners.
+	Slices []resourcev1.ResourceSlice
+	// Classes are the DeviceClasses with which the devices are asked for, sorted by name.
+	Classes []resourcev1.DeviceClass
 }
 
 //go:embed fleets/*.yaml
@@ -41,6 +49,7 @@ func Names() []string {
 	for _, entry := range entries {
 		names = append(names, strings.TrimSuffix(entry.Name(), ".yaml"))
 	}
+	slices.Sort(names) // as files, "c1-x.yaml" comes before "c1.yaml"
 	return names
 }
 
@@ -88,56 +97,106 @@ type placed struct {
 	from yamlfile.Document
 }
 
+// content is what some documents describe.
+type content struct {
+	name, about string
+	nodes       []placed
+	slices      []published
+	classes     []class
+	// drivers are those of the models, whose classes come with them.
+	drivers []string
+}
+
+// add takes what others describe; the first name counts.
+func (c *content) add(other content) {
+	if c.name == "" {
+		c.name, c.about = other.name, other.about
+	}
+	c.nodes = append(c.nodes, other.nodes...)
+	c.slices = append(c.slices, other.slices...)
+	c.classes = append(c.classes, other.classes...)
+	c.drivers = append(c.drivers, other.drivers...)
+}
+
 func collect(file string, documents []yamlfile.Document) (Fleet, error) {
-	fleet := Fleet{}
-	var all []placed
+	var all content
 	for _, document := range documents {
 		items, err := document.Items()
 		if err != nil {
 			return Fleet{}, err
 		}
 		for _, item := range items {
-			name, nodes, err := read(item)
+			one, err := read(item)
 			if err != nil {
 				return Fleet{}, err
 			}
-			if fleet.Name == "" {
-				fleet.Name = name
-			}
-			all = append(all, nodes...)
+			all.add(one)
 		}
 	}
-	if len(all) == 0 {
+	if len(all.nodes) == 0 {
 		return Fleet{}, badinput.At(file, 0, "the fleet has no node", "describe Nodes or a Fleet with groups")
 	}
-	if err := unique(all); err != nil {
+	if err := all.check(); err != nil {
 		return Fleet{}, err
 	}
+	return all.fleet(file), nil
+}
+
+// check refuses what is wrong between documents.
+func (c *content) check() error {
+	if err := unique(c.nodes); err != nil {
+		return err
+	}
+	if err := checkSlices(c.slices, c.nodes); err != nil {
+		return err
+	}
+	if err := checkClasses(c.classes); err != nil {
+		return err
+	}
+	return c.countedOnce()
+}
+
+// fleet is the content as a value, called like the file if it has no name.
+func (c *content) fleet(file string) Fleet {
+	fleet := Fleet{Name: c.name, About: c.about, Classes: c.allClasses()}
 	if fleet.Name == "" {
 		fleet.Name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	}
-	for _, one := range all {
+	for _, one := range c.nodes {
 		fleet.Nodes = append(fleet.Nodes, one.node)
 	}
-	return fleet, nil
+	for _, one := range c.slices {
+		fleet.Slices = append(fleet.Slices, one.slice)
+	}
+	return fleet
 }
 
-// read turns one object into nodes, and says the fleet's name if the object has one.
-func read(document yamlfile.Document) (string, []placed, error) {
+// read turns one object into what it describes.
+func read(document yamlfile.Document) (content, error) {
 	version, _ := document.Content["apiVersion"].(string)
 	kind, _ := document.Content["kind"].(string)
-	switch {
-	case version == "v1" && kind == "Node":
+	switch version + " " + kind {
+	case "v1 Node":
 		node, err := readNode(document)
-		return "", []placed{{node: node, from: document}}, err
-	case version == APIVersion && kind == Kind:
+		return content{nodes: []placed{{node: node, from: document}}}, err
+	case resourceVersion + " ResourceSlice":
+		slice, err := readSlice(document)
+		return content{slices: []published{{slice: slice, from: document, plain: true}}}, err
+	case resourceVersion + " DeviceClass":
+		one, err := readClass(document)
+		return content{classes: []class{{class: one, from: document}}}, err
+	case APIVersion + " " + Kind:
 		return readGroups(document)
-	case version == "v1" && kind == "List":
-		return "", nil, nil // an empty one: Items left nothing else of it
+	case "v1 List":
+		return content{}, nil // an empty one: Items left nothing else of it
 	}
 	what := fmt.Sprintf("%s %s is neither a Node nor a Fleet", orNo(version, "apiVersion"), orNo(kind, "kind"))
 	mend := fmt.Sprintf("use v1 Node, or %s %s", APIVersion, Kind)
-	return "", nil, document.At(what, mend)
+	if strings.HasPrefix(version, "resource.k8s.io/") {
+		what = fmt.Sprintf("%s %s is none of the devices of a fleet", version, orNo(kind, "kind"))
+		mend = fmt.Sprintf("use ResourceSlice and DeviceClass of %s", resourceVersion)
+	}
+	return content{}, document.At(what, mend)
 }
 
 func orNo(value, field string) string {

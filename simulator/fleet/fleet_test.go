@@ -22,6 +22,7 @@ import (
 // TestFleets runs the scripts in testdata. Commands:
 //
 //	read [nodes=a,b]   reads the fleet below it; prints its nodes, or the whole of some, or the error
+//	read devices       the same, with classes and slices
 //	open fleet=NAME    the same for a built-in fleet
 func TestFleets(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
@@ -47,8 +48,11 @@ func TestFleets(t *testing.T) {
 				return err.Error() + "\n"
 			}
 			for _, arg := range d.CmdArgs {
-				if arg.Key == "nodes" {
+				switch arg.Key {
+				case "nodes":
 					return inFull(t, opened, arg.Vals)
+				case "devices":
+					return summary(opened) + devicesOf(opened)
 				}
 			}
 			return summary(opened)
@@ -91,6 +95,40 @@ func summary(f fleet.Fleet) string {
 			b.WriteString(" taint:" + taint.ToString())
 		}
 		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func devicesOf(f fleet.Fleet) string {
+	var b strings.Builder
+	for _, class := range f.Classes {
+		b.WriteString("class " + class.Name)
+		if class.Spec.ExtendedResourceName != nil {
+			b.WriteString(" as " + *class.Spec.ExtendedResourceName)
+		}
+		b.WriteString("\n")
+	}
+	for _, slice := range f.Slices {
+		node := "all"
+		if slice.Spec.NodeName != nil {
+			node = *slice.Spec.NodeName
+		}
+		pool := slice.Spec.Pool
+		fmt.Fprintf(&b, "slice %s of %s: %d devices, pool %s (%d/%d)",
+			slice.Name, node, len(slice.Spec.Devices), pool.Name, pool.ResourceSliceCount, pool.Generation)
+		var tainted []string
+		for _, device := range slice.Spec.Devices {
+			if len(device.Taints) > 0 {
+				tainted = append(tainted, device.Name)
+			}
+		}
+		if len(tainted) > 0 {
+			b.WriteString(", tainted " + strings.Join(tainted, " "))
+		}
+		b.WriteString("\n")
+		if slice.UID != "" || len(slice.OwnerReferences) > 0 {
+			b.WriteString("  it has an owner or a UID of its old cluster\n")
+		}
 	}
 	return b.String()
 }
@@ -171,17 +209,5 @@ func TestOpenRefusesFoldersInOneLine(t *testing.T) {
 	var bad *badinput.Error
 	if !errors.As(err, &bad) || bad.Where != folder || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestNamesAreSortedAndOpen(t *testing.T) {
-	names := fleet.Names()
-	if !slices.IsSorted(names) || !slices.Contains(names, fleet.Default) {
-		t.Errorf("names: %v", names)
-	}
-	for _, name := range names {
-		if opened, err := fleet.Open(name); err != nil || opened.Name != name {
-			t.Errorf("fleet %s opens as %q, %v", name, opened.Name, err)
-		}
 	}
 }

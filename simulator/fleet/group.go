@@ -34,6 +34,7 @@ type description struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
 	Spec struct {
+		About  string           `json:"about"`
 		Groups []map[string]any `json:"groups"`
 	} `json:"spec"`
 }
@@ -47,6 +48,10 @@ type group struct {
 	// Capacity is also what is allocatable. Pods may be left out.
 	Capacity map[string]any `json:"capacity"`
 	Taints   []corev1.Taint `json:"taints"`
+	// Devices are the models of the machines: what DRA drivers publish on each node.
+	Devices []string `json:"devices"`
+	// Deviations are nodes of the group that are not like the others.
+	Deviations []deviation `json:"deviations"`
 }
 
 // counter runs from 1 to Count.
@@ -55,56 +60,73 @@ type counter struct {
 	Count int    `json:"count"`
 }
 
-func readGroups(document yamlfile.Document) (string, []placed, error) {
+func readGroups(document yamlfile.Document) (content, error) {
 	var described description
 	if err := document.Decode(&described); err != nil {
-		return "", nil, err
+		return content{}, err
 	}
-	name := described.Metadata.Name
-	if name == "" {
-		return "", nil, document.At("the Fleet has no name", "give it metadata.name", "metadata")
+	read := content{name: described.Metadata.Name, about: described.Spec.About}
+	if read.name == "" {
+		return content{}, document.At("the Fleet has no name", "give it metadata.name", "metadata")
 	}
 	groups, err := document.Elements("spec", "groups")
 	if err != nil {
-		return "", nil, err
+		return content{}, err
 	}
-	var nodes []placed
 	for _, from := range groups {
-		made, err := readGroup(name, from, maxNodes-len(nodes))
+		made, err := readGroup(read.name, from, maxNodes-len(read.nodes))
 		if err != nil {
-			return "", nil, err
+			return content{}, err
 		}
-		nodes = append(nodes, made...)
+		read.add(made)
 	}
-	return name, nodes, nil
+	return read, nil
 }
 
-func readGroup(fleet string, from yamlfile.Document, room int) ([]placed, error) {
+func readGroup(fleet string, from yamlfile.Document, room int) (content, error) {
 	var described group
 	if err := from.Decode(&described); err != nil {
-		return nil, err
+		return content{}, err
 	}
 	if described.Name == "" {
-		return nil, from.At("the group has no name", "give it a name such as node-{node:03}")
+		return content{}, from.At("the group has no name", "give it a name such as node-{node:03}")
 	}
 	if err := checkCounters(from, described, room); err != nil {
-		return nil, err
+		return content{}, err
 	}
 	capacity, err := readCapacity(from, described)
 	if err != nil {
-		return nil, err
+		return content{}, err
 	}
-	var nodes []placed
+	models, err := readModels(from, described)
+	if err != nil {
+		return content{}, err
+	}
+	if err := checkDeviations(from, described, models); err != nil {
+		return content{}, err
+	}
+	read := content{drivers: driversOf(models)}
+	met := make([]int, len(described.Deviations))
 	for count := range counts(fleet, described.Counters) {
-		node, err := makeNode(from, described, count)
+		deviating, err := described.deviate(from, count, met)
 		if err != nil {
-			return nil, err
+			return content{}, err
 		}
+		node, err := makeNode(from, deviating.group, count)
+		if err != nil {
+			return content{}, err
+		}
+		node.Spec.Unschedulable = deviating.cordoned
 		node.Status.Capacity, node.Status.Allocatable = capacity.DeepCopy(), capacity.DeepCopy()
 		complete(&node)
-		nodes = append(nodes, placed{node: node, from: from})
+		read.nodes = append(read.nodes, placed{node: node, from: from})
+		for _, model := range models {
+			for _, slice := range model.Slices(deviating.machine(fleet, &node)) {
+				read.slices = append(read.slices, published{slice: slice, from: from})
+			}
+		}
 	}
-	return nodes, nil
+	return read, checkMet(from, described, met)
 }
 
 func checkCounters(from yamlfile.Document, described group, room int) error {
@@ -201,10 +223,13 @@ func makeNode(from yamlfile.Document, described group, count count) (corev1.Node
 	}, nil
 }
 
-func expandAll(from yamlfile.Document, values map[string]string, at count, field string) (map[string]string, error) {
+// expandAll expands the values of a map, which stands at path in the document.
+func expandAll(
+	from yamlfile.Document, values map[string]string, at count, path ...any,
+) (map[string]string, error) {
 	expanded := make(map[string]string, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		value, err := expand(from, values[key], at, field, key)
+		value, err := expand(from, values[key], at, append(slices.Clone(path), key)...)
 		if err != nil {
 			return nil, err
 		}

@@ -91,16 +91,22 @@ func (c count) resolve(inside string) (string, bool) {
 
 // uuid hashes the fleet's name and some counters into a UUID of version 8 (RFC 9562: the maker's own scheme).
 func (c count) uuid(names []string) (string, bool) {
-	hashed := []string{"simulator.lockstep.dev/fleet", c.fleet}
+	var said []string
 	for _, name := range names {
 		value, known := c.value[name]
 		if !known {
 			return "", false
 		}
-		hashed = append(hashed, fmt.Sprintf("%s=%d", name, value))
+		said = append(said, fmt.Sprintf("%s=%d", name, value))
 	}
+	return uuidOf(c.fleet, said...), true
+}
+
+// uuidOf is the UUID of what is said of something in a fleet.
+func uuidOf(fleet string, said ...string) string {
+	hashed := append([]string{"simulator.lockstep.dev/fleet", fleet}, said...)
 	sum := sha256.Sum256([]byte(strings.Join(hashed, "\x00")))
 	sum[6] = sum[6]&0x0f | 0x80
 	sum[8] = sum[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]), true
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
