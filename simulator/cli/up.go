@@ -49,7 +49,12 @@ func newUp(env Environment) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.fleet, "fleet", "gb200-72", "a built-in fleet, or a file of nodes")
+	flags.StringVar(
+		&options.fleet,
+		"fleet",
+		"gb200-72",
+		"a built-in fleet (see lockstep fleet list), or a file of nodes",
+	)
 	flags.StringArrayVar(
 		&options.jobs,
 		"jobs",
@@ -121,12 +126,14 @@ func (u up) run(ctx context.Context) error {
 		return err
 	}
 	c, err := cluster.Start(ctx, cluster.Options{
-		Dir:    u.options.dir,
-		Mode:   probe.Mode(u.options.mode),
-		Nodes:  machines.Nodes,
-		Kueue:  u.options.kueue,
-		Port:   u.options.port,
-		Report: u.say,
+		Dir:     u.options.dir,
+		Mode:    probe.Mode(u.options.mode),
+		Nodes:   machines.Nodes,
+		Slices:  machines.Slices,
+		Classes: machines.Classes,
+		Kueue:   u.options.kueue,
+		Port:    u.options.port,
+		Report:  u.say,
 	})
 	if err != nil {
 		return err

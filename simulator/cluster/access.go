@@ -32,8 +32,8 @@ type access struct {
 	accountKeyFile, tokenFile                 string
 
 	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig, kueueKubeconfig string
-	// admin and driver are for clients in this process: the administrator's, and that of the player of NVIDIA's driver.
-	admin, driver *rest.Config
+	// For clients in this process: the administrator's, that of the player of NVIDIA's driver, and that of the others.
+	admin, driver, drivers *rest.Config
 }
 
 // newAccess writes everything that authenticates in one run. One certificate serves every loopback listener: it holds
@@ -86,8 +86,9 @@ func (a *access) writeUsers(s *state, server string) error {
 		{kueueUser, "system:serviceaccounts", &a.kueueKubeconfig, []string{"config", "kueue.kubeconfig"}},
 	}
 	// In this process, so without a file.
-	a.driver = a.client(server, newToken(), 200)
+	a.driver, a.drivers = a.client(server, newToken(), 200), a.client(server, newToken(), 500)
 	fmt.Fprintf(&tokens, "%s,%s,%s\n", a.driver.BearerToken, nvlink.User, nvlink.User)
+	fmt.Fprintf(&tokens, "%s,%s,%s\n", a.drivers.BearerToken, driversUser, driversUser)
 	for _, user := range users {
 		token := newToken()
 		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, user.name, user.name, user.groups)

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -41,7 +43,8 @@ func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured) 
 // fieldManager owns what lockstep up writes.
 const fieldManager = "lockstep-up"
 
-// resource is the endpoint for an object's kind, in its namespace if it has one.
+// resource is the endpoint for an object's kind, in its namespace if the kind has namespaces: the one called default, as
+// for kubectl, if the object names none.
 func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -51,8 +54,9 @@ func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 			return nil, fmt.Errorf("finding %s: %w", kind, err)
 		}
 	}
-	if object.GetNamespace() == "" {
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		return c.Dynamic.Resource(mapping.Resource), nil
 	}
-	return c.Dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
+	namespace := cmp.Or(object.GetNamespace(), metav1.NamespaceDefault)
+	return c.Dynamic.Resource(mapping.Resource).Namespace(namespace), nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -36,6 +37,9 @@ type Options struct {
 	Mode probe.Mode
 	// Nodes are the fleet; KWOK plays their kubelets.
 	Nodes []corev1.Node
+	// Slices and Classes are what DRA drivers publish on them.
+	Slices  []resourcev1.ResourceSlice
+	Classes []resourcev1.DeviceClass
 	// NVLink is how slow the player of NVIDIA's DRA driver is, where nodes are in NVLink cliques; the zero value is as slow as theirs.
 	NVLink nvlink.Settings
 	// Kueue asks for Kueue too, which takes minutes to build the first time.
@@ -150,7 +154,10 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 		return c.orDeath(err)
 	}
 	options.Report(fmt.Sprintf("adding %d nodes", len(options.Nodes)))
-	return c.orDeath(c.addNodes(ctx, options.Nodes))
+	if err := c.addNodes(ctx, options.Nodes); err != nil {
+		return c.orDeath(err)
+	}
+	return c.orDeath(c.publishDevices(ctx, options))
 }
 
 // prepare writes the files that the children read, and makes our own clients.

@@ -31,8 +31,10 @@ func (c *Cluster) install(ctx context.Context) error {
 	if err := c.applyYAML(ctx, crds); err != nil {
 		return err
 	}
-	if err := c.applyYAML(ctx, []byte(defaultAccount)); err != nil {
-		return err
+	for _, own := range []string{defaultAccount, driversRole} {
+		if err := c.applyYAML(ctx, []byte(own)); err != nil {
+			return err
+		}
 	}
 	for _, dir := range []string{".", "crds", "controller", "scheduler", "datacache"} {
 		if err := c.applyFolder(ctx, dir); err != nil {

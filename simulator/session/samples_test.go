@@ -3,6 +3,8 @@ package session_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/lockstep-project/lockstep/simulator/session"
 	"github.com/lockstep-project/lockstep/simulator/workload"
 )
@@ -23,6 +25,33 @@ func TestTheSamplesOfTheQueueCanBeSubmitted(t *testing.T) {
 	for _, job := range samples.TrainJobs() {
 		if job.Object.GetLabels()["kueue.x-k8s.io/queue-name"] == "" {
 			t.Errorf("%s names no queue", job)
+		}
+	}
+}
+
+// The samples for machines with devices name the fleet that they fit, and bring the templates of the claims that they name.
+func TestTheSamplesWithDevicesCanBeSubmitted(t *testing.T) {
+	runtimes, err := session.ShippedRuntimes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := workload.Load([]string{"../../manifests/samples-devices"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Check(samples, runtimes); err != nil {
+		t.Error(err)
+	}
+	templates := map[string]bool{}
+	for _, object := range samples.Objects {
+		if object.Object.GetKind() == "ResourceClaimTemplate" {
+			templates[object.Object.GetName()] = true
+		}
+	}
+	for _, job := range samples.TrainJobs() {
+		claims, _, _ := unstructured.NestedSlice(job.Object.Object, "spec", "trainer", "resourceClaimsPerNode")
+		if len(claims) != 1 || !templates[claims[0].(map[string]any)["resourceClaimTemplateName"].(string)] {
+			t.Errorf("%s claims %v, and there are templates %v", job, claims, templates)
 		}
 	}
 }

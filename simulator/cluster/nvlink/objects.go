@@ -42,6 +42,9 @@ func Resource() schema.GroupVersionResource {
 // InClique reports whether a node is in an NVLink clique.
 func InClique(node *corev1.Node) bool { return node.Labels[topology.LabelClique] != "" }
 
+// Publishes reports whether the player publishes the devices of the driver of that name.
+func Publishes(driver string) bool { return driver == driverName }
+
 // channelConfig is what a claim for a channel tells the plugin of the node.
 type channelConfig struct {
 	APIVersion     string `json:"apiVersion"`
