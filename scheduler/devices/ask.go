@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -28,7 +29,9 @@ type Question struct {
 	Waiting []*corev1.Pod
 	Ledger  topology.Ledger
 	Gang    topology.Gang
-	Now     time.Time
+	// Resources are those of the ledger's capacities, in their order.
+	Resources []corev1.ResourceName
+	Now       time.Time
 }
 
 // Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a class.
@@ -105,7 +108,9 @@ func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counting devices: %w", err)
 	}
-	asked, err := s.connected(q, newAsked(out, demands), channels)
+	asked := newAsked(out, demands)
+	asked.extend(q.Resources, demands)
+	asked, err = s.connected(q, asked, channels)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +130,26 @@ func newAsked(q dra.Question, demands []*dra.Demand) Asked {
 		asked.demands[len(q.Gang.Shapes[s].Demand)-1-asked.first] = demand
 	}
 	return asked
+}
+
+// unbounded is more of an extended resource than a node can have.
+const unbounded = math.MaxInt32
+
+// extend opens nodes that offer none of an extended resource to members for whom devices stand for it: there the devices count. A node
+// that offers it itself gives what it offers (KEP-5004).
+func (a Asked) extend(resources []corev1.ResourceName, demands []*dra.Demand) {
+	for i, name := range resources {
+		if !slices.ContainsFunc(demands, func(d *dra.Demand) bool {
+			return d != nil && slices.Contains(d.Extended, name)
+		}) {
+			continue
+		}
+		for node, total := range a.Ledger.Total { // the rows are this question's own
+			if at(total, i) == 0 && i < len(total) {
+				total[i], a.Ledger.Free[node][i] = unbounded, unbounded
+			}
+		}
+	}
 }
 
 // sharing is the question for each choice of devices that all members share: they go where those are reached.

@@ -101,10 +101,14 @@ func uidsOf(claims []*resourcev1.ResourceClaim) []types.UID {
 }
 
 // accelerators is how many devices the claims have of classes that stand for an extended resource, as classes of accelerators do; of
-// claims without such a class, how many devices they have.
+// claims without such a class, how many devices they have. Those that were made for extended resources do not count: their pods ask
+// for these by name.
 func (s *Stock) accelerators(claims []*resourcev1.ResourceClaim) int64 {
 	var named, all int64
 	for _, claim := range claims {
+		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" {
+			continue
+		}
 		for _, result := range claim.Status.Allocation.Devices.Results {
 			if result.AdminAccess != nil && *result.AdminAccess {
 				continue

@@ -62,7 +62,7 @@ type withDevices struct {
 
 // withDevices puts devices into the question, if the gang claims any.
 func (p *GangPlacement) withDevices(
-	ctx context.Context, q question, ledger topology.Ledger, gang topology.Gang,
+	ctx context.Context, q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang,
 ) (withDevices, error) {
 	without := []devices.Asked{{Ledger: ledger, Gang: gang}}
 	if p.stock == nil {
@@ -76,7 +76,7 @@ func (p *GangPlacement) withDevices(
 	}
 	asked, err := p.stock.Ask(ctx, devices.Question{
 		Nodes: q.parent.Nodes, Group: q.group, Waiting: q.waiting, Ledger: ledger, Gang: gang,
-		Now: q.began,
+		Resources: view.Resources(), Now: q.began,
 	})
 	if err != nil {
 		return withDevices{}, fmt.Errorf("devices of gang %s: %w", gang.Name, err)

@@ -255,7 +255,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		p.observe(ctx, q, metrics.ResultWaits, "why", "others are before it")
 		return nil, rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
 	}
-	asked, err := p.withDevices(ctx, q, ledger, gang)
+	asked, err := p.withDevices(ctx, q, view, ledger, gang)
 	if err != nil {
 		return p.cannotAsk(ctx, q, gang, err)
 	}

@@ -33,6 +33,9 @@ type View struct {
 // Found says in one line which label families the nodes carry: it changes when the levels of the fleet do.
 func (v View) Found() string { return v.found }
 
+// Resources are those of the view's capacities, in their order. The caller must not change them.
+func (v View) Resources() []corev1.ResourceName { return v.resources }
+
 // Ledger is the view as decisions take it, without the room that is held on nodes for others.
 func (v View) Ledger(held map[string]corev1.ResourceList) topology.Ledger {
 	l := topology.Ledger{Tree: v.Tree, Free: v.Free, Total: v.Total}

@@ -106,12 +106,13 @@ func less(has, taken topology.Capacity) topology.Capacity {
 	return out
 }
 
-// Fits reports whether the node has room for the pod beside what is held there for others.
+// Fits reports whether the node has room for the pod beside what is held there for others. What a node has none of is not counted:
+// devices may stand for it, and else the scheduler's own filter says no.
 func Fits(pod *corev1.Pod, info fwk.NodeInfo, held corev1.ResourceList) bool {
 	resources := Resources([]*corev1.Pod{pod})
-	left := less(free(info, resources), demand(held, resources))
+	has, left := total(info, resources), less(free(info, resources), demand(held, resources))
 	for i, asked := range demand(Requests(pod), resources) {
-		if asked > left[i] {
+		if asked > left[i] && has[i] > 0 {
 			return false
 		}
 	}

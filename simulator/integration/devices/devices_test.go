@@ -134,7 +134,7 @@ func TestPairsByRootWaitOnGB200(t *testing.T) {
 func TestGPUsAreServedByTheirOldName(t *testing.T) {
 	job := play(t, written(t, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: counted, annotations: {simulator.lockstep.dev/run-time: 1s, lockstep.dev/gang: "off"}}
+metadata: {name: counted, annotations: {simulator.lockstep.dev/run-time: 1s}}
 spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 8}}}
