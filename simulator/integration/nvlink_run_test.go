@@ -122,15 +122,6 @@ func (r *nvlinkRun) submit(t *testing.T) {
 	}
 }
 
-// size is from 1 to 18, the smaller ones more often.
-func (r *nvlinkRun) size() int {
-	size := 1 + r.random.IntN(18)
-	if r.random.IntN(3) > 0 {
-		size = min(size, 1+r.random.IntN(18))
-	}
-	return size
-}
-
 // harm does something bad for every other gang that started, however fast the machine is.
 func (r *nvlinkRun) harm(t *testing.T) {
 	t.Helper()
