@@ -1,11 +1,9 @@
 package scheduler_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,12 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
-	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 const (
@@ -250,141 +245,6 @@ func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
 	c.waitBound(t, others)
 }
 
-// fabric publishes one device for each clique, which all nodes of it reach.
-func fabric(cliques int) []runtime.Object {
-	kind := "domain"
-	out := []runtime.Object{&resourcev1.DeviceClass{
-		ObjectMeta: metav1.ObjectMeta{Name: kind, ResourceVersion: "1"},
-		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-			Expression: `device.driver == "fabric.example.com"`,
-		}}}},
-	}}
-	for c := range cliques {
-		name := fmt.Sprint("fabric-", c)
-		out = append(out, &resourcev1.ResourceSlice{
-			ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1", UID: types.UID(name)},
-			Spec: resourcev1.ResourceSliceSpec{
-				Driver: "fabric.example.com",
-				Pool:   resourcev1.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1},
-				NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchExpressions: []corev1.NodeSelectorRequirement{
-						{
-							Key:      topology.LabelClique,
-							Operator: corev1.NodeSelectorOpIn,
-							Values:   []string{fmt.Sprint("fabric.", c)},
-						},
-					},
-				}}},
-				Devices: []resourcev1.Device{{Name: "domain"}},
-			},
-		})
-	}
-	return out
-}
-
-// shares lets the members of a group share one device of a domain, by a claim of their PodGroup.
-func shares(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *resourcev1.ResourceClaim {
-	name := group.Name + "-domain"
-	claim := &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: namespace, ResourceVersion: "1", UID: types.UID(name),
-			OwnerReferences: []metav1.OwnerReference{
-				{
-					APIVersion: "scheduling.k8s.io/v1beta1",
-					Kind:       "PodGroup",
-					Name:       group.Name,
-					UID:        group.UID,
-					Controller: new(true),
-				},
-			},
-		},
-		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-			Name: "domain", Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: "domain", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
-			},
-		}}}},
-	}
-	template := "domain"
-	group.Spec.ResourceClaims = []schedulingv1beta1.PodGroupResourceClaim{
-		{Name: "domain", ResourceClaimTemplateName: &template},
-	}
-	group.Status.ResourceClaimStatuses = []schedulingv1beta1.PodGroupResourceClaimStatus{
-		{Name: "domain", ResourceClaimName: &name},
-	}
-	for _, pod := range members {
-		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "domain", ResourceClaimTemplateName: &template}}
-		pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "domain", ResourceClaimName: &name}}
-	}
-	return claim
-}
-
-// Each clique has one domain, which the members of a gang share by a claim of their PodGroup. The first clique has no room for all,
-// and the allocator would try it first: the gang goes to where all members reach the domain that they get.
-func TestMembersThatShareADeviceReachIt(t *testing.T) {
-	group, members := gang("shares", 3, "")
-	group.Annotations = nil
-	busy, holds := on("busy", "", nodeName(0, 0), nodeName(0, 1))
-	claim := shares(group, members)
-	c := listed(t, slices.Concat(
-		as(cliques(2, 4)...), fabric(2), []runtime.Object{busy, claim}, as(holds...))...)
-	c.add(t, group, members)
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 3)) {
-		t.Errorf("the gang is on %v", got)
-	}
-}
-
-// A member of a group that is no gang arrives while the claim that it shares is being written for the first. It is not refused
-// meanwhile, and goes when that is done.
-func TestALateMemberWaitsForTheClaimThatIsWritten(t *testing.T) {
-	group, members := gang("shares", 2, "")
-	group.Annotations = nil
-	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: basicPolicy()}
-	claim := shares(group, members)
-	c := unstarted(t, slices.Concat(as(cliques(1, 4)...), fabric(1), []runtime.Object{claim})...)
-	var refused atomic.Int64
-	c.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetName() == members[1].Name {
-			refused.Add(1)
-		}
-		return false, nil, nil
-	})
-	g := &gate{reached: make(chan struct{}, len(members)), opened: make(chan struct{})}
-	config, registry := shipped(t), scheduler.Registry()
-	join(
-		config,
-		registry,
-		g.Name(),
-		func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return g, nil },
-	)
-	c.launch(t.Context(), t, c, config, registry)
-	c.add(t, group, members[:1])
-	<-g.reached
-	c.add(t, members[1])
-	time.Sleep(200 * time.Millisecond) // it would be tried at once
-	close(g.opened)
-	c.waitBound(t, members)
-	if n := refused.Load(); n > 0 {
-		t.Errorf("the late member was refused %d times", n)
-	}
-}
-
-// gate is a PreBind plugin that holds all pods up until it is opened.
-type gate struct{ reached, opened chan struct{} }
-
-func (*gate) Name() string { return "Gate" }
-
-func (*gate) PreBindPreFlight(
-	context.Context, fwk.CycleState, *corev1.Pod, string,
-) (*fwk.PreBindPreFlightResult, *fwk.Status) {
-	return nil, nil
-}
-
-func (g *gate) PreBind(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
-	g.reached <- struct{}{}
-	<-g.opened
-	return nil
-}
-
 // Members ask for cards by a resource's name, for which a class of devices stands. Nodes that publish cards offer none of the resource;
 // nodes with an old device plugin offer it and publish nothing. The first clique has too few of both, the second has enough.
 func TestMembersAskForDevicesByAResourceName(t *testing.T) {
@@ -455,6 +315,40 @@ func TestAPlaceWithDevicesIsKept(t *testing.T) {
 	if why := c.waitRejected(t, "waits"); !strings.Contains(why, "a place is kept for it in fabric.0, expected at ") {
 		t.Errorf("it waits for: %s", why)
 	}
+	c.end(t, members)
+	c.waitBound(t, its)
+}
+
+// Two of four nodes are taken by a gang with devices that ends in an hour, and the first of the queue needs the devices of all four. One
+// that ends before that passes on the others; one of which nobody knows its end does not.
+func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
+	nodes := cliques(1, 4)
+	objects := slices.Concat(as(nodes...), classes())
+	for _, node := range nodes {
+		objects = append(objects, publishes(node, 4, 0))
+	}
+	group, members, claims := claiming("runs", 2, 4, "gpu")
+	allocated(members, claims, 4, nodeName(0, 0), nodeName(0, 1))
+	since(group, members, time.Minute, 0)
+	first, its, itsClaims := claiming("first", 4, 4, "gpu")
+	long, stays, staysClaims := claiming("long", 2, 4, "gpu")
+	short, passes, passesClaims := claiming("short", 2, 4, "gpu")
+	for i, g := range []*schedulingv1beta1.PodGroup{first, long, short} {
+		queuedAt(g, i)
+	}
+	c := listed(t, slices.Concat(objects, as(endsIn(group, time.Hour)), as(members...),
+		claims, itsClaims, staysClaims, passesClaims)...)
+	c.collects(t)
+	c.add(t, first, its)
+	if why := c.waitRejected(t, "first"); !strings.Contains(why, "a place is kept for it in fabric.0, expected at ") {
+		t.Errorf("the first waits for: %s", why)
+	}
+	c.add(t, long, stays)
+	c.waitRejected(t, "long")
+	c.add(t, endsIn(short, time.Minute), passes)
+	c.waitBound(t, passes)
+	c.nobodyBound(t, stays)
+	c.end(t, passes)
 	c.end(t, members)
 	c.waitBound(t, its)
 }

@@ -102,6 +102,20 @@ func (w *Writer) Waits(group *schedulingv1beta1.PodGroup, reason, message string
 	w.tell(note{group, metav1.ConditionTrue, reason, message})
 }
 
+// Queued says that others are asked before the gang, unless more than that was said about it. It is no answer: the first one that
+// comes is written at once.
+func (w *Writer) Queued(group *schedulingv1beta1.PodGroup) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gangs[group.UID] != nil {
+		return
+	}
+	t := &told{}
+	w.gangs[group.UID] = t
+	w.send(t, note{group, metav1.ConditionTrue, NoRoom, "others are before it, and are asked first"}, "")
+	t.at = time.Time{}
+}
+
 // Goes says that the gang was placed. Nothing is written about a gang that never waited.
 func (w *Writer) Goes(group *schedulingv1beta1.PodGroup) {
 	w.mu.Lock()

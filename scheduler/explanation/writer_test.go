@@ -143,3 +143,18 @@ func TestNothingIsLostWhenTheServerIsSlow(t *testing.T) {
 	s.clock.Step(time.Minute)
 	s.expect(t, metav1.ConditionTrue, "needs 16 members")
 }
+
+// That others are asked first is said of a gang of which nothing is known, and gives way to the first answer.
+func TestAnAnswerTakesThePlaceOfTheQueueAtOnce(t *testing.T) {
+	s := newStage(t)
+	s.Queued(s.group)
+	s.expect(t, metav1.ConditionTrue, "others are before it, and are asked first")
+	s.Waits(s.group, explanation.NoRoom, "3 nodes are full")
+	s.expect(t, metav1.ConditionTrue, "3 nodes are full")
+	s.Queued(s.group)
+	s.Waits(s.group, explanation.NoRoom, "3 nodes are full")
+	s.expect(t, metav1.ConditionTrue, "3 nodes are full")
+	if n := s.writes(); n != 2 {
+		t.Errorf("%d writes, want 2", n)
+	}
+}

@@ -7,12 +7,14 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -87,18 +89,48 @@ func (p *GangPlacement) withDevices(
 // placeAnywhere places the gang in its turn. Of several choices of shared devices the first is taken whose nodes hold the gang. It
 // returns the ledger that the gang was placed in.
 func (p *GangPlacement) placeAnywhere(
-	q question, view snapshot.View, questions []devices.Asked,
+	ctx context.Context, q question, view snapshot.View, questions []devices.Asked,
 ) (decision.Answer, topology.Ledger) {
-	first := p.placeInTurn(q, view, questions[0].Ledger, questions[0].Gang)
+	first, ledger := p.placeInTurn(ctx, q, view, questions[0])
 	for _, other := range questions[1:] {
 		if first.Refusal == nil {
 			break
 		}
-		if answer := p.placeInTurn(q, view, other.Ledger, other.Gang); answer.Refusal == nil {
-			first = answer
+		if answer, in := p.placeInTurn(ctx, q, view, other); answer.Refusal == nil {
+			first, ledger = answer, in
 		}
 	}
-	return first, questions[0].Ledger
+	return first, ledger
+}
+
+// behind is the question about a gang and the first of the queue, with the devices of both if they can be counted together, and
+// what adds devices to units.
+func (p *GangPlacement) behind(
+	ctx context.Context, q question, view snapshot.View, asked devices.Asked, head *reservation.Head,
+) (devices.Pair, func([]snapshot.Unit) []snapshot.Unit, error) {
+	first, err := view.Gang(head.Group, head.Waiting, nil, nil)
+	if err != nil {
+		return devices.Pair{}, nil, fmt.Errorf("reading gang %s: %w", head.Key, err)
+	}
+	alone := devices.Pair{Ledger: asked.Ledger, Gang: asked.Gang, First: first}
+	if p.stock == nil || !p.stock.Claims(head.Waiting) {
+		return alone, q.holds, nil
+	}
+	pair, err := p.stock.Beside(ctx, asked, devices.Question{
+		Nodes:     q.parent.Nodes,
+		Group:     head.Group,
+		Waiting:   head.Waiting,
+		Gang:      first,
+		Resources: view.Resources(),
+		Now:       q.began,
+	})
+	if err != nil {
+		klog.FromContext(ctx).
+			V(3).
+			Info("The place of the first is kept without its devices", "podGroup", head.Key, "err", err)
+		return alone, q.holds, nil
+	}
+	return pair, func(units []snapshot.Unit) []snapshot.Unit { return p.stock.HoldsOf(ctx, pair, units) }, nil
 }
 
 // cannotAsk lets a gang wait whose claims cannot be asked for, and says why; anything else is a fault of ours.

@@ -260,7 +260,7 @@ func (p *GangPlacement) answer(ctx context.Context, q question) (*plan, *fwk.Sta
 		return p.cannotAsk(ctx, q, gang, err)
 	}
 	q.holds = asked.holds
-	answer, ledger := p.placeAnywhere(q, view, asked.questions)
+	answer, ledger := p.placeAnywhere(ctx, q, view, asked.questions)
 	gang = answer.Gang
 	if answer.Refusal != nil {
 		// What was refused may be possible by the next attempt, and nothing else is.

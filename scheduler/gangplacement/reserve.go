@@ -1,13 +1,14 @@
 package gangplacement
 
 import (
+	"context"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
-	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -17,30 +18,31 @@ import (
 // placeInTurn places the gang, unless another one is before it in the queue that has no room yet: then only where, and for as
 // long as, that one is not delayed by it. A gang that runs already gets its lost members back whoever waits.
 func (p *GangPlacement) placeInTurn(
-	q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang,
-) decision.Answer {
-	ask := decision.Ask{Gang: gang, Needed: q.needed, End: p.endOf(q)}
+	ctx context.Context, q question, view snapshot.View, asked devices.Asked,
+) (decision.Answer, topology.Ledger) {
+	ask := decision.Ask{Gang: asked.Gang, Needed: q.needed, End: p.endOf(q)}
 	head := p.book.Before(q.group)
 	if q.fleet != asItIs || head == nil || len(q.running) > 0 {
-		return decision.Place(ledger, ask)
+		return decision.Place(asked.Ledger, ask), asked.Ledger
 	}
-	first, err := view.Gang(head.Group, head.Waiting, nil, nil)
+	pair, holds, err := p.behind(ctx, q, view, asked, head)
 	if err != nil {
-		return decision.Place(ledger, ask)
+		return decision.Place(asked.Ledger, ask), asked.Ledger
 	}
+	ask.Gang, q.holds = pair.Gang, holds
 	turn := decision.Turn{
-		Head:    decision.Ask{Gang: first, Needed: head.Needed},
+		Head:    decision.Ask{Gang: pair.First, Needed: head.Needed},
 		Running: func() []topology.Running { return p.ends(q, view) },
 		Keeps: func(node int) bool {
 			_, kept := head.Rooms[view.Tree.Node(node)]
 			return kept
 		},
 	}
-	answer, kept := turn.Behind(ledger, ask)
+	answer, kept := turn.Behind(pair.Ledger, ask)
 	if kept != nil {
-		p.write(*head, view, first, *kept)
+		p.write(*head, view, pair.First, *kept)
 	}
-	return answer
+	return answer, pair.Ledger
 }
 
 // reserve keeps a place for a gang that has no room, if it is the first of the queue, and if the end of what runs would help. It
@@ -134,7 +136,8 @@ func (p *GangPlacement) overtakes(q question, gang topology.Gang) bool {
 	if q.fleet != asItIs || len(q.running) > 0 || !p.lot.Overtakes(q.group, since) {
 		return false
 	}
-	p.tell(q, refusal{explanation.NoRoom, "others are before it, and are asked first", ruleTurn})
+	p.explain.Queued(q.group)
+	metrics.Shortfalls.WithLabelValues(ruleTurn).Inc()
 	p.park(q, decision.Ask{Gang: gang, Needed: q.needed}.Least())
 	return true
 }
