@@ -157,6 +157,7 @@ func TestWriteFile(t *testing.T) {
 			"heap_mb":               5.0,
 			"seconds":               0.0,
 			"attempts":              0.0,
+			"faults":                0.0,
 			"scheduling_throughput": 0.0,
 		},
 	}
