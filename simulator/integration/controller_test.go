@@ -128,7 +128,7 @@ func TestARefusedObjectIsNamedWithItsLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = session.Submit(t.Context(), shared, jobs, catalog, clock.RealClock{})
+	_, err = session.Submit(t.Context(), shared.Cluster, jobs, catalog, clock.RealClock{})
 	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), file+":1: the API server refuses TrainJob") ||
 		!strings.Contains(err.Error(), "numNodez") {
 		t.Errorf("a field that does not exist: %v", err)

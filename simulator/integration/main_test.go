@@ -15,87 +15,33 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
-	"github.com/lockstep-project/lockstep/simulator/session"
-	"github.com/lockstep-project/lockstep/simulator/workload"
 )
 
 var (
 	mode = flag.String("mode", string(probe.Full), "what the control plane offers: full or groups")
 
-	shared   *cluster.Cluster
+	shared   stage.Stage
 	machines fleet.Fleet
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	log.SetLogger(klog.NewKlogr()) // or controller-runtime prints a stack to say that nobody did
-	os.Exit(run(m))
-}
-
-// run brings the cluster up once for all tests of the package.
-func run(m *testing.M) int {
 	if testing.Short() {
 		fmt.Println("integration: skipped with -short")
-		return 0
+		return
 	}
-	var err error
-	if machines, err = fleet.Open("gb200-72"); err != nil {
-		fmt.Println(err)
-		return 1
+	options := cluster.Options{
+		Mode: probe.Mode(*mode), NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: 2 * time.Second},
 	}
-	dir, err := os.MkdirTemp("", "lockstep-integration-")
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	shared, err = cluster.Start(context.Background(), cluster.Options{
-		Dir: filepath.Join(dir, "state"), Mode: probe.Mode(*mode), Nodes: machines.Nodes,
-		NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: 2 * time.Second},
-		Report: func(line string) { fmt.Println("cluster:", line) },
-	})
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	code := m.Run()
-	if code == 0 {
-		code = complaints()
-	}
-	shared.Stop(context.Background())
-	if code == 0 {
-		_ = os.RemoveAll(dir)
-	} else {
-		fmt.Println("integration: the logs are in", filepath.Join(dir, "state", "logs"))
-	}
-	return code
-}
-
-// complaints fails the run if one of our binaries was refused something by the roles that we ship, or panicked.
-func complaints() int {
-	code := 0
-	for _, component := range []string{"lockstep-controller", "lockstep-scheduler"} {
-		log, err := os.ReadFile(filepath.Join(shared.Dir(), "logs", component+".log"))
-		if err != nil {
-			fmt.Println(err)
-			return 1
-		}
-		for line := range strings.Lines(string(log)) {
-			if strings.Contains(line, "forbidden") || strings.Contains(line, "panic") {
-				fmt.Printf("integration: %s complains: %s", component, line)
-				code = 1
-			}
-		}
-	}
-	return code
+	setting := stage.Setting{Name: "integration", Machines: "gb200-72", Options: options, Out: os.Stdout}
+	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared, machines = s, s.Machines }))
 }
 
 // play submits the TrainJobs of some YAML (its own namespace is made) and returns how each ended, by name.
@@ -139,43 +85,13 @@ func namespaceOf(t *testing.T) string {
 
 func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string]outcome.Job {
 	t.Helper()
-	ctx, cancel := shared.Alive(t.Context())
-	defer cancel()
-	submitted := submitFiles(t, paths...)
-	ledger, err := session.Run(ctx, submitted, session.Options{
-		Client: shared.Client, Dynamic: shared.Dynamic, Clock: clock.RealClock{}, Patience: patience,
-		Progress: func(line string) { t.Log(line) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := map[string]outcome.Job{}
-	for _, job := range session.Report(machines, submitted, ledger, time.Now()).Jobs {
-		byName[job.Name] = job
-	}
-	return byName
+	return shared.Watch(t, submitFiles(t, paths...), patience)
 }
 
 // submitFiles submits the TrainJobs of files as lockstep up does. They are discarded when the test ends.
 func submitFiles(t *testing.T, paths ...string) []outcome.JobObservation {
 	t.Helper()
-	jobs, err := workload.Load(paths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := session.ShippedRuntimes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := session.Check(jobs, catalog); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := shared.Alive(t.Context())
-	defer cancel()
-	submitted, err := session.Submit(ctx, shared, jobs, catalog, clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, submitted := shared.Submit(t, paths...)
 	t.Cleanup(func() { discard(t, submitted) })
 	return submitted
 }

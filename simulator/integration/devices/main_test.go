@@ -8,84 +8,27 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
-var (
-	shared   *cluster.Cluster
-	machines fleet.Fleet
-)
+var shared stage.Stage
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	log.SetLogger(klog.NewKlogr()) // or controller-runtime prints a stack to say that nobody did
-	os.Exit(run(m))
-}
-
-// run brings a cluster with devices up once for all tests of the package.
-func run(m *testing.M) int {
 	if testing.Short() {
 		fmt.Println("devices: skipped with -short")
-		return 0
+		return
 	}
-	var err error
-	if machines, err = fleet.Open(filepath.Join("testdata", "fleet.yaml")); err != nil {
-		fmt.Println(err)
-		return 1
+	options := cluster.Options{
+		Mode: probe.Full, NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: time.Second},
 	}
-	dir, err := os.MkdirTemp("", "lockstep-devices-")
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	shared, err = cluster.Start(context.Background(), cluster.Options{
-		Dir: filepath.Join(dir, "state"), Mode: probe.Full,
-		Nodes: machines.Nodes, Slices: machines.Slices, Classes: machines.Classes,
-		NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: time.Second},
-		Report: func(line string) { fmt.Println("cluster:", line) },
-	})
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	code := m.Run()
-	if code == 0 {
-		code = complaints()
-	}
-	shared.Stop(context.Background())
-	if code == 0 {
-		_ = os.RemoveAll(dir)
-	} else {
-		fmt.Println("devices: the logs are in", filepath.Join(dir, "state", "logs"))
-	}
-	return code
-}
-
-// complaints fails the run if one of our binaries was refused something by the roles that we ship, or panicked.
-func complaints() int {
-	code := 0
-	for _, component := range []string{"lockstep-controller", "lockstep-scheduler"} {
-		log, err := os.ReadFile(filepath.Join(shared.Dir(), "logs", component+".log"))
-		if err != nil {
-			fmt.Println(err)
-			return 1
-		}
-		for line := range strings.Lines(string(log)) {
-			if strings.Contains(line, "forbidden") || strings.Contains(line, "panic") {
-				fmt.Printf("devices: %s complains: %s", component, line)
-				code = 1
-			}
-		}
-	}
-	return code
+	machines := filepath.Join("testdata", "fleet.yaml")
+	setting := stage.Setting{Name: "devices", Machines: machines, Options: options, Out: os.Stdout}
+	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }

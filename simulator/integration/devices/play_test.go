@@ -17,10 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/outcome"
-	"github.com/lockstep-project/lockstep/simulator/session"
 	"github.com/lockstep-project/lockstep/simulator/workload"
 )
 
@@ -75,18 +73,7 @@ func written(t *testing.T, yaml string) string {
 // submit submits a file as lockstep up does. When the test ends, what is in it is deleted and its devices are free.
 func submit(t *testing.T, file string) []outcome.JobObservation {
 	t.Helper()
-	jobs, err := workload.Load([]string{file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := session.ShippedRuntimes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	submitted, err := session.Submit(t.Context(), shared, jobs, catalog, clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs, submitted := shared.Submit(t, file)
 	t.Cleanup(func() { discard(t, jobs) })
 	return submitted
 }
@@ -94,21 +81,7 @@ func submit(t *testing.T, file string) []outcome.JobObservation {
 // play submits a file and returns how each job ended, by name.
 func play(t *testing.T, file string) map[string]outcome.Job {
 	t.Helper()
-	ctx, cancel := shared.Alive(t.Context())
-	defer cancel()
-	submitted := submit(t, file)
-	ledger, err := session.Run(ctx, submitted, session.Options{
-		Client: shared.Client, Dynamic: shared.Dynamic, Clock: clock.RealClock{}, Patience: 3 * time.Second,
-		Progress: func(line string) { t.Log(line) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := map[string]outcome.Job{}
-	for _, job := range session.Report(machines, submitted, ledger, time.Now()).Jobs {
-		byName[job.Name] = job
-	}
-	return byName
+	return shared.Watch(t, submit(t, file), 3*time.Second)
 }
 
 // discard deletes jobs and templates, and waits until the jobs' pods and claims are gone.
@@ -268,7 +241,7 @@ func claimed(t *testing.T, pod *corev1.Pod, entry string) map[string][]resourcev
 // published is the device that an allocation names.
 func published(t *testing.T, result resourcev1.DeviceRequestAllocationResult) resourcev1.Device {
 	t.Helper()
-	for _, slice := range machines.Slices {
+	for _, slice := range shared.Machines.Slices {
 		for _, device := range slice.Spec.Devices {
 			if slice.Spec.Driver == result.Driver && slice.Spec.Pool.Name == result.Pool &&
 				device.Name == result.Device {

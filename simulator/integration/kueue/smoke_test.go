@@ -14,12 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
-	"github.com/lockstep-project/lockstep/simulator/session"
-	"github.com/lockstep-project/lockstep/simulator/workload"
 )
 
 // teamsManager is whose patch the sample of low priority carries.
@@ -92,40 +89,18 @@ func TestAJobIsAdmittedPreemptedAndCompletes(t *testing.T) {
 // play submits the TrainJobs of some files and follows them, beside the test; how each ended comes at the end.
 func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
 	t.Helper()
-	jobs, err := workload.Load(paths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := session.ShippedRuntimes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := session.Check(jobs, catalog); err != nil {
-		t.Fatal(err)
-	}
+	_, submitted := shared.Submit(t, paths...)
 	done := make(chan map[string]outcome.Job, 1)
-	ctx, cancel := shared.Alive(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go func() {
 		defer close(done)
-		submitted, err := session.Submit(ctx, shared, jobs, catalog, clock.RealClock{})
+		ended, err := shared.Follow(ctx, submitted, time.Minute, func(string) {})
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		ledger, err := session.Run(ctx, submitted, session.Options{
-			Client: shared.Client, Dynamic: shared.Dynamic, Clock: clock.RealClock{}, Patience: time.Minute,
-			Progress: func(string) {},
-		})
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		byName := map[string]outcome.Job{}
-		for _, job := range session.Report(machines, submitted, ledger, time.Now()).Jobs {
-			byName[job.Name] = job
-		}
-		done <- byName
+		done <- ended
 	}()
 	return done
 }

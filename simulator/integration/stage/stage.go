@@ -1,0 +1,159 @@
+// Package stage brings up the embedded cluster on which all tests of a package run, and plays TrainJobs on it as lockstep up does.
+package stage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/session"
+	"github.com/lockstep-project/lockstep/simulator/workload"
+)
+
+// Stage is a cluster, and the machines that it was started with.
+type Stage struct {
+	*cluster.Cluster
+
+	Machines fleet.Fleet
+}
+
+// Setting is what a stage is to be.
+type Setting struct {
+	// Name is that of the tests in what is printed, Machines the fleet, by name or by file.
+	Name, Machines string
+	// Options are those of the cluster; its folder, nodes and devices are filled in.
+	Options cluster.Options
+	Out     io.Writer
+}
+
+func (s Setting) print(line string) { _, _ = fmt.Fprintln(s.Out, s.Name+": "+line) }
+
+// Run brings a cluster up, hands it to the tests, runs them and takes it down again. It returns the exit code of the tests, or 1 if a
+// component was refused something by its roles or panicked. The logs are kept then.
+func Run(ctx context.Context, m *testing.M, setting Setting, use func(Stage)) int {
+	log.SetLogger(klog.NewKlogr()) // or controller-runtime prints a stack to say that nobody did
+	dir, err := os.MkdirTemp("", "lockstep-"+setting.Name+"-")
+	if err != nil {
+		setting.print(err.Error())
+		return 1
+	}
+	setting.Options.Dir, setting.Options.Report = filepath.Join(dir, "state"), setting.print
+	stage, err := open(ctx, setting)
+	if err != nil {
+		setting.print(err.Error())
+		return 1
+	}
+	use(stage)
+	code := m.Run()
+	if code == 0 {
+		code = stage.complaints(setting)
+	}
+	stage.Stop(ctx)
+	if code != 0 {
+		setting.print("the logs are in " + filepath.Join(setting.Options.Dir, "logs"))
+		return code
+	}
+	_ = os.RemoveAll(dir)
+	return 0
+}
+
+func open(ctx context.Context, setting Setting) (Stage, error) {
+	machines, err := fleet.Open(setting.Machines)
+	if err != nil {
+		return Stage{}, fmt.Errorf("opening the fleet: %w", err)
+	}
+	options := setting.Options
+	options.Nodes, options.Slices, options.Classes = machines.Nodes, machines.Slices, machines.Classes
+	running, err := cluster.Start(ctx, options)
+	if err != nil {
+		return Stage{}, fmt.Errorf("starting the cluster: %w", err)
+	}
+	return Stage{running, machines}, nil
+}
+
+// complaints is 1 if a component that runs under roles, ours or its own, was refused something by them, or panicked.
+func (s Stage) complaints(setting Setting) int {
+	components := []string{"lockstep-controller", "lockstep-scheduler"}
+	if setting.Options.Kueue {
+		components = append(components, "kueue")
+	}
+	code := 0
+	for _, component := range components {
+		content, err := os.ReadFile(filepath.Join(s.Dir(), "logs", component+".log"))
+		if err != nil {
+			setting.print(err.Error())
+			return 1
+		}
+		for line := range strings.Lines(string(content)) {
+			if strings.Contains(line, "forbidden") || strings.Contains(line, "panic") {
+				setting.print(component + " complains: " + strings.TrimSpace(line))
+				code = 1
+			}
+		}
+	}
+	return code
+}
+
+// Submit submits the TrainJobs of files, and what else is in them. Nobody takes them away again.
+func (s Stage) Submit(t *testing.T, paths ...string) (workload.Workload, []outcome.JobObservation) {
+	t.Helper()
+	jobs, err := workload.Load(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := session.ShippedRuntimes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Check(jobs, catalog); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := s.Alive(t.Context())
+	defer cancel()
+	submitted, err := session.Submit(ctx, s.Cluster, jobs, catalog, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jobs, submitted
+}
+
+// Watch follows submitted TrainJobs to their ends and returns how each ended, by name.
+func (s Stage) Watch(t *testing.T, submitted []outcome.JobObservation, patience time.Duration) map[string]outcome.Job {
+	t.Helper()
+	ended, err := s.Follow(t.Context(), submitted, patience, func(line string) { t.Log(line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ended
+}
+
+// Follow is Watch beside a test.
+func (s Stage) Follow(
+	ctx context.Context, submitted []outcome.JobObservation, patience time.Duration, progress func(string),
+) (map[string]outcome.Job, error) {
+	ctx, cancel := s.Alive(ctx)
+	defer cancel()
+	ledger, err := session.Run(ctx, submitted, session.Options{
+		Client: s.Client, Dynamic: s.Dynamic, Clock: clock.RealClock{}, Patience: patience, Progress: progress,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("following the jobs: %w", err)
+	}
+	byName := map[string]outcome.Job{}
+	for _, job := range session.Report(s.Machines, submitted, ledger, clock.RealClock{}.Now()).Jobs {
+		byName[job.Name] = job
+	}
+	return byName, nil
+}
