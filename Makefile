@@ -85,6 +85,11 @@ bench-contention: ## Who waits how long on a full fleet: disciplines in virtual 
 	$(GO) test $(JOBS) -run '^$$' -bench 'Contention|Preemption' -benchtime 1x ./simulator/engine/direct
 	$(GO) test -p 1 -run '^$$' -bench Contention -benchtime 1x -timeout 15m ./scheduler 2>/dev/null | tr '\t' '\n'
 
+.PHONY: bench-devices
+bench-devices: ## What questions about devices cost, and 512 members with eight aligned pairs each, native beside ours (ten minutes).
+	$(GO) test $(JOBS) -run '^$$' -bench . -benchtime 1x ./dra
+	$(GO) test -p 1 -run '^$$' -bench AlignedPairs -benchtime 1x -timeout 30m ./scheduler 2>/dev/null | tr '\t' '\n'
+
 .PHONY: bench-controller
 bench-controller: ## A thousand TrainJobs at once on embedded clusters, and what a reconcile costs (under ten minutes).
 	@mkdir -p $(BENCH)/bin
