@@ -9,6 +9,9 @@ import (
 // GPU is one whole GPU in thousandths, the unit in which openb shares GPUs.
 const GPU = 1000
 
+// MostGPUs is how many GPUs a node may have, and a pod may ask for.
+const MostGPUs = 32
+
 // NoTime is an instant that the trace does not have: the pod was never scheduled, or its list has no times.
 const NoTime int64 = -1
 
@@ -17,7 +20,7 @@ type OpenbNode struct {
 	Name string
 	// CPU is in thousandths of a core, Memory in MiB.
 	CPU, Memory int64
-	// GPUs is how many whole GPUs it has, 0 to 64, and Model which; nodes without GPUs may have no model.
+	// GPUs is how many whole GPUs it has, 0 to MostGPUs, and Model which; nodes without GPUs may have no model.
 	GPUs  int
 	Model string
 }
@@ -27,7 +30,7 @@ type OpenbPod struct {
 	Name string
 	// CPU is in thousandths of a core, Memory in MiB.
 	CPU, Memory int64
-	// GPUs is how many GPUs it asks for, 0 to 64, and Milli how much of each, in thousandths: 1 to 1,000, and less than
+	// GPUs is how many GPUs it asks for, 0 to MostGPUs, and Milli how much of each, in thousandths: 1 to 1,000, and less than
 	// 1,000 only of a single GPU. Both are 0 in pods that ask for none.
 	GPUs  int
 	Milli int64
@@ -41,7 +44,6 @@ type OpenbPod struct {
 const (
 	mostMilliCPU = 100_000_000
 	mostMiB      = 1_000_000_000
-	mostGPUs     = 64
 	mostSeconds  = 1 << 40
 )
 
@@ -68,7 +70,7 @@ func ReadOpenbNodes(in io.Reader, file string) ([]OpenbNode, error) {
 	for t.next() {
 		n := OpenbNode{
 			Name: t.name("sn"), CPU: t.number("cpu_milli", mostMilliCPU), Memory: t.number("memory_mib", mostMiB),
-			GPUs: int(t.number("gpu", mostGPUs)), Model: t.text("model"),
+			GPUs: int(t.number("gpu", MostGPUs)), Model: t.text("model"),
 		}
 		if n.GPUs > 0 && n.Model == "" {
 			t.refuse("the node has GPUs of no model", "name their model in the column model")
@@ -91,7 +93,7 @@ func ReadOpenbPods(in io.Reader, file string) ([]OpenbPod, error) {
 			CPU:    t.number("cpu_milli", mostMilliCPU),
 			Memory: t.number("memory_mib", mostMiB),
 			GPUs: int(
-				t.number("num_gpu", mostGPUs),
+				t.number("num_gpu", MostGPUs),
 			),
 			Milli:  t.number("gpu_milli", GPU),
 			Models: models(t.text("gpu_spec")),

@@ -132,7 +132,7 @@ func TestOpenbBadRows(t *testing.T) {
 			readNodes, nodes + "a,1,2,3,T4\nb,64 cores,2,3,T4\n",
 			`f.csv:3: cpu_milli is "64 cores"; write a whole number from 0 to 100000000`,
 		},
-		{readNodes, nodes + "a,1,2,65,T4\n", `f.csv:2: gpu is "65"; write a whole number from 0 to 64`},
+		{readNodes, nodes + "a,1,2,33,T4\n", `f.csv:2: gpu is "33"; write a whole number from 0 to 32`},
 		{readNodes, nodes + "a,1,-2,1,T4\n", `f.csv:2: memory_mib is "-2"; write a whole number from 0 to 1000000000`},
 		{readNodes, nodes + "a,1,2,1,\n", "f.csv:2: the node has GPUs of no model; name their model in the column model"},
 		{readNodes, nodes + ",1,2,1,T4\n", "f.csv:2: the row has no name; write one in the column sn"},

@@ -1,0 +1,108 @@
+package openb
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+// What chance decides comes from streams of its own, so that one of them does not depend on how often another was asked.
+const (
+	streamArrivals = iota + 1
+	streamNodes
+	streamPolicy
+)
+
+// Scene is what one seed makes of a list of nodes and a list of pods. It is not changed by Run, and several may run at once.
+type Scene struct {
+	seed   uint64
+	models models
+	nodes  []trace.OpenbNode
+	// pods are the list, by name; of is which of the shapes each has.
+	pods   []trace.OpenbPod
+	shapes []Shape
+	of     []int
+	// arrivals are the indices of the pods that come, in their order; copies have the index of their original.
+	arrivals []int
+	// popular is for FGD, which expects the pods of the future to be like those of the list.
+	popular []popular
+	// capacity is what all GPUs have together.
+	capacity int64
+}
+
+// NewScene makes a scene by the paper's protocol. Pods are sorted by name and shuffled. Then the list is tuned to 1.3 times
+// the GPUs of the cluster: pods are removed at random while they ask for more, and copies of pods of the list are appended
+// until the next one would exceed it. Nodes are put into an order of the seed's, by which ties are broken (FirstNode).
+// Lists without GPUs are bad input.
+//
+// Source: the paper's section 6.1 and the scripts and `pkg/simulator` of hkust-adsl/kubernetes-scheduler-simulator.
+func NewScene(nodes []trace.OpenbNode, pods []trace.OpenbPod, seed uint64) (Scene, error) {
+	s := Scene{seed: seed, models: modelsOf(nodes), nodes: slices.Clone(nodes)}
+	for i := range nodes {
+		s.capacity += int64(nodes[i].GPUs) * trace.GPU
+	}
+	if s.capacity == 0 {
+		return Scene{}, &badinput.Error{
+			What: "the nodes of the fleet have no GPU",
+			Mend: "name a list of nodes with GPUs",
+		}
+	}
+	if !slices.ContainsFunc(pods, func(p trace.OpenbPod) bool { return p.GPUs > 0 }) {
+		return Scene{}, &badinput.Error{
+			What: "the pods of the trace ask for no GPU",
+			Mend: "name a list of pods with GPUs",
+		}
+	}
+	byName := func(a, b trace.OpenbNode) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortStableFunc(s.nodes, byName)
+	order := s.chance(streamNodes)
+	order.Shuffle(len(s.nodes), func(i, j int) { s.nodes[i], s.nodes[j] = s.nodes[j], s.nodes[i] })
+
+	s.pods = slices.SortedStableFunc(
+		slices.Values(pods), func(a, b trace.OpenbPod) int { return cmp.Compare(a.Name, b.Name) })
+	s.popular = popularOf(s.pods)
+	s.shapes, s.of = shapesOf(s.pods, s.models)
+	s.arrivals = s.tune()
+	return s, nil
+}
+
+// Arrivals is how many pods come.
+func (s Scene) Arrivals() int {
+	return len(s.arrivals)
+}
+
+func (s Scene) chance(stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(s.seed, stream))
+}
+
+// tune makes the arrivals of the list of pods.
+func (s Scene) tune() []int {
+	chance := s.chance(streamArrivals)
+	arrivals := chance.Perm(len(s.pods))
+	target := s.capacity * 13 / 10
+	var total int64
+	for _, pod := range arrivals {
+		total += s.shape(pod).asks()
+	}
+	for total > target {
+		i := chance.IntN(len(arrivals))
+		total -= s.shape(arrivals[i]).asks()
+		arrivals = slices.Delete(arrivals, i, i+1)
+	}
+	for {
+		pod := chance.IntN(len(s.pods))
+		total += s.shape(pod).asks()
+		if total > target {
+			return arrivals
+		}
+		arrivals = append(arrivals, pod)
+	}
+}
+
+// shape is that of a pod of the list.
+func (s Scene) shape(pod int) *Shape {
+	return &s.shapes[s.of[pod]]
+}
