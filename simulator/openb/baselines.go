@@ -14,7 +14,7 @@ const (
 	cpuOfGPU = largestCPU / largestGPU
 )
 
-// random takes any node that has room, and any GPU there.
+// random takes any node that has room, and any GPU there, with equal chances.
 type random struct{ chance *rand.Rand }
 
 func (random) Score(*Node, *Shape) int { return 0 }
@@ -33,7 +33,7 @@ func (r random) Share(n *Node, s *Shape) int {
 
 // dotProduct prefers nodes whose free CPU and GPUs point away from what the pod asks for: 100·(1 − ½·free·asked), where
 // both have CPU and GPUs as parts of the largest node's. It is the alignment of Tetris (Grandl et al., SIGCOMM '14), with the
-// opposite sign.
+// opposite sign. Source: dot_product_score.go.
 type dotProduct struct{ firstAndTightest }
 
 func (dotProduct) Score(n *Node, s *Shape) int {
@@ -42,9 +42,9 @@ func (dotProduct) Score(n *Node, s *Shape) int {
 	return int(100 * (whole - product) / whole)
 }
 
-// bestFit prefers nodes with the least left: 100·(1 − ½·Σ left), with CPU and GPUs as parts of the largest node's (Protean,
-// Hadary et al., OSDI '20). The paper's simulator stretches the scores of all nodes to 0 to 100 afterwards, which changes
-// neither which is the highest nor which are as high.
+// bestFit prefers nodes with the least left: 100·(1 − ½·Σ left), with CPU and GPUs as parts of the largest node's. The
+// paper's simulator stretches the scores of all nodes to 0 to 100 afterwards, which changes neither which is the highest nor
+// which are as high. Source: best_fit_score.go.
 type bestFit struct{ firstAndTightest }
 
 func (bestFit) Score(n *Node, s *Shape) int {
@@ -53,8 +53,8 @@ func (bestFit) Score(n *Node, s *Shape) int {
 	return int(100 * (whole - left) / whole)
 }
 
-// gpuPacking prefers, in this order, GPUs that are shared already, GPUs of nodes in use, and nodes whose GPUs are all free
-// (MLaaS in the Wild, Weng et al., NSDI '22).
+// gpuPacking prefers, in this order, GPUs that are shared already, GPUs of nodes in use, and nodes whose GPUs are all free.
+// Source: gpu_packing_score.go.
 type gpuPacking struct{ firstAndTightest }
 
 func (gpuPacking) Score(n *Node, s *Shape) int {
@@ -70,10 +70,11 @@ func (gpuPacking) Score(n *Node, s *Shape) int {
 	if left == trace.GPU {
 		return 100/2 - 1
 	}
-	return max(100-int(left*100/trace.GPU/10), 100/2)
+	return max(100-int(10*left/trace.GPU), 100/2)
 }
 
-// gpuClustering keeps pods together that share GPUs, or have equally many, and fills nodes (Gandiva, Xiao et al., OSDI '18).
+// gpuClustering keeps pods together that share GPUs, or have equally many, and fills nodes. Source:
+// gpu_clustering_score.go.
 type gpuClustering struct{ firstAndTightest }
 
 func (gpuClustering) Score(n *Node, s *Shape) int {

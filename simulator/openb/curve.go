@@ -4,7 +4,7 @@ package openb
 type Sample struct {
 	// Allocated is in per cent of all GPUs.
 	Allocated float64
-	// Fragmented is what is free and of no use to the pods that are expected (see the paper, section 4), in per cent of all
+	// Fragmented is what is free and of no use to the pods that are expected, as the paper defines it, in per cent of all
 	// GPUs; FragmentedOfFree is the same in per cent of what is free.
 	Fragmented, FragmentedOfFree float64
 }

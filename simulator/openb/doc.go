@@ -1,7 +1,7 @@
 // Package openb plays the experiment of the FGD paper (Weng, Yang et al., "Beware of Fragmentation", USENIX ATC '23): pods
 // that ask for parts of a GPU, or for several, arrive at a cluster one after another until they have asked for 1.3 times
 // its GPUs; a policy chooses a node for each; nothing ever ends, and what does not fit is dropped. How much of the GPUs
-// is allocated when pods have asked for as much as there is, tells the policies apart.
+// is allocated when pods have asked for as much as there is, tells the policies apart (reference/metrics.md §6).
 //
 //	scene, err := openb.NewScene(nodes, pods, 42)
 //	result, err := openb.Run(scene, openb.FGD, nil)

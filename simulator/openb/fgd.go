@@ -8,8 +8,8 @@ import (
 )
 
 // fgd, Fragmentation Gradient Descent, prefers nodes whose fragmentation grows least by the pod, or shrinks most:
-// 100·sigmoid(−growth in GPUs). A pod that shares a GPU takes the one by which it grows least, the first of several (section 5
-// of the paper).
+// 100·sigmoid(−growth in GPUs). A pod that shares a GPU takes the one by which it grows least, the first of several.
+// Source: fgd_score.go.
 type fgd struct {
 	fragments *fragments
 	// least[k-1] is the least shrinking, in the unit of fragments, that scores k points, for k of 1 to 99.

@@ -38,7 +38,7 @@ func popularOf(pods []trace.OpenbPod) []popular {
 // that the node has no room for, or that asks for no GPU, all that is free is a fragment, F(m); otherwise what is free on
 // those GPUs that are too full for m. The node's fragmentation is the mean of F(m) over the pods that have the demands m.
 //
-// Source: section 4 of the paper. Memory is not looked at.
+// Source: the paper's definition, and `pkg/utils/frag.go` of its simulator. Memory is not looked at.
 type fragments struct {
 	// pods is how many pods have popular demands. Fragmentation is in thousandths of a GPU times this, to be exact.
 	pods int64

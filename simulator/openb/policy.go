@@ -22,12 +22,12 @@ func Policies() []string {
 	return []string{Random, DotProduct, GPUClustering, GPUPacking, BestFit, FGD}
 }
 
-// Policy chooses where pods go. The six of them are those of the paper, section 6.1, with the numbers of the plugins in
-// `pkg/simulator/plugin` of hkust-adsl/kubernetes-scheduler-simulator, in whole points of 0 to 100 as kube-scheduler has them:
-// quantized scores tie often, and how ties are broken is worth several points of allocation.
+// Policy chooses where pods go. The six of them are those that the paper compares, with the numbers of the plugins in
+// `pkg/simulator/plugin` of hkust-adsl/kubernetes-scheduler-simulator, in whole points of 0 to 100 as kube-scheduler has them.
+// Whole points tie often, and how ties are broken is worth several points of allocation.
 type Policy interface {
 	// Score says how well a node suits pods of a shape that fit there; the highest wins. It depends on nothing but what it
-	// is given, so scores are kept until their node changes.
+	// is given, so scores are kept until their node changes. Nodes larger than the published fleet's may score below 0.
 	Score(node *Node, shape *Shape) int
 	// Share chooses, on the node that won, the index of the GPU that a pod of a shape that shares its GPU goes to.
 	Share(node *Node, shape *Shape) int

@@ -2,6 +2,7 @@ package openb
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -15,6 +16,9 @@ const (
 	streamNodes
 	streamPolicy
 )
+
+// mostArrivals is a bound beyond which a list was hardly meant; the published lists have about 11,000.
+const mostArrivals = 10_000_000
 
 // Scene is what one seed makes of a list of nodes and a list of pods. It is not changed by Run, and several may run at once.
 type Scene struct {
@@ -36,9 +40,9 @@ type Scene struct {
 // NewScene makes a scene by the paper's protocol. Pods are sorted by name and shuffled. Then the list is tuned to 1.3 times
 // the GPUs of the cluster: pods are removed at random while they ask for more, and copies of pods of the list are appended
 // until the next one would exceed it. Nodes are put into an order of the seed's, by which ties are broken (FirstNode).
-// Lists without GPUs are bad input.
+// Lists without GPUs are bad input, and so are pods of which more than ten million would have to come.
 //
-// Source: the paper's section 6.1 and the scripts and `pkg/simulator` of hkust-adsl/kubernetes-scheduler-simulator.
+// Source: the scripts and `pkg/simulator` of hkust-adsl/kubernetes-scheduler-simulator, the paper's.
 func NewScene(nodes []trace.OpenbNode, pods []trace.OpenbPod, seed uint64) (Scene, error) {
 	s := Scene{seed: seed, models: modelsOf(nodes), nodes: slices.Clone(nodes)}
 	for i := range nodes {
@@ -65,6 +69,12 @@ func NewScene(nodes []trace.OpenbNode, pods []trace.OpenbPod, seed uint64) (Scen
 		slices.Values(pods), func(a, b trace.OpenbPod) int { return cmp.Compare(a.Name, b.Name) })
 	s.popular = popularOf(s.pods)
 	s.shapes, s.of = shapesOf(s.pods, s.models)
+	if n := s.expected(); n > mostArrivals {
+		return Scene{}, &badinput.Error{
+			What: fmt.Sprintf("the pods of the trace ask for so little that about %d of them would have to come", n),
+			Mend: "name fewer nodes, or pods that ask for more GPUs",
+		}
+	}
 	s.arrivals = s.tune()
 	return s, nil
 }
@@ -78,11 +88,25 @@ func (s Scene) chance(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(s.seed, stream))
 }
 
+// expected is about how many pods come: as many as ask for the target together if they all ask for as much as the mean.
+func (s Scene) expected() int64 {
+	var total int64
+	for pod := range s.pods {
+		total += s.shape(pod).asks()
+	}
+	return int64(float64(s.target()) / float64(total) * float64(len(s.pods)))
+}
+
+// target is how much the pods that come ask for together, at most.
+func (s Scene) target() int64 {
+	return s.capacity * 13 / 10
+}
+
 // tune makes the arrivals of the list of pods.
 func (s Scene) tune() []int {
 	chance := s.chance(streamArrivals)
 	arrivals := chance.Perm(len(s.pods))
-	target := s.capacity * 13 / 10
+	target := s.target()
 	var total int64
 	for _, pod := range arrivals {
 		total += s.shape(pod).asks()

@@ -202,6 +202,15 @@ func TestBadInput(t *testing.T) {
 			"the pods of the trace ask for no GPU; name a list of pods with GPUs",
 		},
 		{
+			"crumbs",
+			func() error {
+				_, err := openb.NewScene(fleet(slices.Repeat([]int{8}, 1000)...), list(1, 0), 1)
+				return err
+			},
+			"the pods of the trace ask for so little that about 20800000 of them would have to come; " +
+				"name fewer nodes, or pods that ask for more GPUs",
+		},
+		{
 			"policy", func() error { _, err := openb.Run(newScene(t, fleet(1), list(500), 1), "fdg", nil); return err },
 			"there is no policy fdg for pods that share GPUs; " +
 				"choose from random, dot-product, gpu-clustering, gpu-packing, best-fit, fgd",

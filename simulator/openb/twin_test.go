@@ -15,7 +15,7 @@ import (
 )
 
 // twin plays scenes in the dumbest way. It knows who runs where and nothing else, works out everything anew for each pod and
-// node, and has the rules of reference/metrics.md word for word, in fractions.
+// node, and has the rules as they are published, in fractions.
 type twin struct {
 	nodes []trace.OpenbNode
 	runs  map[string][]twinRun
