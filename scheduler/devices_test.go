@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -243,59 +242,6 @@ func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
 	c.waitGone(t, members)
 	c.add(t, second, others)
 	c.waitBound(t, others)
-}
-
-// Members ask for cards by a resource's name, for which a class of devices stands. Nodes that publish cards offer none of the resource;
-// nodes with an old device plugin offer it and publish nothing. The first clique has too few of both, the second has enough.
-func TestMembersAskForDevicesByAResourceName(t *testing.T) {
-	const cards = corev1.ResourceName("example.com/card")
-	nodes := cliques(2, 4)
-	objects := classes()
-	for _, o := range objects {
-		if class, ok := o.(*resourcev1.DeviceClass); ok && class.Name == "gpu" {
-			class.Spec.ExtendedResourceName = new(string(cards))
-		}
-	}
-	for _, node := range nodes {
-		published := map[string]int{"c0-n1": 3, "c0-n2": 0, "c1-n2": 0}
-		count, special := published[node.Name]
-		switch {
-		case !special:
-			count = 4
-		case node.Name == "c1-n2":
-			node.Status.Allocatable[cards], node.Status.Capacity[cards] = resource.MustParse(
-				"4",
-			), resource.MustParse(
-				"4",
-			)
-		}
-		objects = append(objects, node, publishes(node, count, 0))
-	}
-	group, members := gang("train", 4, "clique")
-	for _, pod := range members {
-		requests := pod.Spec.Containers[0].Resources.Requests
-		delete(requests, gpu)
-		requests[cards] = resource.MustParse("4")
-		pod.Spec.Containers[0].Resources.Limits = requests
-	}
-	c := unstarted(t, objects...)
-	c.PrependReactor("create", "resourceclaims", named)
-	c.start(t)
-	c.add(t, group, members)
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 4)) {
-		t.Errorf("the gang is on %v", got)
-	}
-}
-
-// named gives a claim that the scheduler makes for a pod a name and a UID, as an API server does.
-func named(action clienttesting.Action) (bool, runtime.Object, error) {
-	if create, ok := action.(clienttesting.CreateAction); ok {
-		if claim, ok := create.GetObject().(*resourcev1.ResourceClaim); ok && claim.Name == "" {
-			claim.Name = claim.GenerateName + string(claim.OwnerReferences[0].UID)
-			claim.UID = types.UID(claim.Name)
-		}
-	}
-	return false, nil, nil
 }
 
 // Everything is taken by a gang with devices that ends in an hour. The first of the queue has a place there, devices and all.
