@@ -62,7 +62,8 @@ func (s *Stock) update(nodes []fwk.NodeInfo) error {
 		s.inventory.SetSlice, s.inventory.RemoveSlice)
 	follow(s.claims, claims, func(o *resourcev1.ResourceClaim) types.UID { return o.UID },
 		func(claim *resourcev1.ResourceClaim) {
-			if !s.supposed[claim.UID] {
+			// The caches do not show an allocation that is being written.
+			if _, writes := s.pending[claim.UID]; !writes && !s.supposed[claim.UID] {
 				s.ledger.Set(claim)
 			}
 		}, s.ledger.Remove)
