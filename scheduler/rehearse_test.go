@@ -9,7 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler"
@@ -73,23 +75,29 @@ func drawDraft(r *rand.Rand) *draft {
 func TestARehearsalIsRight(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			d := drawDraft(rand.New(rand.NewPCG(seed, 7)))
-			said, err := rehearsal.New(d.Objects, asShipped(t), time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			verdicts, err := said.Queue()
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := listed(t, slices.Concat(as(d.Nodes...), as(d.PodGroups...), as(d.Pods...))...)
-			for _, v := range verdicts {
-				compare(t, c, v, d.members[v.Gang.Name.Name])
-			}
-			if t.Failed() {
-				t.Log(picture(d))
-			}
+			rehearsed(t, drawDraft(rand.New(rand.NewPCG(seed, 7))))
 		})
+	}
+}
+
+// rehearsed plays a cluster, and holds the scheduler to what was said before.
+func rehearsed(t *testing.T, d *draft) {
+	t.Helper()
+	said, err := rehearsal.New(d.Objects, asShipped(t), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts, err := said.Queue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := listed(t, slices.Concat(as(d.Nodes...), as(d.PodGroups...), as(d.Pods...), as(d.Devices.Slices...),
+		as(d.Devices.Classes...), as(d.Devices.Claims...))...)
+	for _, v := range verdicts {
+		compare(t, c, v, d.members[v.Gang.Name.Name])
+	}
+	if t.Failed() {
+		t.Log(picture(d))
 	}
 }
 
@@ -97,7 +105,10 @@ func TestARehearsalIsRight(t *testing.T) {
 func compare(t *testing.T, c *cluster, v rehearsal.Verdict, members []*corev1.Pod) {
 	t.Helper()
 	if v.State != rehearsal.Fits {
-		c.waitRejected(t, v.Gang.Name.Name)
+		why := c.waitRejected(t, v.Gang.Name.Name)
+		if said := sentence(v); !strings.HasPrefix(why, said) {
+			t.Errorf("%s waits: %s\nand it was said: %s", v.Gang.Name.Name, why, said)
+		}
 		c.nobodyBound(t, members)
 		return
 	}
@@ -120,6 +131,81 @@ func compare(t *testing.T, c *cluster, v rehearsal.Verdict, members []*corev1.Po
 	}
 }
 
+// sentence is why the gang waits, in the scheduler's words, but for what it adds about places that are kept.
+func sentence(v rehearsal.Verdict) string {
+	if v.Shortfall != nil {
+		return v.Shortfall.String() + v.Note
+	}
+	return v.Problem
+}
+
+// withDevices are the objects that a rehearsal takes apart.
+func (d *draft) withDevices(objects []runtime.Object) {
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *resourcev1.ResourceSlice:
+			d.Devices.Slices = append(d.Devices.Slices, o)
+		case *resourcev1.DeviceClass:
+			d.Devices.Classes = append(d.Devices.Classes, o)
+		case *resourcev1.ResourceClaim:
+			d.Devices.Claims = append(d.Devices.Claims, o)
+		}
+	}
+}
+
+// drawDevices draws cliques of nodes with pairs of devices, some of them broken, gangs that run with some of the pairs, and gangs
+// that wait for others.
+func drawDevices(r *rand.Rand) *draft {
+	d := &draft{members: make(map[string][]*corev1.Pod)}
+	count, size := 1+r.IntN(3), 2+r.IntN(3)
+	d.Nodes = cliques(count, size)
+	d.withDevices(classes())
+	for _, node := range d.Nodes {
+		d.withDevices([]runtime.Object{publishes(node, 4, max(0, r.IntN(6)-3))})
+	}
+	for c := range count {
+		for n := range size {
+			if r.IntN(3) > 0 {
+				continue
+			}
+			pairs := 1 + r.IntN(2)
+			group, members, claims := claiming(fmt.Sprintf("runs-%d-%d", c, n), 1, pairs, "gpu")
+			raise(group, members, 100)
+			allocated(members, claims, pairs, nodeName(c, n))
+			if r.IntN(3) > 0 {
+				endsIn(group, time.Duration(1+r.IntN(5))*time.Hour)
+			}
+			d.withDevices(claims)
+			d.add(group, members)
+		}
+	}
+	for i := range 2 + r.IntN(3) {
+		class := "gpu"
+		if r.IntN(8) == 0 {
+			class = "gpus" // there is none
+		}
+		group, members, claims := claiming(
+			fmt.Sprint("waits-", i), 1+r.IntN(1+r.IntN(count*size)), 1+r.IntN(4), class)
+		queuedAt(group, r.IntN(50))
+		raise(group, members, int32(r.IntN(2)))
+		if r.IntN(3) == 0 {
+			endsIn(group, time.Duration(r.IntN(400))*time.Minute)
+		}
+		d.withDevices(claims)
+		d.add(group, members)
+	}
+	return d
+}
+
+// What it says before of gangs that claim devices is what the scheduler does, too, and in the same words.
+func TestARehearsalWithDevicesIsRight(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			rehearsed(t, drawDevices(rand.New(rand.NewPCG(seed, 11))))
+		})
+	}
+}
+
 func asShipped(t *testing.T) rehearsal.Profile {
 	t.Helper()
 	args, err := config.Placement(nil)
@@ -136,9 +222,15 @@ func picture(d *draft) string {
 	for _, g := range d.PodGroups {
 		first := d.members[g.Name][0]
 		gpus := first.Spec.Containers[0].Resources.Requests[gpu]
-		fmt.Fprintf(&b, "%s on %q: %d members, %d needed, of %s GPUs, priority %d, %v\n",
+		pairs := 0
+		for _, claim := range d.Devices.Claims {
+			if claim.Name == first.Name+"-devices" {
+				pairs = len(claim.Spec.Devices.Constraints)
+			}
+		}
+		fmt.Fprintf(&b, "%s on %q: %d members, %d needed, of %s GPUs or %d pairs, priority %d, %v\n",
 			g.Name, first.Spec.NodeName, len(d.members[g.Name]), g.Spec.SchedulingPolicy.Gang.MinCount,
-			gpus.String(), *g.Spec.Priority, g.Annotations)
+			gpus.String(), pairs, *g.Spec.Priority, g.Annotations)
 	}
 	return b.String()
 }
@@ -159,7 +251,8 @@ func TestARehearsalKnowsTheVictims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := before.With(high, members).Why(types.NamespacedName{Namespace: namespace, Name: "high"})
+	v, err := before.With(high, members, rehearsal.Devices{}).
+		Why(t.Context(), types.NamespacedName{Namespace: namespace, Name: "high"})
 	if err != nil || v.State != rehearsal.Preempts {
 		t.Fatalf("%v, %+v", err, v)
 	}

@@ -2,6 +2,8 @@ package rehearsal
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,8 +15,10 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/victims"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Displaced is what the drain of some nodes does.
@@ -58,7 +62,7 @@ func (d Displaced) Settled() bool {
 // Drain says whom the drain of nodes displaces and where they go: they are planned again in the queue's order, among those who wait
 // already, on the fleet without these nodes, their own room elsewhere being free. The error is a SelectionError, or a fault
 // of the fleet's objects.
-func (r *Rehearsal) Drain(selection []string) (Displaced, error) {
+func (r *Rehearsal) Drain(ctx context.Context, selection []string) (Displaced, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return Displaced{}, err
@@ -77,14 +81,14 @@ func (r *Rehearsal) Drain(selection []string) (Displaced, error) {
 		d.nodes[name] = true
 		d.out.Nodes = append(d.out.Nodes, name)
 	}
-	if err := d.displace(view.Units(s.groups)); err != nil {
+	if err := d.displace(ctx, view.Units(s.groups)); err != nil {
 		return Displaced{}, err
 	}
 	s.cordon(d.out.Nodes)
 	if err := s.restore(); err != nil {
 		return Displaced{}, err
 	}
-	return d.out, d.replan()
+	return d.out, d.replan(ctx)
 }
 
 // drain is a drain under way.
@@ -98,7 +102,7 @@ type drain struct {
 }
 
 // displace takes everybody off the stage who loses a pod.
-func (d *drain) displace(units []snapshot.Unit) error {
+func (d *drain) displace(ctx context.Context, units []snapshot.Unit) error {
 	var ended []*corev1.Pod
 	for _, u := range units {
 		drained := slices.DeleteFunc(
@@ -122,6 +126,7 @@ func (d *drain) displace(units []snapshot.Unit) error {
 		} else if u = d.displaceGang(u, drained); u.Group != nil {
 			move.Name = types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}
 		}
+		u = d.stock.Holds(ctx, devices.Asked{}, []snapshot.Unit{u})[0] // how many devices it has
 		move.Pods, move.Drained = names(u.Pods), names(drained)
 		move.Accelerators, move.Lost = u.Accelerators(d.accelerators), victims.Lost(u, d.accelerators, d.now)
 		d.out.Moves = append(d.out.Moves, move)
@@ -165,7 +170,7 @@ func (s *stage) cordon(nodes []string) {
 }
 
 // replan plays the queue through with those who were displaced in it.
-func (d *drain) replan() error {
+func (d *drain) replan(ctx context.Context) error {
 	p := d.play(d.queue())
 	gangs := make(map[types.NamespacedName]Verdict, len(d.gangs))
 	for _, g := range d.gangs {
@@ -179,7 +184,7 @@ func (d *drain) replan() error {
 		gangs[g.key] = v
 	}
 	for {
-		g, o, err := p.next()
+		g, o, err := p.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -187,16 +192,18 @@ func (d *drain) replan() error {
 			break
 		}
 		if v, displaced := gangs[g.key]; displaced {
-			gangs[g.key] = p.verdict(v.Gang, g, o)
+			if gangs[g.key], err = p.verdict(ctx, v.Gang, g, o); err != nil {
+				return err
+			}
 		}
-		if err := p.apply(g, o); err != nil {
+		if err := p.apply(ctx, g, o); err != nil {
 			return err
 		}
 	}
 	pods := make(map[types.NamespacedName]Verdict, len(d.singles))
 	slices.SortFunc(d.singles, func(a, b *corev1.Pod) int { return orderOf(a).Compare(orderOf(b)) })
 	for _, pod := range d.singles {
-		v, err := p.single(pod)
+		v, err := p.single(ctx, pod)
 		if err != nil {
 			return err
 		}
@@ -229,7 +236,7 @@ func (d *drain) conclude(gangs, pods map[types.NamespacedName]Verdict) {
 func (d *drain) moveWhole(m *Move) {
 	g := d.stage.gangs[m.Name]
 	all := slices.Concat(g.running, g.waiting)
-	m.Pods, m.Accelerators = names(all), d.sum(all)
+	m.Pods, m.Accelerators = names(all), d.wants(g.group, all)
 	m.Lost += m.Verdict.Preemption.Lost
 	d.out.Lost += m.Verdict.Preemption.Lost
 	m.Verdict.Gang.Runs = 0
@@ -252,7 +259,7 @@ func orderOf(pod *corev1.Pod) decision.Order {
 
 // single says whether there is room for a pod that is in no gang, after all gangs. Which of the nodes with room it gets, the filters
 // and scores of its scheduler decide.
-func (p *play) single(pod *corev1.Pod) (Verdict, error) {
+func (p *play) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	again := unbound(pod)
 	order := orderOf(pod)
@@ -265,7 +272,8 @@ func (p *play) single(pod *corev1.Pod) (Verdict, error) {
 		Since:        order.Since,
 		Members:      1,
 		Needed:       1,
-		Accelerators: p.sum([]*corev1.Pod{pod}),
+		Accelerators: p.wants(nil, []*corev1.Pod{pod}),
+		Claims:       p.stock.Claims([]*corev1.Pod{pod}),
 		Scheduler:    cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
 	}}
 	view, err := p.view(group)
@@ -282,7 +290,10 @@ func (p *play) single(pod *corev1.Pod) (Verdict, error) {
 			room[node] = quota.Add(room[node], kept)
 		}
 	}
-	answer := decision.Place(view.Ledger(room), decision.Ask{Gang: core, Needed: 1})
+	answer, err := p.placeSingle(ctx, again, view.Ledger(room), core)
+	if err != nil {
+		return v, err
+	}
 	if answer.Refusal != nil {
 		v.State, v.Shortfall = Waits, answer.Refusal.Short
 		if answer.Refusal.Wrong != nil {
@@ -291,6 +302,26 @@ func (p *play) single(pod *corev1.Pod) (Verdict, error) {
 		return v, nil
 	}
 	v.State, v.Where = Fits, where(view, answer.Gang, answer.Placement)
-	p.put(bound(again, view.Tree.Node(answer.Placement.Nodes[0])))
+	there, err := p.stock.Assign(ctx, nil, bound(again, view.Tree.Node(answer.Placement.Nodes[0])))
+	if err != nil {
+		return v, fmt.Errorf("placing pod %s: %w", v.Gang.Name, err)
+	}
+	p.put(there)
 	return v, nil
+}
+
+// placeSingle places a single pod, devices and all.
+func (p *play) placeSingle(
+	ctx context.Context, pod *corev1.Pod, ledger topology.Ledger, core topology.Gang,
+) (answer decision.Answer, err error) {
+	with, err := p.ask(ctx, nil, []*corev1.Pod{pod}, ledger, core)
+	if errors.Is(err, devices.ErrClaims) {
+		return decision.Answer{Gang: core, Refusal: &decision.Refusal{Wrong: err}}, nil
+	}
+	for _, q := range with.questions {
+		if answer = decision.Place(q.Ledger, decision.Ask{Gang: q.Gang, Needed: 1}); answer.Refusal == nil {
+			break
+		}
+	}
+	return answer, err
 }

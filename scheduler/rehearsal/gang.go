@@ -108,11 +108,12 @@ func (g *gang) bereft(lost []*corev1.Pod) *gang {
 	return again
 }
 
-// unbound is the pod as its controller makes it again.
+// unbound is the pod as its controller makes it again. Its claims are made again, too, of the same templates: that they have their old
+// names here makes no difference.
 func unbound(pod *corev1.Pod) *corev1.Pod {
 	again := *pod
 	again.Spec.NodeName, again.DeletionTimestamp = "", nil
-	again.Status = corev1.PodStatus{}
+	again.Status = corev1.PodStatus{ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 	return &again
 }
 

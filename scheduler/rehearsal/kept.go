@@ -2,39 +2,46 @@ package rehearsal
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // place says where the head's place is, and whose ends make the room.
-func (p *play) place(h *head) *Kept {
+func (p *play) place(ctx context.Context, h *head) (*Kept, error) {
 	core, wrong := read(h.view, h.gang.group, h.gang.waiting, nil)
 	if wrong != nil { // it was read when the place was kept
-		return nil
+		return nil, nil
 	}
+	with, err := p.ask(ctx, h.gang.group, h.gang.waiting, h.view.Ledger(p.heldFor(h.gang.key)), core)
+	if err != nil {
+		return nil, err
+	}
+	core = with.questions[0].Gang
 	k := &Kept{For: h.gang.key, At: instant(h.kept.At), Where: *where(h.view, core, h.kept.Placement)}
-	units := h.view.Units(p.groups)
-	for _, i := range p.awaited(h, core, units) {
+	units := with.holds(h.view.Units(p.groups))
+	for _, i := range h.awaited(with.questions[0], units) {
 		k.Waits = append(k.Waits, Waited{
 			Name:         units[i].Name,
 			End:          instant(snapshot.Ends(units[i : i+1])[0].End),
 			Accelerators: units[i].Accelerators(p.accelerators),
 		})
 	}
-	return k
+	return k, nil
 }
 
 // awaited are the units on the nodes of the head's place that have to end before it can start: of all that end by then, those
 // without which there would be no room. The last to end comes first.
-func (p *play) awaited(h *head, core topology.Gang, units []snapshot.Unit) []int {
-	ledger, ends := h.view.Ledger(p.heldFor(h.gang.key)), snapshot.Ends(units)
+func (h *head) awaited(asked devices.Asked, units []snapshot.Unit) []int {
+	ends := snapshot.Ends(units)
 	lacks := make(map[int]topology.Capacity) // what each node lacks now; not positive if there is room
 	for rank, node := range h.kept.Placement.Nodes {
-		demand := core.Shapes[core.Members[rank].Shape].Demand
+		demand := asked.Gang.Shapes[asked.Gang.Members[rank].Shape].Demand
 		if lacks[node] == nil {
-			lacks[node] = plus(nil, ledger.Free[node], -1)
+			lacks[node] = plus(nil, asked.Ledger.Free[node], -1)
 		}
 		lacks[node] = plus(lacks[node], demand, 1)
 	}

@@ -1,6 +1,8 @@
 package rehearsal
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 	"github.com/lockstep-project/lockstep/scheduler/victims"
@@ -25,7 +28,9 @@ type head struct {
 
 // outcome is what becomes of a gang when its turn comes.
 type outcome struct {
-	view   snapshot.View
+	view snapshot.View
+	// asked is the question with devices in it; empty if it could not be read.
+	asked  asked
 	answer decision.Answer
 	// own is where it would go if nobody were before it; it is set if answer is no because somebody is.
 	own *decision.Answer
@@ -73,13 +78,13 @@ func (s *stage) queue() []*gang {
 }
 
 // next decides about the first of the queue; nil at its end.
-func (p *play) next() (*gang, outcome, error) {
+func (p *play) next(ctx context.Context) (*gang, outcome, error) {
 	if len(p.queue) == 0 {
 		return nil, outcome{}, nil
 	}
 	g := p.queue[0]
 	p.queue = p.queue[1:]
-	o, err := p.decide(g)
+	o, err := p.decide(ctx, g)
 	if err != nil {
 		return nil, outcome{}, fmt.Errorf("deciding about %s: %w", g.key, err)
 	}
@@ -87,23 +92,23 @@ func (p *play) next() (*gang, outcome, error) {
 }
 
 // until plays up to the gang and returns what becomes of it; false if it is not in the queue.
-func (p *play) until(name types.NamespacedName) (outcome, bool, error) {
+func (p *play) until(ctx context.Context, name types.NamespacedName) (outcome, bool, error) {
 	for {
-		g, o, err := p.next()
+		g, o, err := p.next(ctx)
 		if g == nil || err != nil {
 			return outcome{}, false, err
 		}
 		if g.key == name {
 			return o, true, nil
 		}
-		if err := p.apply(g, o); err != nil {
+		if err := p.apply(ctx, g, o); err != nil {
 			return outcome{}, false, err
 		}
 	}
 }
 
 // decide asks what the plugins ask, in their order.
-func (p *play) decide(g *gang) (outcome, error) {
+func (p *play) decide(ctx context.Context, g *gang) (outcome, error) {
 	view, err := p.view(g.group)
 	if err != nil {
 		return outcome{}, err
@@ -113,19 +118,27 @@ func (p *play) decide(g *gang) (outcome, error) {
 		return outcome{view: view, answer: decision.Answer{Gang: core, Refusal: wrong}}, nil
 	}
 	question := fmt.Sprint(decision.Question(core), g.order.Priority, g.needed(), p.endOf(g), never(g))
-	if known, ok := p.known(question); ok {
+	claims := p.stock.Claims(g.waiting)
+	if known, ok := p.known(question); ok && !claims {
 		return known, nil
 	}
-	ledger := view.Ledger(p.heldFor(g.key))
-	o := p.inTurn(g, view, ledger, decision.Ask{Gang: core, Needed: g.needed(), End: p.endOf(g)})
+	with, err := p.ask(ctx, g.group, g.waiting, view.Ledger(p.heldFor(g.key)), core)
+	if errors.Is(err, devices.ErrClaims) {
+		return outcome{view: view, answer: decision.Answer{Gang: core, Refusal: &decision.Refusal{Wrong: err}}}, nil
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	o := p.inTurn(g, view, with)
 	if no := o.answer.Refusal; no == nil || no.Short == nil {
 		return o, nil
 	}
 	if p.head == nil && len(g.running) == 0 {
-		p.keep(g, &o, ledger)
+		p.keep(g, &o)
 	}
-	p.preempt(g, &o, ledger)
-	if o.kept == nil && o.choice == nil && len(core.Shapes) == 1 { // nothing in it has a member's name
+	p.preempt(g, &o)
+	// Nothing in what is told others has a member's name; what is claimed is not in the question.
+	if o.kept == nil && o.choice == nil && len(core.Shapes) == 1 && !claims {
 		p.asked[question] = o
 	}
 	return o, nil
@@ -148,8 +161,25 @@ func (p *play) known(question string) (outcome, bool) {
 	return o, ok && o.head == p.head
 }
 
-// inTurn places the gang, minding the one for which a place is kept. A gang that runs gets its lost members back whoever waits.
-func (p *play) inTurn(g *gang, view snapshot.View, ledger topology.Ledger, ask decision.Ask) outcome {
+// inTurn places the gang. Of several choices of devices that its members share, the first is taken whose nodes hold it.
+func (p *play) inTurn(g *gang, view snapshot.View, with asked) outcome {
+	first := p.choose(g, view, with, with.questions[0])
+	for _, other := range with.questions[1:] {
+		if first.answer.Refusal == nil {
+			break
+		}
+		if o := p.choose(g, view, with, other); o.answer.Refusal == nil {
+			first = o
+		}
+	}
+	first.asked = with
+	return first
+}
+
+// choose places the gang by one choice, minding the one for which a place is kept. A gang that runs gets its lost members back whoever
+// waits.
+func (p *play) choose(g *gang, view snapshot.View, with asked, question devices.Asked) outcome {
+	ledger, ask := question.Ledger, decision.Ask{Gang: question.Gang, Needed: g.needed(), End: p.endOf(g)}
 	if p.head == nil || len(g.running) > 0 {
 		return outcome{view: view, answer: decision.Place(ledger, ask)}
 	}
@@ -159,7 +189,7 @@ func (p *play) inTurn(g *gang, view snapshot.View, ledger topology.Ledger, ask d
 	}
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: first, Needed: p.head.gang.needed()},
-		Running: func() []topology.Running { return snapshot.Ends(view.Units(p.groups)) },
+		Running: func() []topology.Running { return snapshot.Ends(with.holds(view.Units(p.groups))) },
 		Keeps: func(node int) bool {
 			_, kept := p.head.rooms[view.Tree.Node(node)]
 			return kept
@@ -180,9 +210,10 @@ func (p *play) inTurn(g *gang, view snapshot.View, ledger topology.Ledger, ask d
 }
 
 // keep keeps a place for the gang, which becomes the head, if anybody's end helps it.
-func (p *play) keep(g *gang, o *outcome, ledger topology.Ledger) {
+func (p *play) keep(g *gang, o *outcome) {
 	ask := decision.Ask{Gang: o.answer.Gang, Needed: g.needed()}
-	if o.kept = decision.Keep(ledger, snapshot.Ends(o.view.Units(p.groups)), ask); o.kept != nil {
+	ends := snapshot.Ends(o.asked.holds(o.view.Units(p.groups)))
+	if o.kept = decision.Keep(o.asked.questions[0].Ledger, ends, ask); o.kept != nil {
 		p.head = newHead(g, o.view, o.answer.Gang, *o.kept)
 	}
 }
@@ -196,14 +227,15 @@ func newHead(g *gang, view snapshot.View, core topology.Gang, kept topology.Rese
 }
 
 // preempt finds out who would leave for a gang without room; if nobody can, whether all of it starts again elsewhere.
-func (p *play) preempt(g *gang, o *outcome, ledger topology.Ledger) {
+func (p *play) preempt(g *gang, o *outcome) {
 	asked := unplaced.Gang{
 		Group:        g.group,
 		Waiting:      g.waiting,
 		View:         o.view,
-		Ledger:       ledger,
+		Ledger:       o.asked.questions[0].Ledger,
 		Gang:         o.answer.Gang,
 		Accelerators: p.accelerators,
+		Holds:        o.asked.holds,
 	}
 	if o.spared = p.spares(g, o, asked); o.spared == "" || len(g.running) == 0 {
 		return
@@ -222,7 +254,7 @@ func (p *play) spares(g *gang, o *outcome, asked unplaced.Gang) string {
 	if never(g) {
 		return "its preemptionPolicy is Never"
 	}
-	if !p.lower(g.order.Priority) {
+	if !p.lower(g.order.Priority) && o.asked.questions[0].Note() == "" {
 		return "nothing that runs has a lower priority"
 	}
 	if !asked.Runs() {
@@ -234,8 +266,8 @@ func (p *play) spares(g *gang, o *outcome, asked unplaced.Gang) string {
 		return err.Error()
 	case short != nil:
 		return "nobody whose departure would help has a lower priority"
-	case len(choice.Victims) > 0:
-		o.choice = &choice
+	case slices.ContainsFunc(choice.Victims, func(u snapshot.Unit) bool { return u.Domain == "" }):
+		o.choice = &choice // else it waits for ComputeDomains that leave by themselves
 	}
 	return ""
 }
@@ -254,7 +286,7 @@ func never(g *gang) bool {
 }
 
 // apply puts the gang on the stage if it starts. Whoever it preempts leaves; gangs among them wait again, in their order.
-func (p *play) apply(g *gang, o outcome) error {
+func (p *play) apply(ctx context.Context, g *gang, o outcome) error {
 	if !o.starts() {
 		return nil
 	}
@@ -274,8 +306,7 @@ func (p *play) apply(g *gang, o outcome) error {
 		p.queue = slices.DeleteFunc(p.queue, func(other *gang) bool { return other.key == g.key })
 		g = g.restarted()
 	}
-	p.settle(g, o.view, answer)
-	return nil
+	return p.settle(ctx, g, o.view, answer)
 }
 
 // leave takes a unit off the stage. A gang of our scheduler's starts again in its turn.

@@ -21,6 +21,7 @@ type Objects struct {
 	Pods      []*corev1.Pod
 	PodGroups []*schedulingv1beta1.PodGroup
 	Budgets   []*policyv1.PodDisruptionBudget
+	Devices   Devices
 	// Replaces are the gangs of which a member that is evicted comes back alone (lockstep.dev/on-disruption: replace). Of all
 	// others all members start again. Only who knows a gang's job can tell.
 	Replaces map[types.NamespacedName]bool
@@ -53,17 +54,22 @@ func New(objects Objects, profile Profile, now time.Time) (*Rehearsal, error) {
 		r.accelerators = append(r.accelerators, corev1.ResourceName(name))
 	}
 	r.objects.Pods = slices.DeleteFunc(slices.Clone(objects.Pods), snapshot.Ended) // they hold nothing
+	r.objects = r.objects.claimed()
 	if _, err := r.newStage(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// With is the same cluster with one more gang, and its members.
-func (r *Rehearsal) With(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *Rehearsal {
+// With is the same cluster with one more gang, its members, and what came with it.
+func (r *Rehearsal) With(
+	group *schedulingv1beta1.PodGroup, members []*corev1.Pod, devices Devices,
+) *Rehearsal {
 	more := *r
 	more.objects.PodGroups = slices.Concat(r.objects.PodGroups, []*schedulingv1beta1.PodGroup{group})
 	more.objects.Pods = slices.Concat(r.objects.Pods, members)
+	more.objects.Devices = r.objects.Devices.and(devices)
+	more.objects = more.objects.claimed()
 	return &more
 }
 

@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,8 @@ type Scene struct {
 	Ledger topology.Ledger
 	// Running is what runs and when it ends, as far as anybody knows, in seconds since 1970.
 	Running []topology.Running
-	// Waiting is who waits still, in the queue's order, but for gangs whose level this fleet's tree does not have.
+	// Waiting is who waits still, in the queue's order, but for gangs whose level this fleet's tree does not have, and for those that
+	// claim devices: what two gangs claim may be the same devices, and numbers by gang cannot say so.
 	Waiting []Waiting
 }
 
@@ -30,7 +32,7 @@ type Waiting struct {
 }
 
 // Scene is what comes after the present: from here on only ends change something.
-func (r *Rehearsal) Scene() (Scene, error) {
+func (r *Rehearsal) Scene(ctx context.Context) (Scene, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return Scene{}, err
@@ -38,7 +40,7 @@ func (r *Rehearsal) Scene() (Scene, error) {
 	var left []*gang
 	p := s.play(s.queue())
 	for {
-		g, o, err := p.next()
+		g, o, err := p.next(ctx)
 		if err != nil {
 			return Scene{}, err
 		}
@@ -48,7 +50,7 @@ func (r *Rehearsal) Scene() (Scene, error) {
 		if !o.starts() {
 			left = append(left, g)
 		}
-		if err := p.apply(g, o); err != nil {
+		if err := p.apply(ctx, g, o); err != nil {
 			return Scene{}, err
 		}
 	}
@@ -63,11 +65,14 @@ func (r *Rehearsal) Scene() (Scene, error) {
 	}
 	for _, g := range left {
 		core, wrong := read(view, g.group, g.waiting, g.running)
-		if _, known := view.Tree.Level(core.Required); wrong != nil || core.Required != "" && !known {
+		if _, known := view.Tree.Level(
+			core.Required,
+		); wrong != nil || core.Required != "" && !known ||
+			s.stock.Claims(g.waiting) {
 			continue
 		}
 		out.Waiting = append(out.Waiting, Waiting{
-			Name: g.key, Order: g.order, Accelerators: s.sum(g.waiting),
+			Name: g.key, Order: g.order, Accelerators: s.wants(g.group, g.waiting),
 			Ask: decision.Ask{Gang: core, Needed: g.needed(), End: snapshot.EndOf(g.group)},
 		})
 	}

@@ -76,7 +76,7 @@ func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string
 	switch d.Cmd {
 	case "why":
 		var v rehearsal.Verdict
-		v, err = r.Why(types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
+		v, err = r.Why(t.Context(), types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
 		answer = sayVerdict(v)
 	case "with":
 		more := objects
@@ -87,12 +87,12 @@ func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string
 			d.Fatalf(t, "%v", err)
 		}
 		var v rehearsal.Verdict
-		v, err = r.With(more.PodGroups[0], more.Pods).
-			Why(types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
+		v, err = r.With(more.PodGroups[0], more.Pods, more.Devices).
+			Why(t.Context(), types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
 		answer = sayVerdict(v)
 	case "queue":
 		var all []rehearsal.Verdict
-		all, err = r.Queue()
+		all, err = r.Queue(t.Context())
 		var b strings.Builder
 		for _, v := range all {
 			b.WriteString(sayVerdict(v))
@@ -104,7 +104,7 @@ func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string
 			words = append(words, arg.String())
 		}
 		var out rehearsal.Displaced
-		out, err = r.Drain(words)
+		out, err = r.Drain(t.Context(), words)
 		answer = sayDrain(out)
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)

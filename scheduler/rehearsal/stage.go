@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -38,6 +40,9 @@ type stage struct {
 	keyed     map[string]*snapshot.Index
 	// held is the room of late members to come, by gang.
 	held map[types.NamespacedName]rooms
+	// fixed are the devices, stock what is known of them.
+	fixed *devices.Fixed
+	stock *devices.Stock
 	// changes counts what was put on the stage or taken off.
 	changes int
 }
@@ -48,7 +53,9 @@ func (r *Rehearsal) newStage() (*stage, error) {
 		Rehearsal: r, gangs: r.objects.gangs(), groups: make(groupLister, len(r.objects.PodGroups)),
 		infos: make(map[string]*framework.NodeInfo, len(r.objects.Nodes)),
 		index: snapshot.NewIndex(r.levels, ""), keyed: make(map[string]*snapshot.Index),
+		fixed: devices.NewFixed(r.objects.Devices.Slices, r.objects.Devices.Classes, r.objects.Devices.Claims),
 	}
+	s.stock = new(devices.Shared).Stock(s.fixed)
 	for _, group := range r.objects.PodGroups {
 		s.groups[types.NamespacedName{Namespace: group.Namespace, Name: group.Name}] = group
 	}
@@ -92,7 +99,7 @@ func (s *stage) put(pod *corev1.Pod) {
 	}
 }
 
-// take removes pods from their nodes.
+// take removes pods from their nodes, and takes back what devices they have.
 func (s *stage) take(pods []*corev1.Pod) error {
 	for _, pod := range pods {
 		if info := s.infos[pod.Spec.NodeName]; info != nil {
@@ -102,6 +109,7 @@ func (s *stage) take(pods []*corev1.Pod) error {
 			s.changes++
 		}
 	}
+	s.release(pods)
 	return nil
 }
 
@@ -193,8 +201,8 @@ func (s *stage) hold(
 	}
 }
 
-// settle puts a gang on its nodes.
-func (s *stage) settle(g *gang, view snapshot.View, answer decision.Answer) {
+// settle puts a gang on its nodes, and gives it its devices.
+func (s *stage) settle(ctx context.Context, g *gang, view snapshot.View, answer decision.Answer) error {
 	pods := make(map[string]*corev1.Pod, len(g.waiting))
 	for _, pod := range g.waiting {
 		pods[pod.Name] = pod
@@ -203,9 +211,14 @@ func (s *stage) settle(g *gang, view snapshot.View, answer decision.Answer) {
 	for rank, at := range answer.Placement.Nodes {
 		m := answer.Gang.Members[rank]
 		if pod := pods[m.Name]; pod != nil && !m.Placed && !m.Late {
-			s.put(bound(pod, view.Tree.Node(at)))
+			there, err := s.stock.Assign(ctx, g.group, bound(pod, view.Tree.Node(at)))
+			if err != nil {
+				return fmt.Errorf("settling %s: %w", g.key, err)
+			}
+			s.put(there)
 		}
 	}
+	return nil
 }
 
 // lower reports whether a pod of a lower priority than this runs anywhere: if not, nobody can be preempted for it.

@@ -3,10 +3,8 @@ package rehearsal
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -44,6 +42,8 @@ type Gang struct {
 	Members, Needed, Runs int
 	// Accelerators is how many devices its members ask for.
 	Accelerators int64
+	// Claims says that members without nodes claim devices.
+	Claims bool
 	// Scheduler is the schedulerName of its pods, "" if it has none.
 	Scheduler string
 	// Position is its place in the queue, 1 for the first; 0 if it is not in it.
@@ -149,6 +149,8 @@ type Verdict struct {
 	Problem string
 	// Shortfall is what the fleet lacks; nil if it would fit but for the queue.
 	Shortfall *topology.Shortfall
+	// Note is what else the scheduler says after the shortfall: that nodes are about to leave other ComputeDomains; "" for nothing.
+	Note string
 	// Kept is the place that is kept: for the gang itself, or for the one it is behind.
 	Kept   *Kept
 	Behind *Behind
@@ -161,6 +163,3 @@ type Verdict struct {
 func (v Verdict) Starts() bool {
 	return v.State == Placed || v.State == Fits || v.State == Preempts || v.State == Moves
 }
-
-// sum is how many accelerators pods ask for, of the kinds that count.
-func (r *Rehearsal) sum(pods []*corev1.Pod) int64 { return snapshot.Accelerators(pods, r.accelerators) }

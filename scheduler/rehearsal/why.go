@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,7 +33,7 @@ func (r *Rehearsal) Names() []types.NamespacedName {
 }
 
 // Why says what the scheduler would decide about a gang. The error is an ErrNoGang, or a fault of the fleet's objects.
-func (r *Rehearsal) Why(name types.NamespacedName) (Verdict, error) {
+func (r *Rehearsal) Why(ctx context.Context, name types.NamespacedName) (Verdict, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return Verdict{}, err
@@ -51,16 +52,16 @@ func (r *Rehearsal) Why(name types.NamespacedName) (Verdict, error) {
 	case !g.complete():
 		return Verdict{Gang: described, State: Incomplete, Missing: missing(g)}, nil
 	}
-	o, _, err := p.until(name)
+	o, _, err := p.until(ctx, name)
 	if err != nil {
 		return Verdict{}, err
 	}
-	return p.verdict(described, g, o), nil
+	return p.verdict(ctx, described, g, o)
 }
 
 // Queue says what the scheduler would decide about every gang that waits: those of the queue in its order, then those that are not
 // in it because they are incomplete, by name.
-func (r *Rehearsal) Queue() ([]Verdict, error) {
+func (r *Rehearsal) Queue(ctx context.Context) ([]Verdict, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (r *Rehearsal) Queue() ([]Verdict, error) {
 		described[g.key] = d
 	}
 	for {
-		g, o, err := p.next()
+		g, o, err := p.next(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -90,9 +91,13 @@ func (r *Rehearsal) Queue() ([]Verdict, error) {
 			return append(verdicts, outside...), nil
 		}
 		if d, waits := described[g.key]; waits { // who is preempted only now is in nobody's queue yet
-			verdicts = append(verdicts, p.verdict(d, g, o))
+			v, err := p.verdict(ctx, d, g, o)
+			if err != nil {
+				return nil, err
+			}
+			verdicts = append(verdicts, v)
 		}
-		if err := p.apply(g, o); err != nil {
+		if err := p.apply(ctx, g, o); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +110,7 @@ func (s *stage) describe(g *gang) Gang {
 	return Gang{
 		Name: g.key, Priority: g.order.Priority, Since: g.order.Since,
 		Members: len(all), Needed: g.minCount(), Runs: len(g.running),
-		Accelerators: s.sum(all), Scheduler: g.scheduler(),
+		Accelerators: s.wants(g.group, all), Claims: s.stock.Claims(g.waiting), Scheduler: g.scheduler(),
 	}
 }
 
@@ -135,7 +140,19 @@ func (p *play) there(d Gang, g *gang) (Verdict, error) {
 }
 
 // verdict says what became of the gang in its turn. It must be asked before the stage changes.
-func (p *play) verdict(d Gang, g *gang, o outcome) Verdict {
+func (p *play) verdict(ctx context.Context, d Gang, g *gang, o outcome) (v Verdict, err error) {
+	v = p.said(d, g, o)
+	switch {
+	case o.kept != nil && o.choice == nil:
+		v.Kept, err = p.place(ctx, p.head)
+	case v.Behind != nil:
+		v.Kept, err = p.place(ctx, o.head)
+	}
+	return v, err
+}
+
+// said is the verdict but for the place that is kept.
+func (p *play) said(d Gang, g *gang, o outcome) Verdict {
 	v := Verdict{Gang: d, Spared: o.spared}
 	no := o.answer.Refusal
 	switch {
@@ -154,13 +171,11 @@ func (p *play) verdict(d Gang, g *gang, o outcome) Verdict {
 	default:
 		v.State = Waits
 	}
-	v.Shortfall = no.Short
-	switch {
-	case o.kept != nil && o.choice == nil:
-		v.Kept = p.place(p.head)
-	case o.own != nil:
-		v.Shortfall, v.Kept, v.Behind = nil, p.place(o.head), behind(g, o)
+	if o.own != nil && (o.kept == nil || o.choice != nil) {
+		v.Behind = behind(g, o)
+		return v
 	}
+	v.Shortfall, v.Note = no.Short, o.asked.questions[0].Note()
 	return v
 }
 
@@ -215,6 +230,9 @@ func (r *Rehearsal) preemption(o outcome) *Preemption {
 	out := &Preemption{Cheapest: o.choice.Optimal && !o.moves}
 	var pods []*corev1.Pod
 	for _, u := range o.choice.Victims {
+		if u.Domain != "" { // it leaves by itself
+			continue
+		}
 		v := Victim{
 			Name: u.Name, Priority: u.Priority, Pods: len(u.Pods), Leaving: u.Leaving(),
 			Accelerators: u.Accelerators(r.accelerators), Lost: victims.Lost(u, r.accelerators, r.now),

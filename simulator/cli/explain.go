@@ -34,7 +34,7 @@ func newExplain(env Environment) *cobra.Command {
 			"  lockstep explain --with-job job.yaml        what would become of a job if it were submitted now\n" +
 			"  lockstep explain trainjob pretrain --with-job job.yaml    what that would change for another one\n" +
 			"  lockstep explain drain rack=rack-3 node-7   whom maintenance would displace, and where they would go\n\n" +
-			"What only filters know (volumes, host ports, rules between pods, devices) is not looked at. The exit code is 0 if\n" +
+			"What only filters know (volumes, host ports, rules between pods) is not looked at. The exit code is 0 if\n" +
 			"what was asked about runs or would start, 1 if anything of it waits, 2 for input that cannot be used.",
 		Args: usage(cobra.ArbitraryArgs),
 		RunE: func(command *cobra.Command, words []string) error {
@@ -120,7 +120,7 @@ func runExplain(ctx context.Context, env Environment, options explainOptions, wo
 	if err != nil {
 		return err
 	}
-	answer, err := scene.answer(q)
+	answer, err := scene.answer(ctx, q)
 	if err != nil {
 		return err
 	}

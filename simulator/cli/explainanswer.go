@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,27 +18,27 @@ import (
 const listed = 5
 
 // answer answers a question.
-func (s *scene) answer(q question) (explain.Answer, error) {
+func (s *scene) answer(ctx context.Context, q question) (explain.Answer, error) {
 	out := explain.Answer{At: s.now, Notes: slices.Clone(s.notes)}
 	if q.kind == "drain" {
-		displaced, err := s.rehearsal.Drain(q.words)
+		displaced, err := s.rehearsal.Drain(ctx, q.words)
 		if err != nil {
 			return out, inSelection(err)
 		}
 		out.Drain = explain.AboutDrain(displaced, s.now)
 		return out, nil
 	}
-	forecast, err := explain.NewForecast(s.rehearsal)
+	forecast, err := explain.NewForecast(ctx, s.rehearsal)
 	if err != nil {
 		return out, fmt.Errorf("looking ahead: %w", err)
 	}
-	changes, err := s.changes(forecast)
+	changes, err := s.changes(ctx, forecast)
 	if err != nil {
 		return out, err
 	}
 	out.Notes = append(out.Notes, changes...)
 	if q.kind == "queue" {
-		verdicts, err := s.rehearsal.Queue()
+		verdicts, err := s.rehearsal.Queue(ctx)
 		if err != nil {
 			return out, fmt.Errorf("playing the queue: %w", err)
 		}
@@ -50,7 +51,7 @@ func (s *scene) answer(q question) (explain.Answer, error) {
 	}
 	out.Job = job
 	for _, name := range names {
-		verdict, err := s.rehearsal.Why(name)
+		verdict, err := s.rehearsal.Why(ctx, name)
 		if err != nil {
 			return out, s.notThere("podgroup", name, err)
 		}
@@ -60,11 +61,11 @@ func (s *scene) answer(q question) (explain.Answer, error) {
 }
 
 // changes says what the jobs that were added change for others.
-func (s *scene) changes(after *explain.Forecast) ([]string, error) {
+func (s *scene) changes(ctx context.Context, after *explain.Forecast) ([]string, error) {
 	if s.before == nil {
 		return nil, nil
 	}
-	before, err := explain.NewForecast(s.before)
+	before, err := explain.NewForecast(ctx, s.before)
 	if err != nil {
 		return nil, fmt.Errorf("looking ahead: %w", err)
 	}

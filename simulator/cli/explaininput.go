@@ -110,7 +110,7 @@ func (s *scene) submit(ctx context.Context, work workload.Workload) (err error) 
 	s.before = s.rehearsal
 	for _, job := range s.added {
 		for _, group := range job.Groups {
-			s.rehearsal = s.rehearsal.With(group.PodGroup, group.Members)
+			s.rehearsal = s.rehearsal.With(group.PodGroup, group.Members, job.Devices)
 		}
 		s.notes = append(s.notes, job.Notes...)
 	}

@@ -100,7 +100,7 @@ type Missing struct {
 
 // Shortfall is what the fleet lacks.
 type Shortfall struct {
-	// Text is the core's own sentence.
+	// Text is the scheduler's own sentence.
 	Text string `json:"text"`
 	// Level is the required one; "" if the whole fleet is too small.
 	Level   string `json:"level,omitempty"`

@@ -27,6 +27,7 @@ func About(v rehearsal.Verdict, f *Forecast, now time.Time) Gang {
 	}
 	if v.Shortfall != nil {
 		g.Shortfall = shortfallOf(v.Shortfall)
+		g.Shortfall.Text += v.Note
 	}
 	if v.Kept != nil {
 		g.Kept = keptOf(*v.Kept)

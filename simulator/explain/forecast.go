@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +27,8 @@ type Forecast struct {
 }
 
 // NewForecast plays the queue. The error is that of a fleet that cannot be read.
-func NewForecast(r *rehearsal.Rehearsal) (*Forecast, error) {
-	left, err := r.Scene()
+func NewForecast(ctx context.Context, r *rehearsal.Rehearsal) (*Forecast, error) {
+	left, err := r.Scene(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,8 @@ func endless(left rehearsal.Scene) []string {
 	return names
 }
 
-// start says when a gang starts. Without a forecast only that is known which the gang's own verdict tells.
+// start says when a gang starts. Without a forecast, and of gangs that are not in it, only that is known which
+// the gang's own verdict tells.
 func (f *Forecast) start(v rehearsal.Verdict, now time.Time) *Start {
 	switch {
 	case v.State == rehearsal.Fits:
@@ -96,12 +98,13 @@ func (f *Forecast) start(v rehearsal.Verdict, now time.Time) *Start {
 	case v.Shortfall != nil && v.Shortfall.Never:
 		return &Start{Text: "never on this fleet"}
 	}
-	at := int64(direct.Never)
+	at, played := int64(direct.Never), false
 	if f != nil {
-		if played, ok := f.starts[v.Gang.Name]; ok {
-			at = played
+		if started, ok := f.starts[v.Gang.Name]; ok {
+			at, played = started, true
 		}
-	} else if k := v.Kept; k != nil && v.Behind == nil && !k.At.IsZero() {
+	}
+	if k := v.Kept; !played && k != nil && v.Behind == nil && !k.At.IsZero() {
 		at = k.At.Unix()
 	}
 	if at != direct.Never {
@@ -136,6 +139,9 @@ func (f *Forecast) unknown(v rehearsal.Verdict) string {
 	whose := "it waits for "
 	if v.Behind != nil {
 		whose = v.Kept.For.String() + " is before it, and waits for "
+	}
+	if v.Gang.Claims && (v.Kept == nil || v.Behind != nil) {
+		return "of gangs that claim devices only the first of the queue is looked ahead for"
 	}
 	if len(names) == 0 && f != nil {
 		names, whose = f.endless, "its room is held by "

@@ -42,7 +42,7 @@ func answer(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) str
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
-	forecast, err := explain.NewForecast(r)
+	forecast, err := explain.NewForecast(t.Context(), r)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
@@ -59,15 +59,15 @@ func answer(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) str
 	switch d.Cmd {
 	case "why":
 		var v rehearsal.Verdict
-		v, err = r.Why(types.NamespacedName{Namespace: "default", Name: words[0]})
+		v, err = r.Why(t.Context(), types.NamespacedName{Namespace: "default", Name: words[0]})
 		a.Gangs = []explain.Gang{explain.About(v, forecast, now)}
 	case "queue":
 		var verdicts []rehearsal.Verdict
-		verdicts, err = r.Queue()
+		verdicts, err = r.Queue(t.Context())
 		a.Queue = explain.AboutQueue(verdicts, forecast, now)
 	case "drain":
 		var out rehearsal.Displaced
-		out, err = r.Drain(words)
+		out, err = r.Drain(t.Context(), words)
 		a.Drain = explain.AboutDrain(out, now)
 	default:
 		err = errors.New("unknown command")

@@ -67,7 +67,7 @@ func (d *Driver) template(ctx context.Context, action Action) error {
 		}
 		return nil
 	}
-	wanted, err := template(action.Domain)
+	wanted, err := Template(action.Domain)
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,8 @@ type channelConfig struct {
 	AllocationMode string `json:"allocationMode,omitempty"`
 }
 
-// template is the claim template of a domain's channels.
-func template(domain Domain) (*resourcev1.ResourceClaimTemplate, error) {
+// Template is the claim template of a domain's channels.
+func Template(domain Domain) (*resourcev1.ResourceClaimTemplate, error) {
 	config, err := json.Marshal(channelConfig{
 		APIVersion: Resource().GroupVersion().String(), Kind: "ComputeDomainChannelConfig",
 		DomainID: string(domain.UID), AllocationMode: "Single",

@@ -136,6 +136,10 @@ func (c *Cluster) Objects() rehearsal.Objects {
 	o := rehearsal.Objects{
 		Nodes: s.Nodes, Pods: s.Pods, PodGroups: s.PodGroups, Budgets: s.PodDisruptionBudgets,
 		Replaces: make(map[types.NamespacedName]bool),
+		Devices: rehearsal.Devices{
+			Slices: s.ResourceSlices, Classes: s.DeviceClasses, Claims: s.ResourceClaims,
+			Templates: s.ResourceClaimTemplates,
+		},
 	}
 	for _, job := range s.TrainJobs {
 		groups := c.Groups(job)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/workload"
 )
@@ -31,6 +32,8 @@ type Submitted struct {
 	Name types.NamespacedName
 	// Groups are its gangs, with their members.
 	Groups []Group
+	// Devices are the claims, classes and templates of its files, and the template of its ComputeDomain.
+	Devices rehearsal.Devices
 	// Notes are what was assumed.
 	Notes []string
 }
@@ -44,8 +47,9 @@ type Group struct {
 // Submit renders the TrainJobs of a workload as if they were created now: with the webhooks' defaults and refusals, by the runtimes
 // of the workload and of the cluster. What is refused is bad input, with the place in the file.
 func (c *Cluster) Submit(ctx context.Context, w workload.Workload, now time.Time) ([]Submitted, error) {
+	var came rehearsal.Devices
 	for _, object := range w.Objects {
-		if err := c.addObject(object); err != nil {
+		if err := c.addObject(object, &came); err != nil {
 			return nil, err
 		}
 	}
@@ -55,13 +59,16 @@ func (c *Cluster) Submit(ctx context.Context, w workload.Workload, now time.Time
 		if err != nil {
 			return nil, err
 		}
+		job.Devices.Classes, job.Devices.Claims = came.Classes, came.Claims
+		job.Devices.Templates = append(job.Devices.Templates, came.Templates...)
 		jobs = append(jobs, job)
 	}
 	return jobs, nil
 }
 
-// addObject makes a runtime or a PriorityClass of a file known. Nothing else that may be there changes an answer.
-func (c *Cluster) addObject(object workload.Object) error {
+// addObject makes a runtime or a PriorityClass of a file known, and what pods claim devices by. Nothing else that may be there
+// changes an answer.
+func (c *Cluster) addObject(object workload.Object, came *rehearsal.Devices) error {
 	var err error
 	switch kind := object.Object.GetKind(); kind {
 	case trainerv1alpha1.TrainingRuntimeKind:
@@ -79,6 +86,12 @@ func (c *Cluster) addObject(object workload.Object) error {
 		if err = into(object.Object, &class); err == nil {
 			c.snapshot.PriorityClasses = append(c.snapshot.PriorityClasses, &class)
 		}
+	case "DeviceClass":
+		came.Classes, err = with(came.Classes, object.Object)
+	case "ResourceClaim":
+		came.Claims, err = with(came.Claims, object.Object)
+	case "ResourceClaimTemplate":
+		came.Templates, err = with(came.Templates, object.Object)
 	}
 	if err != nil {
 		return &badinput.Error{
@@ -88,6 +101,15 @@ func (c *Cluster) addObject(object workload.Object) error {
 		}
 	}
 	return nil
+}
+
+// with adds an object of a file to others of its kind.
+func with[T any](all []*T, object *unstructured.Unstructured) ([]*T, error) {
+	var one T
+	if err := into(object, &one); err != nil {
+		return nil, err
+	}
+	return append(all, &one), nil
 }
 
 func into(from *unstructured.Unstructured, object any) error {
@@ -123,6 +145,13 @@ func (c *Cluster) submit(ctx context.Context, object workload.Object, now time.T
 		return Submitted{}, refuse(err, "")
 	}
 	out := Submitted{Name: name, Notes: append(notes(job), verdict.Warnings...)}
+	if planned.ComputeDomain != nil {
+		template, err := channelTemplate(job)
+		if err != nil {
+			return Submitted{}, err
+		}
+		out.Devices.Templates = append(out.Devices.Templates, template)
+	}
 	for _, group := range planned.PodGroups {
 		g, err := c.start(group, planned.JobSet, now)
 		if err != nil {
