@@ -63,6 +63,18 @@ func copied(o rehearsal.Objects) rehearsal.Objects {
 	for _, budget := range o.Budgets {
 		out.Budgets = append(out.Budgets, budget.DeepCopy())
 	}
+	for _, claim := range o.Devices.Claims {
+		out.Devices.Claims = append(out.Devices.Claims, claim.DeepCopy())
+	}
+	for _, slice := range o.Devices.Slices {
+		out.Devices.Slices = append(out.Devices.Slices, slice.DeepCopy())
+	}
+	for _, class := range o.Devices.Classes {
+		out.Devices.Classes = append(out.Devices.Classes, class.DeepCopy())
+	}
+	for _, template := range o.Devices.Templates {
+		out.Devices.Templates = append(out.Devices.Templates, template.DeepCopy())
+	}
 	return out
 }
 
@@ -80,7 +92,7 @@ func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string
 		answer = sayVerdict(v)
 	case "with":
 		more := objects
-		more.PodGroups, more.Pods = nil, nil
+		more.PodGroups, more.Pods, more.Devices = nil, nil, rehearsal.Devices{}
 		waits := *d
 		waits.Cmd = "waits"
 		if _, err := rehearsaltest.Draw(&more, &waits); err != nil {
@@ -143,7 +155,7 @@ func sayVerdict(v rehearsal.Verdict) string {
 		fmt.Fprintf(&b, "  problem: %s\n", v.Problem)
 	}
 	if v.Shortfall != nil {
-		fmt.Fprintf(&b, "  %s\n", v.Shortfall)
+		fmt.Fprintf(&b, "  %s%s\n", v.Shortfall, v.Note)
 	}
 	if v.Behind != nil {
 		fmt.Fprintf(&b, "  would be on %s, but %s kept; ends %s\n",

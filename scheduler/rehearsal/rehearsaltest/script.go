@@ -21,9 +21,12 @@ import (
 //	runs a [SETTING]...              changes gang a of the picture, or the single pod a of a capital A
 //	waits x workers=4 gpus=4 queued=10 [SETTING]...
 //	budget a allowed=0               protects gang a
+//	publishes r1 pairs=4 broken=1    nodes of a rack, or one, publish pairs of a GPU and a NIC instead of GPUs
 //
 // Settings: require=rack, priority=10, end=2h (from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1,
-// scheduler=NAME, owner=DaemonSet, leaving, lost=0 (the completion index of a member that does not exist).
+// scheduler=NAME, owner=DaemonSet, leaving, lost=0 (the completion index of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one
+// that does not exist), has=2 (of members that run: the first pairs of their nodes).
+// 
 func Draw(o *rehearsal.Objects, d *datadriven.TestData) (drawn bool, err error) {
 	switch d.Cmd {
 	case "fleet":
@@ -44,6 +47,8 @@ func Draw(o *rehearsal.Objects, d *datadriven.TestData) (drawn bool, err error) 
 		}
 		o.Budgets = append(o.Budgets, Budget(d.CmdArgs[0].Key, int32(allowed)))
 		return true, nil
+	case "publishes":
+		return true, publish(o, d)
 	case "runs":
 	default:
 		return false, nil
@@ -80,6 +85,9 @@ func number(d *datadriven.TestData, key string, into *int) error {
 func set(o *rehearsal.Objects, name, key, value string) error {
 	group := Group(*o, name)
 	pods := members(*o, name)
+	if known, err := setClaims(o, pods, key, value); known || err != nil {
+		return err
+	}
 	if group != nil {
 		for _, p := range pods {
 			p.Labels["gang"] = name
@@ -97,6 +105,23 @@ func set(o *rehearsal.Objects, name, key, value string) error {
 		group.Spec.Priority = pods[0].Spec.Priority
 	}
 	return nil
+}
+
+// setClaims does the settings of claims.
+func setClaims(o *rehearsal.Objects, pods []*corev1.Pod, key, value string) (known bool, err error) {
+	if key != "claims" && key != "has" {
+		return false, nil
+	}
+	pairs, err := strconv.Atoi(value)
+	if err != nil {
+		return true, fmt.Errorf("a number of pairs: %w", err)
+	}
+	if key == "has" {
+		give(o, pods, pairs)
+	} else {
+		claim(o, pods, pairs)
+	}
+	return true, nil
 }
 
 // setGroup does the settings of a PodGroup.
