@@ -43,6 +43,7 @@ func (s *Stock) Assign(
 		claim.Status.Allocation = given.Allocation
 		if !slices.Contains(names, claim.Name) { // it was made for extended resources
 			claim.UID = types.UID(claim.Namespace + "/" + claim.Name)
+			claim.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
 			names = append(names, claim.Name)
 			there := *pod
 			there.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{

@@ -24,20 +24,42 @@ type asked struct {
 // ask puts what the waiting members claim into the question about their gang, as the scheduler does. The error wraps
 // devices.ErrClaims if it is about what they claim.
 func (s *stage) ask(
-	ctx context.Context, group *schedulingv1beta1.PodGroup, waiting []*corev1.Pod, ledger topology.Ledger,
-	gang topology.Gang,
+	ctx context.Context, view snapshot.View, q devices.Question,
 ) (asked, error) {
-	out := asked{questions: []devices.Asked{{Ledger: ledger, Gang: gang}}}
-	if s.stock.Claims(waiting) {
+	out := asked{questions: []devices.Asked{{Ledger: q.Ledger, Gang: q.Gang}}}
+	if s.stock.Claims(q.Waiting) {
+		q.Nodes, q.Resources, q.Now = s.nodes, view.Resources(), s.now
 		var err error
-		if out.questions, err = s.stock.Ask(ctx, devices.Question{
-			Nodes: s.nodes, Group: group, Waiting: waiting, Ledger: ledger, Gang: gang, Now: s.now,
-		}); err != nil {
-			return asked{}, fmt.Errorf("devices of gang %s: %w", gang.Name, err)
+		if out.questions, err = s.stock.Ask(ctx, q); err != nil {
+			return asked{}, fmt.Errorf("devices of gang %s: %w", q.Gang.Name, err)
 		}
 	}
 	out.holds = func(units []snapshot.Unit) []snapshot.Unit { return s.stock.Holds(ctx, out.questions[0], units) }
 	return out, nil
+}
+
+// behind is the question about a gang and the first of the queue, with the devices of both if they can be counted together, and what
+// adds devices to units.
+func (p *play) behind(
+	ctx context.Context, view snapshot.View, with asked, question devices.Asked, first topology.Gang,
+) (devices.Pair, func([]snapshot.Unit) []snapshot.Unit) {
+	alone := devices.Pair{Ledger: question.Ledger, Gang: question.Gang, First: first}
+	before := p.head.gang
+	if !p.stock.Claims(before.waiting) {
+		return alone, with.holds
+	}
+	pair, err := p.stock.Beside(ctx, question, devices.Question{
+		Nodes:     p.nodes,
+		Group:     before.group,
+		Waiting:   before.waiting,
+		Gang:      first,
+		Resources: view.Resources(),
+		Now:       p.now,
+	})
+	if err != nil { // the scheduler keeps the place without its devices then, too
+		return alone, with.holds
+	}
+	return pair, func(units []snapshot.Unit) []snapshot.Unit { return p.stock.HoldsOf(ctx, pair, units) }
 }
 
 // release takes the devices back of pods that have left the stage.

@@ -290,7 +290,7 @@ func (p *play) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
 			room[node] = quota.Add(room[node], kept)
 		}
 	}
-	answer, err := p.placeSingle(ctx, again, view.Ledger(room), core)
+	answer, err := p.placeSingle(ctx, view, again, view.Ledger(room), core)
 	if err != nil {
 		return v, err
 	}
@@ -312,9 +312,9 @@ func (p *play) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
 
 // placeSingle places a single pod, devices and all.
 func (p *play) placeSingle(
-	ctx context.Context, pod *corev1.Pod, ledger topology.Ledger, core topology.Gang,
+	ctx context.Context, view snapshot.View, pod *corev1.Pod, ledger topology.Ledger, core topology.Gang,
 ) (answer decision.Answer, err error) {
-	with, err := p.ask(ctx, nil, []*corev1.Pod{pod}, ledger, core)
+	with, err := p.ask(ctx, view, devices.Question{Waiting: []*corev1.Pod{pod}, Ledger: ledger, Gang: core})
 	if errors.Is(err, devices.ErrClaims) {
 		return decision.Answer{Gang: core, Refusal: &decision.Refusal{Wrong: err}}, nil
 	}

@@ -16,7 +16,9 @@ func (p *play) place(ctx context.Context, h *head) (*Kept, error) {
 	if wrong != nil { // it was read when the place was kept
 		return nil, nil
 	}
-	with, err := p.ask(ctx, h.gang.group, h.gang.waiting, h.view.Ledger(p.heldFor(h.gang.key)), core)
+	with, err := p.ask(ctx, h.view, devices.Question{
+		Group: h.gang.group, Waiting: h.gang.waiting, Ledger: h.view.Ledger(p.heldFor(h.gang.key)), Gang: core,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,9 @@ type head struct {
 type outcome struct {
 	view snapshot.View
 	// asked is the question with devices in it; empty if it could not be read.
-	asked  asked
+	asked asked
+	// ledger is where it was placed, or not.
+	ledger topology.Ledger
 	answer decision.Answer
 	// own is where it would go if nobody were before it; it is set if answer is no because somebody is.
 	own *decision.Answer
@@ -122,14 +124,16 @@ func (p *play) decide(ctx context.Context, g *gang) (outcome, error) {
 	if known, ok := p.known(question); ok && !claims {
 		return known, nil
 	}
-	with, err := p.ask(ctx, g.group, g.waiting, view.Ledger(p.heldFor(g.key)), core)
+	with, err := p.ask(ctx, view, devices.Question{
+		Group: g.group, Waiting: g.waiting, Ledger: view.Ledger(p.heldFor(g.key)), Gang: core,
+	})
 	if errors.Is(err, devices.ErrClaims) {
 		return outcome{view: view, answer: decision.Answer{Gang: core, Refusal: &decision.Refusal{Wrong: err}}}, nil
 	}
 	if err != nil {
 		return outcome{}, err
 	}
-	o := p.inTurn(g, view, with)
+	o := p.inTurn(ctx, g, view, with)
 	if no := o.answer.Refusal; no == nil || no.Short == nil {
 		return o, nil
 	}
@@ -162,13 +166,13 @@ func (p *play) known(question string) (outcome, bool) {
 }
 
 // inTurn places the gang. Of several choices of devices that its members share, the first is taken whose nodes hold it.
-func (p *play) inTurn(g *gang, view snapshot.View, with asked) outcome {
-	first := p.choose(g, view, with, with.questions[0])
+func (p *play) inTurn(ctx context.Context, g *gang, view snapshot.View, with asked) outcome {
+	first := p.choose(ctx, g, view, with, with.questions[0])
 	for _, other := range with.questions[1:] {
 		if first.answer.Refusal == nil {
 			break
 		}
-		if o := p.choose(g, view, with, other); o.answer.Refusal == nil {
+		if o := p.choose(ctx, g, view, with, other); o.answer.Refusal == nil {
 			first = o
 		}
 	}
@@ -178,18 +182,22 @@ func (p *play) inTurn(g *gang, view snapshot.View, with asked) outcome {
 
 // choose places the gang by one choice, minding the one for which a place is kept. A gang that runs gets its lost members back whoever
 // waits.
-func (p *play) choose(g *gang, view snapshot.View, with asked, question devices.Asked) outcome {
+func (p *play) choose(
+	ctx context.Context, g *gang, view snapshot.View, with asked, question devices.Asked,
+) outcome {
 	ledger, ask := question.Ledger, decision.Ask{Gang: question.Gang, Needed: g.needed(), End: p.endOf(g)}
 	if p.head == nil || len(g.running) > 0 {
-		return outcome{view: view, answer: decision.Place(ledger, ask)}
+		return outcome{view: view, ledger: ledger, answer: decision.Place(ledger, ask)}
 	}
 	first, wrong := read(view, p.head.gang.group, p.head.gang.waiting, nil)
 	if wrong != nil {
-		return outcome{view: view, answer: decision.Place(ledger, ask)}
+		return outcome{view: view, ledger: ledger, answer: decision.Place(ledger, ask)}
 	}
+	pair, holds := p.behind(ctx, view, with, question, first)
+	ledger, ask.Gang = pair.Ledger, pair.Gang
 	turn := decision.Turn{
-		Head:    decision.Ask{Gang: first, Needed: p.head.gang.needed()},
-		Running: func() []topology.Running { return snapshot.Ends(with.holds(view.Units(p.groups))) },
+		Head:    decision.Ask{Gang: pair.First, Needed: p.head.gang.needed()},
+		Running: func() []topology.Running { return snapshot.Ends(holds(view.Units(p.groups))) },
 		Keeps: func(node int) bool {
 			_, kept := p.head.rooms[view.Tree.Node(node)]
 			return kept
@@ -197,9 +205,9 @@ func (p *play) choose(g *gang, view snapshot.View, with asked, question devices.
 	}
 	answer, kept := turn.Behind(ledger, ask)
 	if kept != nil {
-		p.head = newHead(p.head.gang, view, first, *kept)
+		p.head = newHead(p.head.gang, view, pair.First, *kept)
 	}
-	o := outcome{view: view, answer: answer, head: p.head}
+	o := outcome{view: view, ledger: ledger, answer: answer, head: p.head}
 	if answer.Refusal == nil {
 		return o
 	}
@@ -213,7 +221,7 @@ func (p *play) choose(g *gang, view snapshot.View, with asked, question devices.
 func (p *play) keep(g *gang, o *outcome) {
 	ask := decision.Ask{Gang: o.answer.Gang, Needed: g.needed()}
 	ends := snapshot.Ends(o.asked.holds(o.view.Units(p.groups)))
-	if o.kept = decision.Keep(o.asked.questions[0].Ledger, ends, ask); o.kept != nil {
+	if o.kept = decision.Keep(o.ledger, ends, ask); o.kept != nil {
 		p.head = newHead(g, o.view, o.answer.Gang, *o.kept)
 	}
 }
@@ -232,7 +240,7 @@ func (p *play) preempt(g *gang, o *outcome) {
 		Group:        g.group,
 		Waiting:      g.waiting,
 		View:         o.view,
-		Ledger:       o.asked.questions[0].Ledger,
+		Ledger:       o.ledger,
 		Gang:         o.answer.Gang,
 		Accelerators: p.accelerators,
 		Holds:        o.asked.holds,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -65,6 +66,19 @@ func newLab(t *testing.T, objects rehearsal.Objects, more string) *lab {
 	}
 	for _, o := range objects.PodGroups {
 		add("PodGroup", "scheduling.k8s.io/v1beta1", o)
+	}
+	const resource = "resource.k8s.io/v1"
+	for _, o := range objects.Devices.Slices {
+		add("ResourceSlice", resource, o)
+	}
+	for _, o := range objects.Devices.Classes {
+		add("DeviceClass", resource, o)
+	}
+	for _, o := range objects.Devices.Claims {
+		add("ResourceClaim", resource, o)
+	}
+	for _, o := range objects.Devices.Templates {
+		add("ResourceClaimTemplate", resource, o)
 	}
 	l := &lab{dir: t.TempDir(), server: server}
 	l.config = l.write(t, "scheduler.yaml", levels)
@@ -195,6 +209,72 @@ default/pretrain fits: it starts with the scheduler's next look, on 3 nodes in b
   number 1 in the queue: priority 0, for 0s; 3 members, 12 accelerators
   expected start: now
 `, 0, "trainjob", "pretrain", "--with-job", l.write(t, "anywhere.yaml", strings.ReplaceAll(pretrain, "-topology: rack", "-topology: block")))
+}
+
+// claiming is a job whose nodes claim four pairs each, by a template that is in the cluster or in its file.
+const claiming = `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: pretrain}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 2, command: [torchrun, train.py], resourceClaimsPerNode: [{name: pairs, resourceClaimTemplateName: T}]}
+`
+
+const ownTemplate = `---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: own}
+spec: {spec: {devices: {requests: [{name: all, exactly: {deviceClassName: gpu, allocationMode: ExactCount, count: 3}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: classless}
+spec: {spec: {devices: {requests: [{name: all, exactly: {deviceClassName: gpus, allocationMode: ExactCount, count: 1}}]}}}
+`
+
+const taintRule = `apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: broken}
+spec: {taint: {key: example.com/broken, effect: NoSchedule}}
+`
+
+// Nodes publish devices, and a job that is not there yet claims them: its claims are made of their template, wherever that is.
+func TestExplainAJobWithClaimsBeforeSubmitting(t *testing.T) {
+	objects := draw(t, "r1: aaaa .... ....")
+	for _, script := range []*datadriven.TestData{
+		{Cmd: "publishes", CmdArgs: []datadriven.CmdArg{{Key: "r1"}}},
+		{Cmd: "runs", CmdArgs: []datadriven.CmdArg{{Key: "a"}, {Key: "has", Vals: []string{"4"}}}},
+	} {
+		if _, err := rehearsaltest.Draw(&objects, script); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLab(t, objects, taintRule)
+	for template, want := range map[string]struct {
+		code int
+		says []string
+	}{
+		"pairs-4": {0, []string{
+			"default/pretrain fits: it starts with the scheduler's next look, on 2 nodes in rack=b1/r1", "r1-2 r1-3",
+			"2 members, 8 accelerators", "note: 1 DeviceTaintRules are not looked at",
+		}},
+		"own":       {0, []string{"on 2 nodes in rack=b1/r1", "2 members, 6 accelerators"}},
+		"classless": {1, []string{"devices of gang default/pretrain: claims: ", "gpus"}},
+		"gone":      {1, []string{"claim template gone does not exist"}},
+	} {
+		file := l.write(t, template+".yaml", strings.ReplaceAll(claiming, "T}]}", template+"}]}")+ownTemplate)
+		code, out, stderr := l.explain(t, "--with-job", file)
+		if code != want.code || stderr != "" {
+			t.Errorf("%s: exit %d: %s%s", template, code, out, stderr)
+		}
+		rest := out
+		for _, part := range want.says {
+			var found bool
+			if _, rest, found = strings.Cut(rest, part); !found {
+				t.Errorf("%s: no %q in\n%s", template, part, out)
+			}
+		}
+	}
 }
 
 // The launcher is announced, and its place is planned beside the workers.

@@ -76,6 +76,10 @@ func openScene(ctx context.Context, env Environment, options explainOptions) (*s
 			Mend:  "name the fleet's levels with --scheduler-config",
 		}
 	}
+	if n := len(snapshot.DeviceTaintRules); n > 0 {
+		s.notes = append(s.notes, fmt.Sprintf(
+			"%d DeviceTaintRules are not looked at: devices that only a rule taints are taken to be free for all", n))
+	}
 	return s, s.submit(ctx, work)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/explain"
 )
 
-// TestGolden prints the answers about the scenes in testdata. What draws is in rehearsaltest; questions are why x, queue and
-// drain WORD..., and print text, or JSON with json.
+// TestGolden prints the answers about the scenes in testdata. What draws is in rehearsaltest; questions are why x, with x ... (a
+// gang that is not there yet, as waits), queue and drain WORD..., and print text, or JSON with json.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		t.Helper()
@@ -42,6 +42,15 @@ func answer(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) str
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
+	if d.Cmd == "with" {
+		var more rehearsal.Objects
+		waits := *d
+		waits.Cmd = "waits"
+		if _, err := rehearsaltest.Draw(&more, &waits); err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		r = r.With(more.PodGroups[0], more.Pods, more.Devices)
+	}
 	forecast, err := explain.NewForecast(t.Context(), r)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
@@ -57,7 +66,7 @@ func answer(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) str
 		}
 	}
 	switch d.Cmd {
-	case "why":
+	case "why", "with":
 		var v rehearsal.Verdict
 		v, err = r.Why(t.Context(), types.NamespacedName{Namespace: "default", Name: words[0]})
 		a.Gangs = []explain.Gang{explain.About(v, forecast, now)}

@@ -120,8 +120,12 @@ func give(o *rehearsal.Objects, pods []*corev1.Pod, pairs int) {
 		delete(p.Spec.Containers[0].Resources.Requests, gpu)
 		c := &resourcev1.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: p.Name + "-has", UID: types.UID(p.Name + "-has"),
-				OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: p.Name, UID: p.UID, Controller: new(true)}},
+				Namespace: namespace,
+				Name:      p.Name + "-has",
+				UID:       types.UID(p.Name + "-has"),
+				OwnerReferences: []metav1.OwnerReference{
+					{Kind: "Pod", Name: p.Name, UID: p.UID, Controller: new(true)},
+				},
 			},
 			Spec: pairsTemplate(pairs).Spec.Spec,
 			Status: resourcev1.ResourceClaimStatus{

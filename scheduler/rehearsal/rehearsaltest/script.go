@@ -26,7 +26,6 @@ import (
 // Settings: require=rack, priority=10, end=2h (from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1,
 // scheduler=NAME, owner=DaemonSet, leaving, lost=0 (the completion index of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one
 // that does not exist), has=2 (of members that run: the first pairs of their nodes).
-// 
 func Draw(o *rehearsal.Objects, d *datadriven.TestData) (drawn bool, err error) {
 	switch d.Cmd {
 	case "fleet":

@@ -89,9 +89,9 @@ func (c *Cluster) addObject(object workload.Object, came *rehearsal.Devices) err
 	case "DeviceClass":
 		came.Classes, err = with(came.Classes, object.Object)
 	case "ResourceClaim":
-		came.Claims, err = with(came.Claims, object.Object)
+		came.Claims, err = with(came.Claims, inNamespace(object.Object))
 	case "ResourceClaimTemplate":
-		came.Templates, err = with(came.Templates, object.Object)
+		came.Templates, err = with(came.Templates, inNamespace(object.Object))
 	}
 	if err != nil {
 		return &badinput.Error{
@@ -101,6 +101,16 @@ func (c *Cluster) addObject(object workload.Object, came *rehearsal.Devices) err
 		}
 	}
 	return nil
+}
+
+// inNamespace is an object in the namespace default, as a workload's jobs are, if it says none.
+func inNamespace(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if object.GetNamespace() != "" {
+		return object
+	}
+	there := object.DeepCopy()
+	there.SetNamespace(metav1.NamespaceDefault)
+	return there
 }
 
 // with adds an object of a file to others of its kind.
