@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,8 +92,9 @@ func rehearsed(t *testing.T, d *draft) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := listed(t, slices.Concat(as(d.Nodes...), as(d.PodGroups...), as(d.Pods...), as(d.Devices.Slices...),
+	c := unstarted(t, slices.Concat(as(d.Nodes...), as(d.PodGroups...), as(d.Pods...), as(d.Devices.Slices...),
 		as(d.Devices.Classes...), as(d.Devices.Claims...))...)
+	c.startNaming(t)
 	for _, v := range verdicts {
 		compare(t, c, v, d.members[v.Gang.Name.Name])
 	}
@@ -160,7 +162,10 @@ func drawDevices(r *rand.Rand) *draft {
 	count, size := 1+r.IntN(3), 2+r.IntN(3)
 	d.Nodes = cliques(count, size)
 	d.withDevices(classes())
+	d.Devices.Classes[0].Spec.ExtendedResourceName = new(string(gpu))
 	for _, node := range d.Nodes {
+		delete(node.Status.Allocatable, gpu)
+		delete(node.Status.Capacity, gpu)
 		d.withDevices([]runtime.Object{publishes(node, 4, max(0, r.IntN(6)-3))})
 	}
 	for c := range count {
@@ -190,6 +195,15 @@ func drawDevices(r *rand.Rand) *draft {
 		raise(group, members, int32(r.IntN(2)))
 		if r.IntN(3) == 0 {
 			endsIn(group, time.Duration(r.IntN(400))*time.Minute)
+		}
+		if r.IntN(4) == 0 { // it asks for GPUs by number
+			claims = nil
+			each := strconv.Itoa(1 + r.IntN(4)) // of different numbers on one node nobody knows beforehand what is left
+			for _, m := range members {
+				m.Spec.ResourceClaims, m.Status.ResourceClaimStatuses = nil, nil
+				m.Spec.Containers[0].Resources.Claims = nil
+				asks(m, gpu, each)
+			}
 		}
 		d.withDevices(claims)
 		d.add(group, members)

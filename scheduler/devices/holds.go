@@ -73,8 +73,15 @@ func (s *Stock) claimsOf(u snapshot.Unit) []*resourcev1.ResourceClaim {
 			return
 		}
 		claim, err := s.manager.ResourceClaims().Get(namespace, *name)
-		if err == nil && claim.Status.Allocation != nil && !slices.Contains(claims, claim) &&
-			only(claim.Status.ReservedFor, u) {
+		if err != nil ||
+			slices.ContainsFunc(claims, func(c *resourcev1.ResourceClaim) bool { return c.UID == claim.UID }) {
+			return
+		}
+		if given := s.manager.ResourceClaims().GetPendingAllocation(claim.UID); given != nil { // it is being written
+			claim = claim.DeepCopy()
+			claim.Status.Allocation = given
+		}
+		if claim.Status.Allocation != nil && only(claim.Status.ReservedFor, u) {
 			claims = append(claims, claim)
 		}
 	}
