@@ -299,6 +299,35 @@ func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
 	c.waitBound(t, its)
 }
 
+// One node is free, and the first of the queue needs all four pairs of it and of another, which is taken for an hour. Who needs three
+// pairs asks for something else: it does not get them there.
+func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
+	nodes := cliques(1, 2)
+	objects := slices.Concat(as(nodes...), classes())
+	for _, node := range nodes {
+		objects = append(objects, publishes(node, 4, 0))
+	}
+	group, members, claims := claiming("runs", 1, 4, "gpu")
+	allocated(members, claims, 4, nodeName(0, 0))
+	since(group, members, time.Minute, 0)
+	first, its, itsClaims := claiming("first", 2, 4, "gpu")
+	other, three, threeClaims := claiming("other", 1, 3, "gpu")
+	queuedAt(first, 0)
+	queuedAt(other, 1)
+	c := listed(
+		t,
+		slices.Concat(objects, as(endsIn(group, time.Hour)), as(members...), claims, itsClaims, threeClaims)...)
+	c.collects(t)
+	c.add(t, first, its)
+	c.waitRejected(t, "first")
+	c.add(t, other, three)
+	if why := c.waitRejected(t, "other"); !strings.Contains(why, "kept for the first of the queue") {
+		t.Errorf("the other waits for: %s", why)
+	}
+	c.end(t, members)
+	c.waitBound(t, its)
+}
+
 // What is configured for a plugin that takes nothing is a mistake, and not passed over.
 func TestTheDevicesPluginTakesNoArguments(t *testing.T) {
 	_, err := devices.New(&devices.Shared{}, gangplacement.Planned)(

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -28,6 +29,9 @@ type Turn struct {
 	Keeps func(node int) bool
 	// Running lists what runs, and when it ends. It is asked only if the place is touched.
 	Running func() []topology.Running
+	// Apart is set if what both gangs need of a node cannot be counted together, as devices of different demands: where the first has
+	// its place then, the other has none, unless it ends before.
+	Apart bool
 	// Fresh is the place, if it was looked for on this very ledger while the same was running; else nil.
 	Fresh *topology.Reservation
 }
@@ -49,6 +53,9 @@ func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation)
 		return own, nil
 	}
 	gang := ask.Least()
+	if t.Apart && (kept.At >= Someday || ask.End == topology.EndUnknown || ask.End > kept.At) {
+		gang = offPlace(gang, l.Tree.Len(), kept.Placement.Nodes)
+	}
 	if kept.At >= Someday {
 		placement, short, err := kept.Outside(l, t.Head.Least(), gang)
 		return answer(gang, placement, short, err), kept
@@ -69,4 +76,21 @@ func inTheWay(kept topology.Reservation, passes topology.Placement, end int64) b
 	return (end == topology.EndUnknown || end > kept.At) && slices.ContainsFunc(passes.Nodes, func(node int) bool {
 		return slices.Contains(kept.Placement.Nodes, node)
 	})
+}
+
+// ruleKept bars the nodes of the place that is kept, in the words of a shortfall.
+const ruleKept = "kept for the first of the queue, whose devices are others"
+
+// offPlace is the gang as it may go anywhere but to these nodes.
+func offPlace(gang topology.Gang, nodes int, place []int) topology.Gang {
+	gang.Shapes = slices.Clone(gang.Shapes)
+	for i, shape := range gang.Shapes {
+		barred := make([]string, nodes)
+		copy(barred, shape.Barred)
+		for _, at := range place {
+			barred[at] = cmp.Or(barred[at], ruleKept)
+		}
+		gang.Shapes[i].Barred = barred
+	}
+	return gang
 }

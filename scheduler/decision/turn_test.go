@@ -97,3 +97,17 @@ func TestAPlaceThatIsFreeSomedayIsKeptFromAll(t *testing.T) {
 		})
 	}
 }
+
+// The devices of both cannot be counted together. Who runs longer does not get the free node of the place, though there would be room
+// beside the first for all that is counted; who ends before does.
+func TestWhoCannotBeCountedWithTheFirstKeepsOffItsPlace(t *testing.T) {
+	ledger, running := scene(t, 3, 100, 1)
+	turn, kept := turnOf(t, ledger, running, ask("first", 2, topology.EndUnknown))
+	turn.Apart = true
+	if answer, _ := turn.Behind(ledger, ask("long", 1, 200)); answer.Refusal == nil {
+		t.Errorf("it is on %v of the place %v", answer.Placement.Nodes, kept.Placement.Nodes)
+	}
+	if answer, _ := turn.Behind(ledger, ask("short", 1, 100)); answer.Refusal != nil {
+		t.Errorf("who ends in time waits: %v", answer.Refusal)
+	}
+}

@@ -18,12 +18,14 @@ type Pair struct {
 	Ledger topology.Ledger
 	// Gang is the one that is asked about, First the one that is before it.
 	Gang, First topology.Gang
-	asked       [2]Asked
+	// Apart is set if both claim devices and some demand is of one of them only: nobody knows which devices both would take.
+	Apart bool
+	asked [2]Asked
 }
 
 // Beside puts the devices into a question that the first of the queue claims: what one of the two gangs gets of a demand that both
-// have, the other does not. Of demands that differ nobody knows which devices both would take; there each gang is counted alone. The
-// error says why the first cannot be asked about with its devices.
+// have, the other does not. Of demands that differ each gang is counted alone, and the pair is apart. The error says why the first
+// cannot be asked about with its devices.
 func (s *Stock) Beside(ctx context.Context, asked Asked, first Question) (Pair, error) {
 	first.Ledger = asked.Ledger
 	choices, err := s.Ask(ctx, first)
@@ -38,6 +40,7 @@ func (s *Stock) Beside(ctx context.Context, asked Asked, first Question) (Pair, 
 		Ledger: before.Ledger,
 		Gang:   asked.beside(before),
 		First:  before.beside(asked),
+		Apart:  asked.differs(before) || before.differs(asked),
 		asked:  [2]Asked{asked, before},
 	}, nil
 }
@@ -57,6 +60,13 @@ func (a Asked) beside(other Asked) topology.Gang {
 		}
 	}
 	return gang
+}
+
+// differs reports whether the other question is about devices too, and lacks a demand of this one.
+func (a Asked) differs(other Asked) bool {
+	return len(other.demands) > 0 && slices.ContainsFunc(a.demands, func(d *dra.Demand) bool {
+		return !slices.ContainsFunc(other.demands, d.Same)
+	})
 }
 
 // demandOf is what members of the shape claim, nil for nothing.

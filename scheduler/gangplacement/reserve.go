@@ -33,6 +33,7 @@ func (p *GangPlacement) placeInTurn(
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: pair.First, Needed: head.Needed},
 		Running: func() []topology.Running { return p.ends(q, view) },
+		Apart:   pair.Apart,
 		Keeps: func(node int) bool {
 			_, kept := head.Rooms[view.Tree.Node(node)]
 			return kept

@@ -198,6 +198,7 @@ func (p *play) choose(
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: pair.First, Needed: p.head.gang.needed()},
 		Running: func() []topology.Running { return snapshot.Ends(holds(view.Units(p.groups))) },
+		Apart:   pair.Apart,
 		Keeps: func(node int) bool {
 			_, kept := p.head.rooms[view.Tree.Node(node)]
 			return kept
