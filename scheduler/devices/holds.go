@@ -109,7 +109,7 @@ func uidsOf(claims []*resourcev1.ResourceClaim) []types.UID {
 
 // accelerators is how many devices the claims have of classes that stand for an extended resource, as classes of accelerators do; of
 // claims without such a class, how many devices they have. Those that were made for extended resources do not count: their pods ask
-// for these by name.
+// for these by name. Channels are no accelerators.
 func (s *Stock) accelerators(claims []*resourcev1.ResourceClaim) int64 {
 	var named, all int64
 	for _, claim := range claims {
@@ -117,12 +117,12 @@ func (s *Stock) accelerators(claims []*resourcev1.ResourceClaim) int64 {
 			continue
 		}
 		for _, result := range claim.Status.Allocation.Devices.Results {
-			if result.AdminAccess != nil && *result.AdminAccess {
+			class := classOf(claim, result.Request)
+			if result.AdminAccess != nil && *result.AdminAccess || class == channelClass {
 				continue
 			}
 			all++
-			if class := (objects{s.manager}).Class(classOf(claim, result.Request)); class != nil &&
-				class.Spec.ExtendedResourceName != nil {
+			if of := (objects{s.manager}).Class(class); of != nil && of.Spec.ExtendedResourceName != nil {
 				named++
 			}
 		}
