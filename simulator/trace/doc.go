@@ -1,3 +1,26 @@
-// Package trace reads published traces as values. A row that cannot be used is bad input (badinput), with its file and
-// line; rows are taken as they stand, and what is made of them is for others to decide.
+// Package trace reads and makes workloads as values. Published lists are read as they stand; what is made of openb's rows is
+// for others to decide. All other workloads become one Trace: jobs that come one after another, and what happens to nodes
+// meanwhile. A row that cannot be used is bad input (badinput), with its file and line.
+//
+//	t, err := trace.Open("philly", 0)
+//	t, err = trace.Compress(t, 1.3) // submissions come 1.3 times as fast
+//
+// Chance comes from the seed alone, and no decision depends on a rounding that machines may do differently: equal names and
+// seeds give equal traces everywhere.
+//
+// # The project's own format
+//
+// A JSONL file has one JSON object a line, with one key: trace, job or event. Lines of jobs and events may come in any order.
+// Fields that are not listed here are refused, and all but those marked * may be left out. Durations are written as in Go,
+// such as "90s" or "26h30m"; instants are durations since the beginning of the trace.
+//
+//	{"trace": {"name": "nightly", "source": "who made it, and its license", "synthetic": false}}
+//	{"job": {"id": "a-1", "tenant": "research", "submit": "90s", "duration": "2h",
+//	         "pods": [{"count": 16, "gpus": 8, "cpuMilli": 64000, "memoryBytes": 549755813888}],
+//	         "minCount": 12, "priority": 100, "preemptible": true, "required": "block", "preferred": "rack",
+//	         "segment": {"size": 4, "level": "rack"}, "estimate": "3h", "endState": "completed"}}
+//	{"event": {"at": "5h", "kind": "fail", "nodes": ["node-17"]}}
+//
+// The line of the trace is the first, if it is there (*name). A job (*id, *duration, *pods with *count) is described at Job,
+// an event (*kind, *nodes) at Event.
 package trace

@@ -15,13 +15,14 @@ import (
 )
 
 // open lets a function read a file, uncompressed if its name ends in .gz.
-func open[T any](path string, read func(in io.Reader, file string) ([]T, error)) ([]T, error) {
+func open[T any](path string, read func(in io.Reader, file string) (T, error)) (T, error) {
+	var none T
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, badinput.At(path, 0, "there is no such file", "check the path")
+		return none, badinput.At(path, 0, "there is no such file", "check the path")
 	}
 	if err != nil {
-		return nil, badinput.At(path, 0, "it cannot be read: "+errors.Unwrap(err).Error(), "make it readable")
+		return none, badinput.At(path, 0, "it cannot be read: "+errors.Unwrap(err).Error(), "make it readable")
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	if !strings.HasSuffix(path, ".gz") {
@@ -29,7 +30,7 @@ func open[T any](path string, read func(in io.Reader, file string) ([]T, error))
 	}
 	plain, err := gzip.NewReader(file)
 	if err != nil {
-		return nil, badinput.At(path, 0, "it is not compressed by gzip, as its name says", "rename it, or compress it")
+		return none, badinput.At(path, 0, "it is not compressed by gzip, as its name says", "rename it, or compress it")
 	}
 	return read(plain, path)
 }

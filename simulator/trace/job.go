@@ -1,0 +1,156 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Trace is a workload: what is submitted when, and what happens to nodes meanwhile.
+type Trace struct {
+	Name string
+	// Source says in a line where it is from, and under which license.
+	Source string
+	// Synthetic says that it was made, and is no record of what happened anywhere. Reports have to say so.
+	Synthetic bool
+	// Jobs are in the order of their submission, those of one instant in that of their IDs.
+	Jobs []Job
+	// Events are in the order of their instants, those of one instant in that of their source.
+	Events []Event
+}
+
+// Job is a gang that somebody submits.
+type Job struct {
+	// ID tells it from all others of the trace.
+	ID string
+	// Tenant is whose it is: a queue, a virtual cluster; empty if nobody's.
+	Tenant string
+	// Submit is when it comes, since the beginning of the trace: 0 to MostTime.
+	Submit time.Duration
+	// Duration is how long it runs, from the start of its pods: above 0, at most MostTime. Who decides does not know it.
+	Duration time.Duration
+	// Podsets are its pods, by kind; at least one, at most MostPods in all.
+	Podsets []Podset
+	// MinCount is with how many of its pods it may run, 1 to all of them; 0 is all.
+	MinCount int
+	// Priority is Kubernetes': the higher goes first. 0 is the default.
+	Priority int32
+	// Preemptible says that jobs of a higher priority may end it.
+	Preemptible bool
+	// Required is the level of the topology one domain of which has to hold all pods, Preferred the innermost whose boundaries
+	// it minds. Empty is no wish.
+	Required, Preferred string
+	Segment             Segment
+	// Estimate is how long its owner says that it runs at most, 0 for nothing said. It may be wrong.
+	Estimate time.Duration
+	EndState EndState
+}
+
+// Podset is a number of equal pods.
+type Podset struct {
+	// Count is how many, at least 1.
+	Count int
+	// GPUs is how many whole ones each asks for, 0 to MostGPUs.
+	GPUs int
+	// CPU is what each asks for in thousandths of a core, Memory in bytes; at least 0.
+	CPU, Memory int64
+}
+
+// Segment is the wish that consecutive pods in groups of Size share one domain of Level. The zero value is no wish.
+type Segment struct {
+	Size  int
+	Level string
+}
+
+// EndState is how a job ended where it was recorded. The duration of one that was canceled depends on when it started there,
+// so results are to be told with and without them.
+type EndState string
+
+// The end states.
+const (
+	EndUnknown EndState = ""
+	Completed  EndState = "completed"
+	Canceled   EndState = "canceled"
+	Failed     EndState = "failed"
+)
+
+// Event is something that happens to nodes, whatever runs on them.
+type Event struct {
+	// At is when, since the beginning of the trace: 0 to MostTime.
+	At   time.Duration
+	Kind Kind
+	// Nodes are their names, at least one.
+	Nodes []string
+}
+
+// Kind is what happens to a node.
+type Kind string
+
+// The kinds of events.
+const (
+	// Fail ends what runs there at once, and nothing starts there until the node returns.
+	Fail Kind = "fail"
+	// Drain lets nothing start there until the node returns; what runs there has to move. A drained node may still fail.
+	Drain Kind = "drain"
+	// Return makes a node that failed or was drained as good as new.
+	Return Kind = "return"
+)
+
+// Bounds beyond which a job is taken for a mistake.
+const (
+	MostPods = 1_000_000
+	MostTime = 100 * 365 * 24 * time.Hour
+)
+
+// Pods is how many pods the job has.
+func (j Job) Pods() int {
+	n := 0
+	for _, set := range j.Podsets {
+		n += set.Count
+	}
+	return n
+}
+
+// GPUs is how many GPUs its pods ask for together.
+func (j Job) GPUs() int {
+	n := 0
+	for _, set := range j.Podsets {
+		n += set.Count * set.GPUs
+	}
+	return n
+}
+
+// GPUHours is what it takes of the cluster: its GPUs times its duration.
+func (j Job) GPUHours() float64 {
+	return float64(j.GPUs()) * j.Duration.Hours()
+}
+
+// sorted is the trace with jobs and events in their order.
+func (t Trace) sorted() Trace {
+	slices.SortFunc(t.Jobs, func(a, b Job) int {
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(t.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return t
+}
+
+// What a job has of a node besides GPUs, where its trace does not say: less than any node with GPUs has for each of them.
+const (
+	milliCPUPerGPU = 8_000
+	memoryPerGPU   = 64 << 30
+)
+
+// gpusPerNode is how large the nodes were on which the published jobs ran.
+const gpusPerNode = 8
+
+// gang is the usual reading of a number of GPUs: one pod if a node has as many, else as many whole nodes as it takes. Of the
+// published sizes this rounds up only 12 GPUs, to two nodes.
+func gang(gpus int) []Podset {
+	perPod := min(gpus, gpusPerNode)
+	return []Podset{{
+		Count:  (gpus + gpusPerNode - 1) / gpusPerNode,
+		GPUs:   perPod,
+		CPU:    int64(perPod) * milliCPUPerGPU,
+		Memory: int64(perPod) * memoryPerGPU,
+	}}
+}

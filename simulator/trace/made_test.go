@@ -1,0 +1,124 @@
+package trace_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+// Whoever starts the jobs in their order fills all nodes every time, so nothing can be better: the work is what 32 nodes can do
+// until the last has ended.
+func TestKnavigatorPacksPerfectly(t *testing.T) {
+	const nodes = 32
+	tr := trace.Knavigator()
+	free, now := nodes, time.Duration(0)
+	var work time.Duration
+	for i, j := range tr.Jobs {
+		if j.Podsets[0].GPUs != 8 || j.Pods() < 1 || j.Pods() > nodes || (i > 0 && j.ID <= tr.Jobs[i-1].ID) {
+			t.Errorf("%+v", j)
+		}
+		if free == 0 { // all have ended
+			free, now = nodes, now+j.Duration
+		}
+		if j.Pods() > free {
+			t.Fatalf("%s needs %d nodes, and %d are free", j.ID, j.Pods(), free)
+		}
+		free -= j.Pods()
+		work += time.Duration(j.Pods()) * j.Duration
+	}
+	end := now + tr.Jobs[0].Duration
+	if len(tr.Jobs) != 53 || free != 0 || work != nodes*end || end != 270*time.Second {
+		t.Errorf("%d jobs, %d nodes free, %s of work until %s", len(tr.Jobs), free, work, end)
+	}
+}
+
+// A picture of the smallest: which of the GPUs, in the order of the jobs, are still in use when the gangs come.
+func TestFragmentThenGang(t *testing.T) {
+	tr := trace.FragmentThenGang(trace.Fragments{Nodes: 4, GPUs: 4, Gangs: 1, Pods: 2}, 1)
+	var picture strings.Builder
+	for i, j := range tr.Jobs[:16] {
+		if i > 0 && i%4 == 0 {
+			picture.WriteByte(' ')
+		}
+		if j.Duration > time.Hour {
+			picture.WriteByte('#')
+		} else {
+			picture.WriteByte('.')
+		}
+	}
+	if n := strings.Count(picture.String(), "#"); n != 8 {
+		t.Errorf("%s: %d are in use", &picture, n)
+	}
+	last := tr.Jobs[16]
+	if len(tr.Jobs) != 17 || last.Submit != time.Hour || last.Pods() != 2 || last.GPUs() != 8 {
+		t.Errorf("%+v", last)
+	}
+}
+
+// Half of the GPUs are free, and hardly a node.
+func TestFragmentThenGangLeavesNoNode(t *testing.T) {
+	tr, err := trace.Open("fragment-then-gang", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := map[int]int{}
+	for i, j := range tr.Jobs[:1024] {
+		if j.GPUs() != 1 || j.Submit != 0 {
+			t.Fatalf("%+v", j)
+		}
+		if j.Duration > time.Hour {
+			inUse[i/8]++
+		}
+	}
+	if len(tr.Jobs) != 1026 || tr.Jobs[1025].GPUs() != 512 || len(inUse) < 122 {
+		t.Errorf("%d jobs, %d nodes in use", len(tr.Jobs), len(inUse))
+	}
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	for _, name := range names() {
+		first, err := trace.Open(name, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := trace.Open(name, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := written(t, first)
+		if !bytes.Equal(text, written(t, second)) {
+			t.Errorf("%s: the same seed gives another trace", name)
+		}
+		other, err := trace.Open(name, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn := name != "philly" && name != "knavigator-53"
+		if bytes.Equal(text, written(t, other)) == drawn {
+			t.Errorf("%s: drawn by the seed is to be %t", name, drawn)
+		}
+		if drawn && !first.Synthetic {
+			t.Errorf("%s does not say that it is synthetic", name)
+		}
+		if _, err := trace.ReadJSONL(bytes.NewReader(text), name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func names() []string {
+	return []string{"philly", "knavigator-53", "fragment-then-gang"}
+}
+
+func TestNoSuchTrace(t *testing.T) {
+	_, err := trace.Open("phily", 1)
+	const want = `there is no trace "phily"; name philly, philly:FILE, knavigator-53, fragment-then-gang, or a file whose ` +
+		"name ends in .jsonl or .jsonl.gz"
+	if err == nil || err.Error() != want || !badinput.Is(err) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

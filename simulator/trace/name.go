@@ -1,0 +1,97 @@
+package trace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+)
+
+// What is published with a license that lets us pass it on; each folder has its SOURCE.md.
+//
+//go:embed data/philly/philly.csv.gz data/acme/*.csv
+var published embed.FS
+
+// Open returns the trace of a name:
+//
+//	philly, philly:FILE     Microsoft's jobs of 2017, the list that is built in or another (Philly)
+//	knavigator-53           NVIDIA's gangs that fill 32 nodes (Knavigator)
+//	fragment-then-gang      small jobs that leave a hole in every node, then large gangs (FragmentThenGang)
+//	FILE.jsonl, .jsonl.gz   the project's own format (JSONL)
+//
+// The seed decides what is drawn in those that are made. A name that is none of these is bad input.
+func Open(name string, seed uint64) (Trace, error) {
+	switch kind, file, hasFile := strings.Cut(name, ":"); {
+	case kind == "philly" && hasFile:
+		return Philly(file)
+	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".jsonl.gz"):
+		return JSONL(name)
+	case name == "philly":
+		return builtinPhilly()
+	case name == "knavigator-53":
+		return Knavigator(), nil
+	case name == "fragment-then-gang":
+		return FragmentThenGang(Fragments{Nodes: 128, GPUs: 8, Gangs: 2, Pods: 64}, seed), nil
+	}
+	return Trace{}, badinput.At("", 0, fmt.Sprintf("there is no trace %q", name),
+		"name philly, philly:FILE, knavigator-53, fragment-then-gang, or a file whose name ends in .jsonl or .jsonl.gz")
+}
+
+func builtinPhilly() (Trace, error) {
+	const file = "data/philly/philly.csv.gz"
+	packed, err := published.ReadFile(file)
+	if err != nil {
+		return Trace{}, fmt.Errorf("reading what is built in: %w", err)
+	}
+	plain, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return Trace{}, fmt.Errorf("reading what is built in: %w", err)
+	}
+	return ReadPhilly(plain, file)
+}
+
+// Compress returns the trace with submissions and events that come so many times as fast; durations stay, so the load on a
+// cluster is so many times as high. The load is above 0 and at most 1,000; another is bad input. Name and source stay.
+func Compress(t Trace, load float64) (Trace, error) {
+	if !(load > 0 && load <= 1000) {
+		return Trace{}, &badinput.Error{
+			What: fmt.Sprintf(
+				"a load of %g cannot be had",
+				load,
+			),
+			Mend: "write a number above 0, such as 1.3, of at most 1000",
+		}
+	}
+	sooner := func(at time.Duration) (time.Duration, error) {
+		scaled := math.Round(float64(at) / load)
+		if scaled > float64(MostTime) {
+			return 0, &badinput.Error{
+				What: fmt.Sprintf(
+					"with a load of %g the trace lasts longer than 100 years",
+					load,
+				),
+				Mend: "write a higher one",
+			}
+		}
+		return time.Duration(scaled), nil
+	}
+	jobs, events := append([]Job(nil), t.Jobs...), append([]Event(nil), t.Events...)
+	var err error
+	for i := range jobs {
+		if jobs[i].Submit, err = sooner(jobs[i].Submit); err != nil {
+			return Trace{}, err
+		}
+	}
+	for i := range events {
+		if events[i].At, err = sooner(events[i].At); err != nil {
+			return Trace{}, err
+		}
+	}
+	t.Jobs, t.Events = jobs, events
+	return t.sorted(), nil
+}
