@@ -1,6 +1,15 @@
 package trace
 
+import "math/rand/v2"
+
 // The streams of a seed, one for each thing that is drawn: what is drawn for one thing does not change another.
 const (
 	streamFragments uint64 = iota + 1
+	streamDurations
+	streamSizes
+	streamArrivals
 )
+
+func chance(seed, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, stream))
+}

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -33,7 +32,7 @@ func FragmentThenGang(f Fragments, seed uint64) Trace {
 		Synthetic: true,
 	}
 	small := f.Nodes * f.GPUs
-	for i, drawn := range rand.New(rand.NewPCG(seed, streamFragments)).Perm(small) {
+	for i, drawn := range chance(seed, streamFragments).Perm(small) {
 		j := Job{ID: fmt.Sprintf("small-%06d", i+1), Tenant: "small", Duration: wholeAfter, Podsets: gang(1)}
 		if drawn < small/2 {
 			j.Duration = fragmentsAfter

@@ -111,13 +111,13 @@ func TestSameSeedSameBytes(t *testing.T) {
 }
 
 func names() []string {
-	return []string{"philly", "knavigator-53", "fragment-then-gang"}
+	return []string{"philly", "acme-kalos", "acme-seren", "knavigator-53", "fragment-then-gang"}
 }
 
 func TestNoSuchTrace(t *testing.T) {
 	_, err := trace.Open("phily", 1)
-	const want = `there is no trace "phily"; name philly, philly:FILE, knavigator-53, fragment-then-gang, or a file whose ` +
-		"name ends in .jsonl or .jsonl.gz"
+	const want = `there is no trace "phily"; name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, or a ` +
+		"file whose name ends in .jsonl or .jsonl.gz"
 	if err == nil || err.Error() != want || !badinput.Is(err) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -20,6 +20,7 @@ var published embed.FS
 // Open returns the trace of a name:
 //
 //	philly, philly:FILE     Microsoft's jobs of 2017, the list that is built in or another (Philly)
+//	acme-kalos, acme-seren  made from what is published of Shanghai AI Lab's jobs (Acme)
 //	knavigator-53           NVIDIA's gangs that fill 32 nodes (Knavigator)
 //	fragment-then-gang      small jobs that leave a hole in every node, then large gangs (FragmentThenGang)
 //	FILE.jsonl, .jsonl.gz   the project's own format (JSONL)
@@ -33,13 +34,21 @@ func Open(name string, seed uint64) (Trace, error) {
 		return JSONL(name)
 	case name == "philly":
 		return builtinPhilly()
+	case name == "acme-kalos":
+		return Acme(Kalos, seed)
+	case name == "acme-seren":
+		return Acme(Seren, seed)
 	case name == "knavigator-53":
 		return Knavigator(), nil
 	case name == "fragment-then-gang":
 		return FragmentThenGang(Fragments{Nodes: 128, GPUs: 8, Gangs: 2, Pods: 64}, seed), nil
 	}
-	return Trace{}, badinput.At("", 0, fmt.Sprintf("there is no trace %q", name),
-		"name philly, philly:FILE, knavigator-53, fragment-then-gang, or a file whose name ends in .jsonl or .jsonl.gz")
+	return Trace{}, badinput.At(
+		"",
+		0,
+		fmt.Sprintf("there is no trace %q", name),
+		"name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, or a file whose name ends in .jsonl or .jsonl.gz",
+	)
 }
 
 func builtinPhilly() (Trace, error) {
