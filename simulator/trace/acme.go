@@ -16,7 +16,7 @@ const (
 	// Kalos stands for half a year of 19,907 jobs that ask for 335 GPUs on average: nearly all evaluations of a minute or two,
 	// nearly all GPU time in pretraining with 256 to 1,024 GPUs.
 	Kalos AcmeCluster = iota
-	// Seren stands for four weeks of 101,015 jobs that ask for 1,350 GPUs on average, of all sizes.
+	// Seren stands for four weeks of 101,015 jobs that ask for 1,370 GPUs on average, of all sizes.
 	Seren
 )
 

@@ -84,6 +84,26 @@ func TestJSONLRoundTrip(t *testing.T) {
 	}
 }
 
+// Whatever text is taken is written and read again as it was; all other is bad input.
+func FuzzReadJSONL(f *testing.F) {
+	f.Add(small)
+	f.Add(`{"job": null}`)
+	f.Add(`{"job": {"id": "a", "duration": "1s", "pods": [{"count": 1}], "segment": {}}, "event": null}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		first, err := trace.ReadJSONL(strings.NewReader(text), "f.jsonl")
+		if err != nil {
+			if !badinput.Is(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		second, err := trace.ReadJSONL(bytes.NewReader(written(t, first)), "f.jsonl")
+		if err != nil || !reflect.DeepEqual(first, second) {
+			t.Errorf("%v\nfirst  %+v\nsecond %+v", err, first, second)
+		}
+	})
+}
+
 func written(t *testing.T, tr trace.Trace) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -219,11 +239,12 @@ func TestOpenFiles(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, want string }{
 		{"none.jsonl", "none.jsonl: there is no such file; check the path"},
-		{"philly:", ": there is no such file; check the path"},
+		{"philly:none.csv", "none.csv: there is no such file; check the path"},
+		{"philly:", `there is no trace "philly:"; name philly, philly:FILE`},
 		{write("broken.jsonl.gz", packed.Bytes()[:packed.Len()/2]), "it cannot be read beyond line"},
 	} {
 		_, err := trace.Open(tc.name, 1)
-		if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(tc.want, ": ")) || !badinput.Is(err) {
+		if err == nil || !strings.Contains(err.Error(), tc.want) || !badinput.Is(err) {
 			t.Errorf("%s: got %v, want %s", tc.name, err, tc.want)
 		}
 	}

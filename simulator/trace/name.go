@@ -27,8 +27,8 @@ var published embed.FS
 //
 // The seed decides what is drawn in those that are made. A name that is none of these is bad input.
 func Open(name string, seed uint64) (Trace, error) {
-	switch kind, file, hasFile := strings.Cut(name, ":"); {
-	case kind == "philly" && hasFile:
+	switch kind, file, _ := strings.Cut(name, ":"); {
+	case kind == "philly" && file != "":
 		return Philly(file)
 	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".jsonl.gz"):
 		return JSONL(name)
@@ -43,14 +43,14 @@ func Open(name string, seed uint64) (Trace, error) {
 	case name == "fragment-then-gang":
 		return FragmentThenGang(Fragments{Nodes: 128, GPUs: 8, Gangs: 2, Pods: 64}, seed), nil
 	}
-	return Trace{}, badinput.At(
-		"",
-		0,
-		fmt.Sprintf("there is no trace %q", name),
-		"name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, or a file whose name ends in .jsonl or .jsonl.gz",
-	)
+	return Trace{}, &badinput.Error{
+		What: fmt.Sprintf("there is no trace %q", name),
+		Mend: "name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, or a file whose name ends " +
+			"in .jsonl or .jsonl.gz",
+	}
 }
 
+// builtinPhilly is the list that is built in.
 func builtinPhilly() (Trace, error) {
 	const file = "data/philly/philly.csv.gz"
 	packed, err := published.ReadFile(file)
@@ -61,7 +61,9 @@ func builtinPhilly() (Trace, error) {
 	if err != nil {
 		return Trace{}, fmt.Errorf("reading what is built in: %w", err)
 	}
-	return ReadPhilly(plain, file)
+	t, err := ReadPhilly(plain, file)
+	t.Source += ", those selected for Pollux (OSDI '21)"
+	return t, err
 }
 
 // Compress returns the trace with submissions and events that come so many times as fast; durations stay, so the load on a

@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// phillySource is where the jobs are from, and under which license.
-const phillySource = "Philly (Jeon et al., ATC '19), 82,247 of 117,325 jobs as selected for Pollux (OSDI '21); CC-BY-4.0"
-
 // Philly reads Microsoft's list of jobs of 2017: a CSV file, compressed if its name ends in .gz. Its columns are named
 // timestamp, duration, num_gpus and cluster, in any order; others are ignored. A file that cannot be used is bad input.
 //
@@ -26,7 +23,7 @@ func ReadPhilly(in io.Reader, file string) (Trace, error) {
 	if err != nil {
 		return Trace{}, err
 	}
-	trace := Trace{Name: "philly", Source: phillySource}
+	trace := Trace{Name: "philly"}
 	var submitted []time.Time
 	for t.next() {
 		gpus := t.number("num_gpus", MostPods)
@@ -45,6 +42,7 @@ func ReadPhilly(in io.Reader, file string) (Trace, error) {
 		return Trace{}, err
 	}
 	since(trace.Jobs, submitted)
+	trace.Source = fmt.Sprintf("Philly (Jeon et al., ATC '19; CC-BY-4.0): %d jobs", len(trace.Jobs))
 	return trace.sorted(), nil
 }
 
