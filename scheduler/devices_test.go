@@ -328,6 +328,43 @@ func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
 	c.waitBound(t, its)
 }
 
+// Gangs with devices run in both cliques. The first of the queue may end nobody, and keeps the place of the one that ends in an hour. Who
+// is behind it, with the same devices, may end the other. What becomes free is for the first, and then there is nobody before the second.
+func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
+	nodes := cliques(2, 2)
+	objects := slices.Concat(as(nodes...), classes())
+	for _, node := range nodes {
+		objects = append(objects, publishes(node, 4, 0))
+	}
+	for i, name := range []string{"ends", "stays"} {
+		group, members, claims := claiming(name, 2, 4, "gpu")
+		allocated(members, claims, 4, inClique(i, 2)...)
+		since(group, members, time.Minute, 0)
+		if name == "ends" {
+			group = endsIn(group, time.Hour)
+		}
+		objects = slices.Concat(objects, as(group), as(members...), claims)
+	}
+	first, its, itsClaims := claiming("first", 2, 4, "gpu")
+	raise(first, its, 100)
+	for _, pod := range its {
+		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
+	}
+	second, theirs, theirClaims := claiming("second", 2, 4, "gpu")
+	raise(second, theirs, 50)
+	c := listed(t, slices.Concat(objects, itsClaims, theirClaims)...)
+	c.collects(t)
+	c.add(t, first, its)
+	if why := c.waitRejected(t, "first"); !strings.Contains(why, "a place is kept for it in fabric.0") {
+		t.Fatalf("the first waits for: %s", why)
+	}
+	c.add(t, second, theirs)
+	if got := c.waitBound(t, its); !slices.Equal(got, inClique(1, 2)) {
+		t.Errorf("the first is on %v", got)
+	}
+	c.waitBound(t, theirs)
+}
+
 // What is configured for a plugin that takes nothing is a mistake, and not passed over.
 func TestTheDevicesPluginTakesNoArguments(t *testing.T) {
 	_, err := devices.New(&devices.Shared{}, gangplacement.Planned)(

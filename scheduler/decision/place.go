@@ -74,6 +74,12 @@ func answer(gang topology.Gang, placement topology.Placement, short *topology.Sh
 	return out
 }
 
+// Of is the same answer about the gang as it asks alone, without what stands for another one in its demands.
+func (a Answer) Of(alone Ask) Answer {
+	a.Gang = alone.Least()
+	return a
+}
+
 // Least is the gang with the fewest members that will do.
 func (a Ask) Least() topology.Gang {
 	late := 0

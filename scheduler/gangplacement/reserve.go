@@ -29,6 +29,7 @@ func (p *GangPlacement) placeInTurn(
 	if err != nil {
 		return decision.Place(asked.Ledger, ask), asked.Ledger
 	}
+	alone := ask
 	ask.Gang, q.holds = pair.Gang, holds
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: pair.First, Needed: head.Needed},
@@ -42,6 +43,9 @@ func (p *GangPlacement) placeInTurn(
 	answer, kept := turn.Behind(pair.Ledger, ask)
 	if kept != nil {
 		p.write(*head, view, pair.First, *kept)
+	}
+	if answer.Refusal != nil { // whom it may end for its own place is asked without the first
+		return answer.Of(alone), asked.Ledger
 	}
 	return answer, pair.Ledger
 }

@@ -193,6 +193,7 @@ func (p *play) choose(
 	if wrong != nil {
 		return outcome{view: view, ledger: ledger, answer: decision.Place(ledger, ask)}
 	}
+	alone := ask
 	pair, holds := p.behind(ctx, view, with, question, first)
 	ledger, ask.Gang = pair.Ledger, pair.Gang
 	turn := decision.Turn{
@@ -215,6 +216,9 @@ func (p *play) choose(
 	if own := decision.Place(ledger, ask); own.Refusal == nil {
 		o.own = &own
 	}
+	o.answer, o.ledger = answer.Of(
+		alone,
+	), question.Ledger // whom it may end for its own place is asked without the first
 	return o
 }
 
