@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// Engine decides who starts when and where.
+type Engine interface {
+	// Run plays the scene to its end and tells what happens in the order in which it happens, all in the caller's goroutine. If
+	// the context ends before, it returns its error, and what was told is how far it came. Any other error is a scene that
+	// cannot be played, or a fault.
+	Run(ctx context.Context, s *scene.Scene, w Watcher) error
+}
+
+// Watcher is told what happens.
+type Watcher interface {
+	// Happens tells an event. It has to be copied by who keeps its slices.
+	Happens(e Event)
+	// Decides tells what a decision cost. That depends on the machine, and belongs into no log.
+	Decides(d Decision)
+}
+
+// Decision is a question that was answered.
+type Decision struct {
+	// Took is wall time.
+	Took time.Duration
+	// Members is how many the gang has that was asked about, Placed says that it starts.
+	Members int
+	Placed  bool
+}
+
+// Nobody is an index that means none.
+const Nobody = -1
+
+// Event is something that happened.
+type Event struct {
+	// At is since the scene's beginning.
+	At   time.Duration
+	Kind Kind
+	// Job is an index into the scene's jobs, Running one into what ran from the beginning; Nobody for none.
+	Job, Running int
+	// Nodes are, by their numbers in the tree: of Started, the node of each rank; of Kept, those that are kept; of
+	// NodesFailed, NodesDrained and NodesReturned, those that it happened to.
+	Nodes []int
+	// From is of Kept when the place is expected to be free; scene.Forever if nobody knows.
+	From time.Duration
+}
+
+// Kind is what happened.
+type Kind string
+
+// What happens. Of each job: submitted, then started, then ended; each start may be followed by preempted or disrupted instead of
+// ended, and then the job waits again and keeps its place in the queue.
+const (
+	Submitted Kind = "submitted"
+	// Refused is said once of a job that does not start at the instant at which it begins to wait.
+	Refused Kind = "refused"
+	// Kept is said when a place begins to be kept for the first of the queue, and when its instant or its nodes change.
+	Kept    Kind = "kept"
+	Started Kind = "started"
+	Ended   Kind = "ended"
+	// Preempted is said of a job that has to leave for another one, Disrupted of one that lost a node.
+	Preempted     Kind = "preempted"
+	Disrupted     Kind = "disrupted"
+	NodesFailed   Kind = "nodes-failed"
+	NodesDrained  Kind = "nodes-drained"
+	NodesReturned Kind = "nodes-returned"
+)

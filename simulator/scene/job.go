@@ -1,0 +1,173 @@
+package scene
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// New makes the scene of a trace on an empty fleet. What cannot be played (a level that the fleet does not have, an event of a
+// node that is not there, a load out of its range) is bad input.
+func New(f fleet.Fleet, t trace.Trace, options Options) (*Scene, error) {
+	s := &Scene{
+		Fleet: f.Name, Trace: t.Name, Source: t.Source, Synthetic: t.Synthetic, Options: options,
+		Begin: time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
+	}
+	if err := s.settle(f); err != nil {
+		return nil, err
+	}
+	if err := s.add(t); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// add lets the jobs and events of a trace come.
+func (s *Scene) add(t trace.Trace) error {
+	if s.Options.Estimates != 0 && !(s.Options.Estimates >= 1 && s.Options.Estimates <= 1000) {
+		return &badinput.Error{
+			What: "estimates of " + strconv.FormatFloat(s.Options.Estimates, 'g', -1, 64) + " times the duration cannot be had",
+			Mend: "write a number from 1 to 1000, or 0 for no estimates",
+		}
+	}
+	t, err := trace.Compress(t, cmp.Or(s.Options.Load, 1))
+	if err != nil {
+		return err
+	}
+	largest := int64(0)
+	for _, total := range s.Ledger.Total {
+		largest = max(largest, total[s.Accelerator])
+	}
+	chance, divided := rand.New(rand.NewPCG(s.Options.Seed, streamEstimates)), 0
+	s.Jobs = make([]Job, len(t.Jobs))
+	for i, of := range t.Jobs {
+		pods, cut := divide(of.Podsets, largest)
+		if cut {
+			divided++
+		}
+		if s.Jobs[i], err = s.job(of, pods); err != nil {
+			return err
+		}
+		if factor := s.Options.Estimates; factor != 0 {
+			drawn := 1 + chance.Float64()*(factor-1)
+			if s.Jobs[i].Estimate == 0 {
+				s.Jobs[i].Estimate = up(time.Duration(float64(s.Jobs[i].Duration) * drawn))
+			}
+		}
+	}
+	slices.SortStableFunc(s.Jobs, func(a, b Job) int {
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
+	})
+	if divided > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf(
+			"pods of %d jobs asked for more than the %d accelerators that a node has, and were divided", divided, largest))
+	}
+	return s.happens(t.Events)
+}
+
+// streamEstimates is the stream of the seed from which estimates are drawn.
+const streamEstimates = 11
+
+// up rounds up to whole seconds.
+func up(d time.Duration) time.Duration {
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+// divide gives pods that ask for more than a node has to several nodes.
+func divide(sets []trace.Podset, most int64) ([]trace.Podset, bool) {
+	out, cut := slices.Clone(sets), false
+	for i, set := range out {
+		if most == 0 || int64(set.GPUs) <= most {
+			continue
+		}
+		gpus := int64(set.Count) * int64(set.GPUs)
+		count := (gpus + most - 1) / most
+		out[i] = trace.Podset{
+			Count: int(count), GPUs: int(most),
+			CPU: set.CPU * int64(set.Count) / count, Memory: set.Memory * int64(set.Count) / count,
+		}
+		cut = true
+	}
+	return out, cut
+}
+
+// job is a gang that asks for these pods.
+func (s *Scene) job(of trace.Job, pods []trace.Podset) (Job, error) {
+	j := Job{
+		ID: of.ID, Tenant: of.Tenant, Submit: of.Submit.Round(time.Second), Duration: up(of.Duration),
+		Estimate: up(of.Estimate), Priority: of.Priority, Preemptible: of.Preemptible, EndState: of.EndState,
+		Gang: topology.Gang{
+			Name: of.ID, Required: of.Required, Preferred: of.Preferred,
+			Segment: topology.Segment{Size: of.Segment.Size, Level: of.Segment.Level},
+		},
+	}
+	for _, level := range []string{of.Required, of.Preferred, of.Segment.Level} {
+		if _, known := s.Ledger.Tree.Level(level); level != "" && !known {
+			return Job{}, s.noLevel(of.ID, level)
+		}
+	}
+	for _, set := range pods {
+		demand := topology.Capacity{1, set.CPU, set.Memory, int64(set.GPUs)}
+		shape := slices.IndexFunc(j.Gang.Shapes, func(o topology.Shape) bool { return slices.Equal(o.Demand, demand) })
+		if shape < 0 {
+			shape = len(j.Gang.Shapes)
+			j.Gang.Shapes = append(j.Gang.Shapes, topology.Shape{Demand: demand})
+		}
+		for range set.Count {
+			j.Gang.Members = append(j.Gang.Members, topology.Member{
+				Name: PodName(of.ID, len(j.Gang.Members)), Shape: shape,
+			})
+		}
+		j.Accelerators += int64(set.Count) * int64(set.GPUs)
+	}
+	j.Needed = len(j.Gang.Members)
+	if of.MinCount > 0 {
+		j.Needed = min(j.Needed, of.MinCount)
+	}
+	return j, nil
+}
+
+// PodName is the name of the pod of a rank.
+func PodName(job string, rank int) string { return job + "-" + strconv.Itoa(rank) }
+
+func (s *Scene) noLevel(job, level string) error {
+	names := []string{topology.LevelNode}
+	for _, l := range s.Ledger.Tree.Levels() {
+		names = append(names, l.Name)
+	}
+	slices.Reverse(names[1:])
+	return &badinput.Error{
+		Where: "job " + job,
+		What:  fmt.Sprintf("the fleet %s has no level %q", s.Fleet, level),
+		Mend:  fmt.Sprintf("name one of %q, or another fleet", names),
+	}
+}
+
+// happens takes over events of nodes.
+func (s *Scene) happens(events []trace.Event) error {
+	for _, e := range events {
+		event := Event{At: e.At.Round(time.Second), Kind: e.Kind}
+		for _, name := range e.Nodes {
+			node, ok := s.Ledger.Tree.Index(name)
+			if !ok {
+				return &badinput.Error{
+					Where: fmt.Sprintf("event %s at %s", e.Kind, e.At),
+					What:  fmt.Sprintf("the fleet %s has no node %s", s.Fleet, name),
+					Mend:  "name a node that lockstep fleet generate prints, or another fleet",
+				}
+			}
+			event.Nodes = append(event.Nodes, node)
+		}
+		slices.Sort(event.Nodes)
+		s.Events = append(s.Events, event)
+	}
+	return nil
+}
