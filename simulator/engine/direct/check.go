@@ -26,10 +26,35 @@ func check(scene Scene) error {
 			}
 		}
 	}
+	if scene.Closed != nil && len(scene.Closed) != nodes {
+		return fail("%d nodes, and %d of which it is said whether they are closed", nodes, len(scene.Closed))
+	}
+	for i, event := range scene.Events {
+		if wrong := wrongEvent(scene, i); wrong != "" {
+			return fail("%s at %d: %s", event.Kind, event.At, wrong)
+		}
+	}
 	for _, j := range scene.Jobs {
 		if j.Runs < 0 || j.Promises < 0 || j.Saves < 0 || j.Accelerators < 0 {
 			return fail("job %s: what it runs, promises, saves and holds cannot be negative", j.Name)
 		}
 	}
 	return nil
+}
+
+// wrongEvent says what is wrong with an event of nodes, "" for nothing.
+func wrongEvent(scene Scene, i int) string {
+	event := scene.Events[i]
+	if event.Kind != NodesFailed && event.Kind != NodesDrained && event.Kind != NodesReturned {
+		return "it is nothing that happens to nodes"
+	}
+	if i > 0 && event.At < scene.Events[i-1].At {
+		return "it comes after a later one"
+	}
+	for _, node := range event.Nodes {
+		if node < 0 || node >= scene.Ledger.Len() {
+			return fmt.Sprintf("there is no node %d", node)
+		}
+	}
+	return ""
 }

@@ -3,6 +3,9 @@ package direct
 import (
 	"cmp"
 	"slices"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
@@ -17,25 +20,34 @@ func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 	if emit == nil {
 		emit = func(Event) {}
 	}
-	e := newEngine(scene, options, emit)
+	e := newPlayer(scene, options, emit)
 	for e.step() {
 		e.examine()
 	}
 	return e.result(), nil
 }
 
-// engine is a scene while it is played.
-type engine struct {
+// decided is told what a question cost: how many members it was about, whether it was answered with yes, and how long it took.
+type decided func(members int, placed bool, took time.Duration)
+
+// player is a scene while it is played.
+type player struct {
 	scene   Scene
 	options Options
 	emit    func(Event)
+	// wall and decided measure what decisions cost; nil if nobody wants to know.
+	wall    clock.PassiveClock
+	decided decided
 
 	now    int64
 	ledger topology.Ledger
 	jobs   []job
 	// order are the jobs in the queue's order, arrivals those that are to come, the next one first.
 	order, arrivals []int
-	queue           queue
+	// events are what is still to happen to nodes, closed the nodes that take nothing (see nodes.go).
+	events []NodeEvent
+	closed []closure
+	queue  queue
 	// came are the ranks of those that came, or came back, at this instant.
 	came []int
 	head head
@@ -77,14 +89,20 @@ type run struct {
 	gone bool
 }
 
-func newEngine(scene Scene, options Options, emit func(Event)) *engine {
-	e := &engine{
+func newPlayer(scene Scene, options Options, emit func(Event)) *player {
+	e := &player{
 		scene: scene, options: options, emit: emit, now: scene.Now, ledger: scene.Ledger,
 		jobs: make([]job, len(scene.Jobs)), head: head{job: nobody}, changed: true, tally: newTally(scene),
+		events: scene.Events, closed: make([]closure, scene.Ledger.Len()),
 	}
 	e.ledger.Free = make([]topology.Capacity, len(scene.Ledger.Free))
 	for i, free := range scene.Ledger.Free {
 		e.ledger.Free[i] = slices.Clone(free)
+	}
+	for node, closed := range scene.Closed {
+		if closed {
+			e.close(node, cordoned)
+		}
 	}
 	for i := range scene.Jobs {
 		e.order, e.arrivals = append(e.order, i), append(e.arrivals, i)
@@ -100,7 +118,7 @@ func newEngine(scene Scene, options Options, emit func(Event)) *engine {
 	for i, r := range scene.Running {
 		e.begin(&run{
 			job: nobody, index: i, holds: r.Holds, takes: accelerators(r.Holds, scene.Accelerator),
-			start: scene.Now, ends: endOf(scene, i), expected: r.End,
+			start: scene.Now, ends: endOf(scene, i), expected: e.expects(i),
 		})
 	}
 	return e
@@ -121,9 +139,23 @@ func endOf(scene Scene, i int) int64 {
 	return max(end, scene.Now)
 }
 
+// expects is when those who decide think that what ran from the beginning ends.
+func (e *player) expects(i int) int64 {
+	if e.options.Foresight != Perfect {
+		return e.scene.Running[i].End
+	}
+	if end := endOf(e.scene, i); end != Forever {
+		return end
+	}
+	return topology.EndUnknown
+}
+
 // step goes on to the next instant at which something happens. It reports whether there is one.
-func (e *engine) step() bool {
+func (e *player) step() bool {
 	next := e.ends.first()
+	if len(e.events) > 0 {
+		next = min(next, max(e.events[0].At, e.scene.Now))
+	}
 	if len(e.arrivals) > 0 {
 		next = min(next, max(e.scene.Jobs[e.arrivals[0]].Arrives, e.scene.Now))
 	}
@@ -138,6 +170,10 @@ func (e *engine) step() bool {
 	for e.ends.first() == e.now {
 		e.finish(e.ends.take(), Ended)
 	}
+	for len(e.events) > 0 && e.events[0].At <= e.now {
+		e.happen(e.events[0])
+		e.events = e.events[1:]
+	}
 	for len(e.arrivals) > 0 && e.scene.Jobs[e.arrivals[0]].Arrives <= e.now {
 		e.arrive(e.arrivals[0])
 		e.arrivals = e.arrivals[1:]
@@ -146,14 +182,14 @@ func (e *engine) step() bool {
 }
 
 // elapse lets time go by in which nothing happens.
-func (e *engine) elapse(until int64) {
+func (e *player) elapse(until int64) {
 	if until > e.now {
 		e.tally.elapse(until-e.now, e.queue.size)
 		e.now = until
 	}
 }
 
-func (e *engine) arrive(i int) {
+func (e *player) arrive(i int) {
 	asked := &e.scene.Jobs[i]
 	j := &e.jobs[i]
 	j.since, j.left, j.lane = asked.Arrives, asked.Runs, e.queue.lane(questionOf(asked.Gang, asked.Needed))
@@ -162,10 +198,10 @@ func (e *engine) arrive(i int) {
 }
 
 // wait puts a job into the queue.
-func (e *engine) wait(i int) {
+func (e *player) wait(i int) {
 	j := &e.jobs[i]
 	j.waits = true
-	e.queue.add(j.lane, spot{j.rank, promise(&e.scene.Jobs[i])})
+	e.queue.add(j.lane, spot{j.rank, e.promise(i)})
 	e.came = append(e.came, j.rank)
 	if e.leads(j.rank) {
 		e.changed = true
@@ -174,23 +210,27 @@ func (e *engine) wait(i int) {
 
 // leads reports whether a gang that comes can change who is first: the place is its own then, or it may preempt although
 // others with its question could not.
-func (e *engine) leads(rank int) bool {
+func (e *player) leads(rank int) bool {
 	if e.head.job == nobody {
 		return e.options.Preempt
 	}
 	return rank < e.jobs[e.head.job].rank
 }
 
-// promise is how long the job runs at most, as far as anybody knows.
-func promise(j *Job) int64 {
-	if j.Promises == 0 {
+// promise is how long the job runs at most, as far as those who decide know.
+func (e *player) promise(i int) int64 {
+	promises := e.scene.Jobs[i].Promises
+	if e.options.Foresight == Perfect {
+		promises = max(min(e.jobs[i].left, unknown), 1)
+	}
+	if promises == 0 {
 		return unknown
 	}
-	return j.Promises
+	return promises
 }
 
 // later is an instant some time from now; never is the answer for what never comes.
-func (e *engine) later(after, never int64) int64 {
+func (e *player) later(after, never int64) int64 {
 	if after >= unknown-max(e.now, 0) {
 		return never
 	}
@@ -198,7 +238,7 @@ func (e *engine) later(after, never int64) int64 {
 }
 
 // start lets the gang that is asked run where it was placed.
-func (e *engine) start(i int, gang topology.Gang, p topology.Placement) {
+func (e *player) start(i int, gang topology.Gang, p topology.Placement) {
 	asked, j := &e.scene.Jobs[i], &e.jobs[i]
 	if front := e.queue.front(); front < j.rank {
 		e.tally.jobs[e.order[front]].Bypassed++
@@ -208,7 +248,7 @@ func (e *engine) start(i int, gang topology.Gang, p topology.Placement) {
 	e.tally.start(i, e.now, e.now-j.since)
 	r := &run{
 		job: i, index: nobody, takes: asked.Accelerators, start: e.now,
-		ends: e.later(j.left, Forever), expected: e.later(promise(asked), decision.Someday),
+		ends: e.later(j.left, Forever), expected: e.later(e.promise(i), decision.Someday),
 	}
 	for rank, node := range p.Nodes {
 		if m := gang.Members[rank]; !m.Placed {
@@ -222,7 +262,7 @@ func (e *engine) start(i int, gang topology.Gang, p topology.Placement) {
 }
 
 // begin counts among what runs.
-func (e *engine) begin(r *run) {
+func (e *player) begin(r *run) {
 	r.number, e.head.fresh = e.number, false
 	e.number++
 	e.runs = append(e.runs, r)
@@ -234,15 +274,15 @@ func (e *engine) begin(r *run) {
 }
 
 // seen is what those who decide see of a run.
-func (e *engine) seen(r *run) topology.Running {
+func (e *player) seen(r *run) topology.Running {
 	if r.job == nobody {
-		return e.scene.Running[r.index]
+		return topology.Running{Name: e.scene.Running[r.index].Name, Holds: e.visible(r), End: r.expected}
 	}
 	return topology.Running{Name: e.scene.Jobs[r.job].Name, Holds: r.holds, End: r.expected}
 }
 
 // finish takes a run away that ended, or was ended.
-func (e *engine) finish(r *run, kind Kind) {
+func (e *player) finish(r *run, kind Kind) {
 	for _, held := range r.holds {
 		e.add(held, 1)
 	}
@@ -261,19 +301,21 @@ func (e *engine) finish(r *run, kind Kind) {
 }
 
 // add changes what is free on a node.
-func (e *engine) add(held topology.Held, sign int64) {
-	free := e.ledger.Free[held.Node]
-	for len(free) < len(held.Demand) {
-		free = append(free, 0)
+func (e *player) add(held topology.Held, sign int64) {
+	free := &e.ledger.Free[held.Node]
+	if e.closed[held.Node].why != 0 {
+		free = &e.closed[held.Node].free
+	}
+	for len(*free) < len(held.Demand) {
+		*free = append(*free, 0)
 	}
 	for resource, amount := range held.Demand {
-		free[resource] += sign * amount
+		(*free)[resource] += sign * amount
 	}
-	e.ledger.Free[held.Node] = free
 }
 
 // alive is what runs, as the core sees it.
-func (e *engine) alive() []topology.Running {
+func (e *player) alive() []topology.Running {
 	if !e.stale {
 		return e.running
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // preempt ends the gangs that lose least, if the gang fits then, and lets it start in their place. It reports whether it did.
-func (e *engine) preempt(i int, gang topology.Gang) bool {
+func (e *player) preempt(i int, gang topology.Gang) bool {
 	var who []*run
 	var running []topology.Running
 	e.alive()
@@ -37,7 +37,7 @@ func (e *engine) preempt(i int, gang topology.Gang) bool {
 }
 
 // yields reports whether the run may be ended for the job.
-func (e *engine) yields(r *run, i int) bool {
+func (e *player) yields(r *run, i int) bool {
 	if r.job == nobody {
 		return false
 	}
@@ -46,7 +46,7 @@ func (e *engine) yields(r *run, i int) bool {
 }
 
 // saved is how long the run had run when it saved its work last.
-func (e *engine) saved(r *run) int64 {
+func (e *player) saved(r *run) int64 {
 	every := e.scene.Jobs[r.job].Saves
 	if every <= 0 {
 		return 0
@@ -55,7 +55,7 @@ func (e *engine) saved(r *run) int64 {
 }
 
 // end ends a run for another, and lets its gang wait again for what it has left.
-func (e *engine) end(r *run, lost int64) {
+func (e *player) end(r *run, lost int64) {
 	e.ends.remove(r)
 	e.finish(r, Preempted)
 	e.tally.preempt(r.job, lost)

@@ -46,7 +46,31 @@ type Scene struct {
 	// what ends someday does not.
 	RunningEnds []int64
 	Jobs        []Job
+	// Closed says of each node that nothing may start there, whatever happens; nil for none.
+	Closed []bool
+	// Events are what happens to nodes, in the order in which it does.
+	Events []NodeEvent
 }
+
+// NodeEvent is something that happens to nodes.
+type NodeEvent struct {
+	At int64
+	// Kind is NodesFailed, NodesDrained or NodesReturned.
+	Kind Kind
+	// Nodes are their numbers in the tree.
+	Nodes []int
+}
+
+// Foresight is what those who decide know of ends.
+type Foresight int
+
+// What may be known.
+const (
+	// Promised ends are known: what owners say (Job.Promises), and what is known of what runs (Running.End).
+	Promised Foresight = iota
+	// Perfect foresight knows when everything really ends.
+	Perfect
+)
 
 // Discipline is who may pass the first of the queue.
 type Discipline int
@@ -83,23 +107,31 @@ type Options struct {
 	Preempt bool
 	// Until is the last instant that is played; 0 plays until nothing happens any more.
 	Until int64
+	// Foresight is what is known of ends.
+	Foresight Foresight
 }
 
 // Kind is what happened.
 type Kind int
 
-// What happens to gangs.
+// What happens to gangs, and to nodes.
 const (
 	// Arrived is said of every gang that comes.
 	Arrived Kind = iota
 	// Refused is said once of a gang that waits, when it is clear that it does not start at once.
 	Refused
-	// Kept is said when a place begins to be kept for a gang, and when the instant is another one than before.
+	// Kept is said when a place begins to be kept for a gang, and when its instant or its nodes are others than before.
 	Kept
 	// Started and Ended are said of every run; Preempted instead of Ended if others needed its place.
 	Started
 	Ended
 	Preempted
+	// Disrupted is said instead of Ended if a node was lost. A job waits again then, and keeps its place in the queue.
+	Disrupted
+	// NodesFailed and NodesDrained take nothing until NodesReturned.
+	NodesFailed
+	NodesDrained
+	NodesReturned
 )
 
 // String returns the name.
@@ -117,15 +149,24 @@ func (k Kind) String() string {
 		return "ended"
 	case Preempted:
 		return "preempted"
+	case Disrupted:
+		return "disrupted"
+	case NodesFailed:
+		return "nodes-failed"
+	case NodesDrained:
+		return "nodes-drained"
+	case NodesReturned:
+		return "nodes-returned"
 	}
 	return "unknown"
 }
 
-// Event is something that happens to a gang.
+// Event is something that happens to a gang, or to nodes.
 type Event struct {
 	At   int64
 	Kind Kind
-	// Job is an index into the scene's jobs; if it is -1, Running is one into what ran from the beginning.
+	// Job is an index into the scene's jobs; if it is -1, Running is one into what ran from the beginning. Both are -1 of
+	// what happens to nodes.
 	Job, Running int
 	// Name is the gang's.
 	Name string
@@ -133,4 +174,6 @@ type Event struct {
 	Placement topology.Placement
 	// Reserved is the instant from which the kept place is its own: decision.Someday if nobody knows.
 	Reserved int64
+	// Nodes are those that it happened to.
+	Nodes []int
 }

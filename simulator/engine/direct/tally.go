@@ -71,7 +71,7 @@ func (t *tally) preempt(i int, lost int64) {
 	t.lost += lost
 }
 
-func (e *engine) result() Result {
+func (e *player) result() Result {
 	t := &e.tally
 	out := Result{
 		Jobs: t.jobs, End: e.now, Contended: t.contended, Reservations: accuracy(t.jobs),

@@ -21,11 +21,11 @@ type head struct {
 }
 
 // examine asks those that wait and may have got room, and tells what came of it.
-func (e *engine) examine() {
-	before, instant := e.head.job, e.head.reserved.At
+func (e *player) examine() {
+	before, kept := e.head.job, e.head.reserved
 	for e.round() {
 	}
-	if e.head.job != nobody && (e.head.job != before || e.head.reserved.At != instant) {
+	if e.head.job != nobody && (e.head.job != before || !same(e.head.reserved, kept)) {
 		at := max(e.head.reserved.At, e.now)
 		e.tally.keep(e.head.job, at)
 		e.emit(Event{
@@ -42,9 +42,14 @@ func (e *engine) examine() {
 	e.came = e.came[:0]
 }
 
+// same reports whether two reservations are of the same nodes from the same instant.
+func same(a, b topology.Reservation) bool {
+	return a.At == b.At && slices.Equal(a.Placement.Nodes, b.Placement.Nodes)
+}
+
 // round asks once in the queue's order. It reports whether it has to be done again, because room was made, or because
 // who was refused may pass by now.
-func (e *engine) round() bool {
+func (e *player) round() bool {
 	if e.changed {
 		e.queue.open()
 		e.head.job, e.changed = nobody, false
@@ -70,19 +75,30 @@ func (e *engine) round() bool {
 }
 
 // ask is the next of the lane as it is put to the core.
-func (e *engine) ask(l *lane) (int, decision.Ask) {
+func (e *player) ask(l *lane) (int, decision.Ask) {
 	i := e.order[l.spots[l.next].rank]
 	asked := &e.scene.Jobs[i]
 	e.tally.decisions++
 	return i, decision.Ask{
-		Gang: asked.Gang, Needed: asked.Needed, End: e.later(promise(asked), topology.EndUnknown),
+		Gang: asked.Gang, Needed: asked.Needed, End: e.later(e.promise(i), topology.EndUnknown),
 	}
 }
 
+// measure begins to measure a decision; what it returns is told the answer.
+func (e *player) measure(ask decision.Ask) func(placed bool) {
+	if e.decided == nil {
+		return func(bool) {}
+	}
+	begin := e.wall.Now()
+	return func(placed bool) { e.decided(len(ask.Gang.Members), placed, e.wall.Since(begin)) }
+}
+
 // lead asks for one who is behind nobody. If it has no room, a place is kept for it from now on.
-func (e *engine) lead(l *lane) {
+func (e *player) lead(l *lane) {
 	i, ask := e.ask(l)
+	done := e.measure(ask)
 	answer := decision.Place(e.ledger, ask)
+	done(answer.Refusal == nil)
 	if answer.Refusal == nil {
 		e.start(i, answer.Gang, answer.Placement)
 		return
@@ -102,7 +118,7 @@ func (e *engine) lead(l *lane) {
 }
 
 // follow asks for one who is behind the gang for which a place is kept.
-func (e *engine) follow(l *lane) {
+func (e *player) follow(l *lane) {
 	first := &e.scene.Jobs[e.head.job]
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: first.Gang, Needed: first.Needed},
@@ -113,7 +129,9 @@ func (e *engine) follow(l *lane) {
 		turn.Fresh = &e.head.reserved
 	}
 	i, ask := e.ask(l)
+	done := e.measure(ask)
 	answer, kept := turn.Behind(e.ledger, ask)
+	done(answer.Refusal == nil)
 	if kept != nil {
 		e.keep(*kept)
 	}
@@ -129,7 +147,7 @@ func (e *engine) follow(l *lane) {
 }
 
 // keep notes the place that is kept.
-func (e *engine) keep(r topology.Reservation) {
+func (e *player) keep(r topology.Reservation) {
 	e.head.fresh = true
 	if e.head.keeps == nil {
 		e.head.keeps = make([]bool, e.ledger.Len())

@@ -115,9 +115,9 @@ func (w *twin) ask(i int) decision.Ask {
 // decide asks everybody until a whole round let nobody pass, preempted nobody, and left the place that is kept where it was. The place is looked
 // for anew if something ended, or if who came is before the one for whom it is kept.
 func (w *twin) decide(came []int, ended bool) {
-	head, at := w.head, int64(0)
+	head, before := w.head, topology.Reservation{}
 	if w.kept != nil {
-		at = w.kept.At
+		before = *w.kept
 	}
 	first := w.head < 0 || slices.ContainsFunc(came, func(i int) bool { return w.compare(i, w.head) < 0 })
 	for anew := ended || first; ; {
@@ -130,7 +130,8 @@ func (w *twin) decide(came []int, ended bool) {
 			break
 		}
 	}
-	if w.kept != nil && (at != w.kept.At || w.head != head) {
+	if w.kept != nil && (before.At != w.kept.At || w.head != head ||
+		!slices.Equal(before.Placement.Nodes, w.kept.Placement.Nodes)) {
 		w.say(direct.Event{
 			Kind: direct.Kept, Placement: w.kept.Placement, Reserved: max(w.kept.At, w.now),
 		}, w.head)
