@@ -46,6 +46,10 @@ func TestBuiltInFleetsHaveTheirShapes(t *testing.T) {
 			"tier-1:3x63-155-9 tier-0:8x31-69-9 rack:4x17-18-227 clique:4x17-18-227",
 		},
 		{"gb200-72", 74, 290, 0, 0, "tier-1:2x2-72 tier-0:2x2-72 rack:4x18-2 clique:4x18-2"},
+		{"h100-128", 128, 1024, 0, 0, "tier-1:4x32 tier-0:16x8"},
+		{"h100-64", 64, 512, 0, 0, "tier-1:2x32 tier-0:8x8"},
+		{"k8s-5000", 5000, 200_000, 0, 0, "tier-0:50x100"},
+		{"knavigator-32", 32, 256, 0, 0, "tier-1:1x32 tier-0:4x8"},
 	} {
 		names = append(names, test.name)
 		opened, err := fleet.Open(test.name)

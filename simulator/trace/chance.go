@@ -8,6 +8,8 @@ const (
 	streamDurations
 	streamSizes
 	streamArrivals
+	streamWeeks
+	streamStarving
 )
 
 func chance(seed, stream uint64) *rand.Rand {

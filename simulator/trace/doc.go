@@ -5,6 +5,9 @@
 //	t, err := trace.Open("philly", 0)
 //	t, err = trace.Compress(t, 1.3) // submissions come 1.3 times as fast
 //
+// Several seeds of a recorded list are its weeks drawn with replacement (Resample), so that they show how much a result depends on
+// what happened to be recorded; seed 0 is the record.
+//
 // Chance comes from the seed alone, and no decision depends on a rounding that machines may do differently: equal names and
 // seeds give equal traces everywhere.
 //

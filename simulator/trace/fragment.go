@@ -40,13 +40,9 @@ func FragmentThenGang(f Fragments, seed uint64) Trace {
 		t.Jobs = append(t.Jobs, j)
 	}
 	for i := range f.Gangs {
-		pod := Podset{
-			Count: f.Pods, GPUs: f.GPUs,
-			CPU: int64(f.GPUs) * milliCPUPerGPU, Memory: int64(f.GPUs) * memoryPerGPU,
-		}
 		t.Jobs = append(t.Jobs, Job{
 			ID: fmt.Sprintf("gang-%06d", i+1), Tenant: "large", Submit: fragmentsAfter, Duration: gangRuns,
-			Podsets: []Podset{pod},
+			Podsets: []Podset{wholeNodes(f.Pods, f.GPUs)},
 		})
 	}
 	return t.sorted()

@@ -232,15 +232,20 @@ func TestOpenFiles(t *testing.T) {
 		"philly:data/philly/philly.csv.gz":          82247,
 		"philly":                                    82247,
 	} {
-		tr, err := trace.Open(name, 1)
+		tr, err := trace.Open(name, 0)
 		if err != nil || len(tr.Jobs) != jobs {
 			t.Errorf("%s: %d jobs, %v, want %d", name, len(tr.Jobs), err, jobs)
 		}
+	}
+	if tr, err := trace.Open(filepath.Join(dir, "plain.jsonl"), 1); err != nil || len(tr.Jobs) != 3 {
+		t.Errorf("our own file with a seed: %v, %v", tr, err)
 	}
 	for _, tc := range []struct{ name, want string }{
 		{"none.jsonl", "none.jsonl: there is no such file; check the path"},
 		{"philly:none.csv", "none.csv: there is no such file; check the path"},
 		{"philly:", `there is no trace "philly:"; name philly, philly:FILE`},
+		{"k8s-tas:", `there is no trace "k8s-tas:"; name philly, philly:FILE`},
+		{"philly:" + filepath.Join(dir, "list.csv"), "weeks cannot be drawn of a trace that lasts 0s; use seed 0"},
 		{write("broken.jsonl.gz", packed.Bytes()[:packed.Len()/2]), "it cannot be read beyond line"},
 	} {
 		_, err := trace.Open(tc.name, 1)

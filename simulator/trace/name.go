@@ -23,17 +23,20 @@ var published embed.FS
 //	acme-kalos, acme-seren  made from what is published of Shanghai AI Lab's jobs (Acme)
 //	knavigator-53           NVIDIA's gangs that fill 32 nodes (Knavigator)
 //	fragment-then-gang      small jobs that leave a hole in every node, then large gangs (FragmentThenGang)
+//	starving-512            a gang of 512 GPUs under a stream of jobs of one (Starving)
+//	k8s-gang, k8s-gang:GxP  Kubernetes' benchmark: G gangs of P pods at once, 1000x3 if not said (SchedulerPerf)
+//	k8s-tas, k8s-tas:GxP    the same within a rack (level tier-0) each, 750x4 if not said
 //	FILE.jsonl, .jsonl.gz   the project's own format (JSONL)
 //
-// The seed decides what is drawn in those that are made. A name that is none of these is bad input.
+// The seed decides what is drawn in those that are made. The recorded ones, philly and philly:FILE, are as recorded with seed 0,
+// and their weeks are drawn with all others (Resample). A file of our own is played as it is, whatever the seed. A name that is
+// none of these is bad input.
 func Open(name string, seed uint64) (Trace, error) {
-	switch kind, file, _ := strings.Cut(name, ":"); {
-	case kind == "philly" && file != "":
-		return Philly(file)
+	switch kind, of, _ := strings.Cut(name, ":"); {
+	case name == "philly", kind == "philly" && of != "":
+		return recorded(of, seed)
 	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".jsonl.gz"):
 		return JSONL(name)
-	case name == "philly":
-		return builtinPhilly()
 	case name == "acme-kalos":
 		return Acme(Kalos, seed)
 	case name == "acme-seren":
@@ -42,12 +45,31 @@ func Open(name string, seed uint64) (Trace, error) {
 		return Knavigator(), nil
 	case name == "fragment-then-gang":
 		return FragmentThenGang(Fragments{Nodes: 128, GPUs: 8, Gangs: 2, Pods: 64}, seed), nil
+	case name == "starving-512":
+		return Starving(Starvation{Nodes: 128, GPUs: 8, Pods: 64}, seed), nil
+	case name == "k8s-gang", kind == "k8s-gang" && of != "":
+		return schedulerPerf(name, of, "1000x3", "")
+	case name == "k8s-tas", kind == "k8s-tas" && of != "":
+		return schedulerPerf(name, of, "750x4", "tier-0")
 	}
 	return Trace{}, &badinput.Error{
 		What: fmt.Sprintf("there is no trace %q", name),
-		Mend: "name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, or a file whose name ends " +
-			"in .jsonl or .jsonl.gz",
+		Mend: "name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, k8s-gang, " +
+			"k8s-tas, or a file whose name ends in .jsonl or .jsonl.gz",
 	}
+}
+
+// recorded is Microsoft's list of a file, or the one that is built in, drawn by the seed.
+func recorded(file string, seed uint64) (t Trace, err error) {
+	if file == "" {
+		t, err = builtinPhilly()
+	} else {
+		t, err = Philly(file)
+	}
+	if err != nil {
+		return Trace{}, err
+	}
+	return Resample(t, seed)
 }
 
 // builtinPhilly is the list that is built in.
