@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -210,7 +212,7 @@ func BenchmarkAssembly(b *testing.B) {
 func assemble(b *testing.B, size int) (took, created time.Duration) {
 	b.Helper()
 	w := &witness{asked: make(chan int, 1)}
-	plugins := scheduler.Registry()
+	plugins := scheduler.Registry(timing.With(clock.RealClock{}))
 	factory := plugins[gangplacement.Name]
 	plugins[gangplacement.Name] = func(ctx context.Context, o runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 		p, err := factory(ctx, o, h)

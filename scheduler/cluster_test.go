@@ -31,12 +31,14 @@ import (
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/start"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -106,7 +108,7 @@ func (c *cluster) run(t *testing.T, trouble *trouble) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	c.stop = cancel
-	config, registry := shipped(t), scheduler.Registry()
+	config, registry := shipped(t), scheduler.Registry(timing.With(clock.RealClock{}))
 	if trouble != nil {
 		trouble.cluster = c
 		join(config, registry, "Trouble", func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {

@@ -20,8 +20,10 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // native is the configuration that kube-scheduler has by itself, for pods of our name, on a cluster with the two gates that gangs
@@ -313,7 +315,7 @@ func sides(b *testing.B) map[string]func() (*schedulerconfig.KubeSchedulerConfig
 	return map[string]func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry){
 		"native": func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry) { return native(b), nil },
 		"ours": func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry) {
-			return shipped(b), scheduler.Registry()
+			return shipped(b), scheduler.Registry(timing.With(clock.RealClock{}))
 		},
 	}
 }

@@ -22,9 +22,11 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 var long = flag.Bool("long", false, "run the long form of the fault tests")
@@ -107,7 +109,7 @@ func (w *world) start(t *testing.T, bindings int) {
 		return true, changes, err
 	})
 	w.locked(func() { w.current = a })
-	config, registry := shipped(t), scheduler.Registry()
+	config, registry := shipped(t), scheduler.Registry(timing.With(clock.RealClock{}))
 	for i, args := range config.Profiles[0].PluginConfig {
 		if args.Name == gangpermit.Name {
 			config.Profiles[0].PluginConfig[i].Args = &runtime.Unknown{Raw: fmt.Appendf(nil, `{"grace":%q}`, w.grace)}

@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // A gang whose 512 members each take all of a node's eight pairs of a GPU and a NIC at one PCIe root, on 4,000 nodes in four
@@ -23,7 +25,7 @@ func BenchmarkAlignedPairs(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d/members=%d/ours", size.blocks*size.nodes, size.members), func(b *testing.B) {
 			objects := paired(size.blocks, size.nodes)
 			for b.Loop() {
-				alignPairs(b, objects, size.members, size.gangs, shipped(b), scheduler.Registry())
+				alignPairs(b, objects, size.members, size.gangs, shipped(b), scheduler.Registry(timing.With(clock.RealClock{})))
 			}
 		})
 		if size.nodes > 1000 {

@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -120,7 +122,7 @@ func TestALateMemberWaitsForTheClaimThatIsWritten(t *testing.T) {
 		return false, nil, nil
 	})
 	g := &gate{reached: make(chan struct{}, len(members)), opened: make(chan struct{})}
-	config, registry := shipped(t), scheduler.Registry()
+	config, registry := shipped(t), scheduler.Registry(timing.With(clock.RealClock{}))
 	join(
 		config,
 		registry,

@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 const (
@@ -367,7 +369,7 @@ func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
 
 // What is configured for a plugin that takes nothing is a mistake, and not passed over.
 func TestTheDevicesPluginTakesNoArguments(t *testing.T) {
-	_, err := devices.New(&devices.Shared{}, gangplacement.Planned)(
+	_, err := devices.New(&devices.Shared{}, gangplacement.Planned, timing.With(clock.RealClock{}))(
 		t.Context(), &runtime.Unknown{Raw: []byte(`{"filterTimeout": "1s"}`)}, nil)
 	if err == nil || !strings.Contains(err.Error(), "no arguments") {
 		t.Errorf("error is %v", err)

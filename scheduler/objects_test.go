@@ -24,8 +24,10 @@ import (
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // patientWatches makes room for bursts: a fake watch panics when its reader is behind, a real one is slowed down.
@@ -57,7 +59,7 @@ func unstarted(tb testing.TB, objects ...runtime.Object) *cluster {
 // start starts the scheduler and returns when it has listed everything.
 func (c *cluster) start(tb testing.TB) {
 	tb.Helper()
-	c.startWith(tb, scheduler.Registry())
+	c.startWith(tb, scheduler.Registry(timing.With(clock.RealClock{})))
 }
 
 func (c *cluster) startWith(tb testing.TB, plugins frameworkruntime.Registry) {

@@ -20,24 +20,25 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 )
 
 // ProfileName is the schedulerName of the pods that Lockstep schedules.
 const ProfileName = "lockstep-scheduler"
 
-// Registry maps the plugins' names to what makes them. What is decided about gangs that do not fit, and what is held for
+// Registry maps the plugins' names to what makes them, with a clock and what they do beside the loop. What is decided about gangs that do not fit, and what is held for
 // members to come, is known to two of them: those that share these belong to one scheduler.
-func Registry() runtime.Registry {
-	lot, slots, desk := parking.NewLot(clock.RealClock{}), held.NewSlots(), &unplaced.Desk{}
+func Registry(t timing.Timing) runtime.Registry {
+	lot, slots, desk := parking.NewLot(t), held.NewSlots(), &unplaced.Desk{}
 	book, stock := reservation.NewBook(lot.Change), &devices.Shared{}
 	return runtime.Registry{
 		gangplacement.Name: gangplacement.New(
-			gangplacement.Shared{Lot: lot, Slots: slots, Desk: desk, Book: book, Devices: stock}),
-		devices.Name:        devices.New(stock, gangplacement.Planned),
-		gangpreemption.Name: gangpreemption.New(desk, slots, book, stock),
-		gangqueue.Name:      gangqueue.New(lot, slots, book),
-		gangpermit.Name:     gangpermit.New(binder, lot.Used),
+			gangplacement.Shared{Lot: lot, Slots: slots, Desk: desk, Book: book, Devices: stock, Timing: t}),
+		devices.Name:        devices.New(stock, gangplacement.Planned, t),
+		gangpreemption.Name: gangpreemption.New(desk, slots, book, stock, t),
+		gangqueue.Name:      gangqueue.New(lot, slots, book, t),
+		gangpermit.Name:     gangpermit.New(binder, lot.Used, t),
 	}
 }
 
@@ -57,7 +58,7 @@ func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
 // Options are the plugins as options of the scheduler command.
 func Options() []app.Option {
 	var options []app.Option
-	for name, factory := range Registry() {
+	for name, factory := range Registry(timing.With(clock.RealClock{})) {
 		options = append(options, app.WithPlugin(name, factory))
 	}
 	return options

@@ -63,10 +63,9 @@ func (p *LockstepDynamicResources) PreEnqueue(ctx context.Context, pod *corev1.P
 // settled brings the group back that waited for a claim.
 func (p *LockstepDynamicResources) settled(claim types.UID) {
 	if pod := p.latecomers.take(claim); pod != nil {
-		go p.handle.Activate(
-			klog.Background(),
-			map[string]*corev1.Pod{pod.Name: pod},
-		) // the queue may be locked by who settles
+		p.beside(func() { // the queue may be locked by who settles
+			p.handle.Activate(klog.Background(), map[string]*corev1.Pod{pod.Name: pod})
+		})
 	}
 }
 

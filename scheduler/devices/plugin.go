@@ -14,6 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -32,6 +34,7 @@ type LockstepDynamicResources struct {
 	manager    *manager
 	planned    func(fwk.CycleState) string
 	latecomers latecomers
+	beside     func(func())
 }
 
 // Shared is the stock of one scheduler. The zero value has none yet.
@@ -48,7 +51,7 @@ func (s *Shared) Stock(manager fwk.SharedDRAManager) *Stock {
 
 // New returns what makes the plugin; planned is the node on which a cycle wants its pod, "" if it does not care.
 func New(
-	shared *Shared, planned func(fwk.CycleState) string,
+	shared *Shared, planned func(fwk.CycleState) string, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		if raw, ok := object.(*runtime.Unknown); ok && len(raw.Raw) > 0 {
@@ -72,7 +75,7 @@ func New(
 		if !ok {
 			return nil, errors.New(dynamicresources.Name + " is another plugin than it was")
 		}
-		out := &LockstepDynamicResources{DynamicResources: inTree, handle: handle, manager: m, planned: planned}
+		out := &LockstepDynamicResources{DynamicResources: inTree, handle: handle, manager: m, planned: planned, beside: t.Beside}
 		m.settled = out.settled
 		return out, nil
 	}

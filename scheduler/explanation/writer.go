@@ -20,7 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // Condition is the type of the condition: True while the gang waits because of what the message says.
@@ -47,11 +48,15 @@ const pause = time.Minute
 type Writer struct {
 	client   kubernetes.Interface
 	recorder events.EventRecorder
-	clock    clock.WithDelayedExecution
+	timing   timing.Timing
 
 	mu    sync.Mutex
 	gangs map[types.UID]*told
-	queue chan note
+	// queue waits to be written, and is while writing is set.
+	queue   []note
+	writing bool
+	// drain writes all that waits, until the context ends.
+	drain func()
 }
 
 // told is what is known about one gang.
@@ -75,26 +80,32 @@ const backlog = 1024
 
 // NewWriter makes a writer that works until the context ends.
 func NewWriter(
-	ctx context.Context, client kubernetes.Interface, recorder events.EventRecorder, c clock.WithDelayedExecution,
+	ctx context.Context, client kubernetes.Interface, recorder events.EventRecorder, t timing.Timing,
 ) *Writer {
-	w := &Writer{
-		client:   client,
-		recorder: recorder,
-		clock:    c,
-		gangs:    make(map[types.UID]*told),
-		queue:    make(chan note, backlog),
-	}
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
+	w := &Writer{client: client, recorder: recorder, timing: t, gangs: make(map[types.UID]*told)}
+	w.drain = func() {
+		for ctx.Err() == nil {
+			n, ok := w.next()
+			if !ok {
 				return
-			case n := <-w.queue:
-				w.write(ctx, n)
 			}
+			w.write(ctx, n)
 		}
-	}()
+	}
 	return w
+}
+
+// next takes the next explanation that waits to be written; there is somebody who writes until it says that there is none.
+func (w *Writer) next() (note, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 {
+		w.queue, w.writing = nil, false
+		return note{}, false
+	}
+	n := w.queue[0]
+	w.queue = w.queue[1:]
+	return n, true
 }
 
 // Waits says why the gang waits.
@@ -146,7 +157,7 @@ func (w *Writer) tell(n note) {
 		t.next = nil
 		return
 	}
-	if wait := t.at.Add(pause).Sub(w.clock.Now()); wait > 0 && n.status == metav1.ConditionTrue {
+	if wait := t.at.Add(pause).Sub(w.timing.Clock.Now()); wait > 0 && n.status == metav1.ConditionTrue {
 		w.keep(t, n, wait)
 		return
 	}
@@ -156,7 +167,7 @@ func (w *Writer) tell(n note) {
 // keep holds the gang's last explanation until it may be written.
 func (w *Writer) keep(t *told, n note, wait time.Duration) {
 	if t.next == nil {
-		w.clock.AfterFunc(wait, func() { go w.late(n.group.UID) }) // a clock may call back under its own lock
+		w.timing.AfterFunc(wait, func() { w.late(n.group.UID) })
 	}
 	t.next = &n
 }
@@ -173,11 +184,15 @@ func (w *Writer) late(uid types.UID) {
 }
 
 func (w *Writer) send(t *told, n note, class string) {
-	select {
-	case w.queue <- n:
-		t.class, t.at, t.next = class, w.clock.Now(), nil
-	default:
+	if len(w.queue) >= backlog {
 		w.keep(t, n, pause)
+		return
+	}
+	w.queue = append(w.queue, n)
+	t.class, t.at, t.next = class, w.timing.Clock.Now(), nil
+	if !w.writing {
+		w.writing = true
+		w.timing.Beside(w.drain)
 	}
 }
 
@@ -206,7 +221,7 @@ func classOf(text string) string {
 func (w *Writer) write(ctx context.Context, n note) {
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []metav1.Condition{{
 		Type: Condition, Status: n.status, Reason: n.reason, Message: n.message,
-		ObservedGeneration: n.group.Generation, LastTransitionTime: metav1.NewTime(w.clock.Now()),
+		ObservedGeneration: n.group.Generation, LastTransitionTime: metav1.NewTime(w.timing.Clock.Now()),
 	}}}})
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Encoding a gang's explanation", "podGroup", klog.KObj(n.group))

@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // recorder keeps whom events are about and what they say.
@@ -53,7 +54,7 @@ func newStage(t *testing.T) *stage {
 		}},
 	}
 	s.client = fake.NewClientset(s.group)
-	s.Writer = explanation.NewWriter(t.Context(), s.client, s.recorder, s.clock)
+	s.Writer = explanation.NewWriter(t.Context(), s.client, s.recorder, timing.With(s.clock))
 	return s
 }
 

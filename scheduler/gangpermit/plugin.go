@@ -23,6 +23,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/partial"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -55,7 +56,7 @@ var (
 // New returns what makes the plugin, with what makes the binder that it asks and what says whether this scheduler, and not
 // another one for which it stands by, decides about gangs.
 func New(
-	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error), acts func() bool,
+	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error), acts func() bool, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		args, err := config.Permit(object)
@@ -66,12 +67,12 @@ func New(
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPlugin(handle, args.Grace.Duration, bind, clock.RealClock{})
+		p, err := newPlugin(handle, args.Grace.Duration, bind, t.Clock)
 		if err != nil {
 			return nil, err
 		}
 		patience := partial.Patience{Start: args.Grace.Duration, Repair: args.RepairTimeout.Duration}
-		if err := partial.Watch(ctx, handle, patience, clock.RealClock{}, acts, p.abandon); err != nil {
+		if err := partial.Watch(ctx, handle, patience, t, acts, p.abandon); err != nil {
 			return nil, fmt.Errorf("watching for gangs that are not whole: %w", err)
 		}
 		return p, nil

@@ -15,8 +15,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // world is what the plugin sees of the scheduler, for one gang.
@@ -126,7 +128,7 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 	for _, i := range bound {
 		w.assigned.Insert(member(i).UID)
 	}
-	plugin, err := gangpermit.New(w.newBinder, func() bool { return true })(t.Context(), nil, w)
+	plugin, err := gangpermit.New(w.newBinder, func() bool { return true }, timing.With(clock.RealClock{}))(t.Context(), nil, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -97,6 +98,7 @@ type Shared struct {
 	Book  *reservation.Book
 	// Devices is where the stock of devices is.
 	Devices *devices.Shared
+	Timing  timing.Timing
 }
 
 // New returns what makes the plugin.
@@ -124,7 +126,7 @@ func newPlugin(
 		slots:      shared.Slots,
 		desk:       shared.Desk,
 		book:       shared.Book,
-		clock:      clock.RealClock{},
+		clock:      shared.Timing.Clock,
 		coming:     make(map[types.NamespacedName][]held.Slot),
 		levels:     levels,
 		index:      snapshot.NewIndex(levels, ""),
@@ -133,7 +135,7 @@ func newPlugin(
 		marked:     make(marks),
 		leaving:    make(map[types.UID]string),
 		preempting: make(map[types.NamespacedName]*preemption),
-		explain:    explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), clock.RealClock{}),
+		explain:    explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
 	}
 	for _, name := range args.Accelerators {
 		p.accelerators = append(p.accelerators, corev1.ResourceName(name))

@@ -24,6 +24,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/unplaced"
 	"github.com/lockstep-project/lockstep/scheduler/victims"
 )
@@ -49,15 +50,15 @@ var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
 // New returns what makes the plugin, with the desk on which gangs lie for which there is no room, and what is held or kept for
 // others.
 func New(
-	desk *unplaced.Desk, slots *held.Slots, book *reservation.Book, shared *devices.Shared,
+	desk *unplaced.Desk, slots *held.Slots, book *reservation.Book, shared *devices.Shared, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
 			handle: handle, desk: desk, slots: slots, book: book, stock: shared.Stock(handle.SharedDRAManager()),
-			clock:   clock.RealClock{},
+			clock:   t.Clock,
 			budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
 			later: func(n int, do func(context.Context, int)) {
-				go handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name)
+				t.Beside(func() { handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name) })
 			},
 		}, nil
 	}

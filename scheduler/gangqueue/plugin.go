@@ -32,6 +32,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -72,18 +73,17 @@ var (
 	_ fwk.EnqueueExtensions = (*GangQueue)(nil)
 )
 
-// New returns what makes the plugin, with the machine's clock, the lot in which gangs wait that do not fit, and the room
-// that is held.
+// New returns what makes the plugin, with the lot in which gangs wait that do not fit, and the room that is held.
 func New(
-	lot *parking.Lot, slots *held.Slots, book *reservation.Book,
+	lot *parking.Lot, slots *held.Slots, book *reservation.Book, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		q, err := NewWithClock(handle, clock.RealClock{}, lot, slots, book)
+		q, err := NewWithClock(handle, t.Clock, lot, slots, book)
 		if err != nil {
 			return nil, err
 		}
 		q.starting = true
-		go q.begin(ctx)
+		t.Beside(func() { q.begin(ctx) })
 		return q, nil
 	}
 }

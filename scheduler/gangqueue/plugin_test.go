@@ -22,6 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/parking"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // scheduler is what the plugin sees of the scheduler: its count of members and its queue.
@@ -233,7 +234,7 @@ func (q *queue) enter(name string) {
 func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(clock), held.NewSlots(), reservation.NewBook(nil))
+	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(timing.With(clock)), held.NewSlots(), reservation.NewBook(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +402,7 @@ func BenchmarkAssemble(b *testing.B) {
 	for b.Loop() {
 		s := newScheduler()
 		plugin, err := gangqueue.NewWithClock(s, clocktesting.NewFakeClock(time.Unix(0, 0)),
-			parking.NewLot(clocktesting.NewFakeClock(time.Unix(0, 0))), held.NewSlots(), reservation.NewBook(nil))
+			parking.NewLot(timing.With(clocktesting.NewFakeClock(time.Unix(0, 0)))), held.NewSlots(), reservation.NewBook(nil))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -12,11 +12,11 @@ import (
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 
 // Lot is the parking lot of one scheduler.
 type Lot struct {
-	clock clock.WithDelayedExecution
+	timing timing.Timing
 
 	mu   sync.Mutex
 	wake func(types.NamespacedName)
@@ -62,8 +62,8 @@ type spot struct {
 }
 
 // NewLot makes an empty lot.
-func NewLot(c clock.WithDelayedExecution) *Lot {
-	return &Lot{clock: c, parked: make(map[types.NamespacedName]spot), asked: make(map[types.NamespacedName]string)}
+func NewLot(t timing.Timing) *Lot {
+	return &Lot{timing: t, parked: make(map[types.NamespacedName]spot), asked: make(map[types.NamespacedName]string)}
 }
 
 // Wakes sets what brings a gang back into the queue.
@@ -96,7 +96,7 @@ func (l *Lot) Park(group *schedulingv1beta1.PodGroup, waitsSince time.Time, ques
 	defer l.mu.Unlock()
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	l.asked[key] = question
-	now := l.clock.Now()
+	now := l.timing.Clock.Now()
 	stale := l.changes != seen
 	l.parked[key] = spot{
 		group: group.UID, question: question, order: orderOf(group, waitsSince),
@@ -130,7 +130,7 @@ func (l *Lot) Overtakes(group *schedulingv1beta1.PodGroup, waitsSince time.Time)
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	own := orderOf(group, waitsSince)
 	for other, s := range l.parked {
-		if other != key && s.order.Compare(own) < 0 && (!s.woken || l.clock.Since(s.called) < settle) {
+		if other != key && s.order.Compare(own) < 0 && (!s.woken || l.timing.Clock.Since(s.called) < settle) {
 			return true
 		}
 	}
@@ -142,7 +142,7 @@ func (l *Lot) Holds(key types.NamespacedName, group types.UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.parked[key]
-	return ok && s.group == group && !s.woken && l.clock.Since(s.since) < longest
+	return ok && s.group == group && !s.woken && l.timing.Clock.Since(s.since) < longest
 }
 
 // Call brings a gang back into the queue, parked or not.
@@ -200,7 +200,7 @@ func (l *Lot) Change() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changes++
-	l.changed = l.clock.Now()
+	l.changed = l.timing.Clock.Now()
 	if len(l.parked) == 0 {
 		return
 	}
@@ -224,7 +224,7 @@ func (l *Lot) remindLater() { l.remind(&l.later, settle) }
 func (l *Lot) remind(due *bool, after time.Duration) {
 	if !*due {
 		*due = true
-		l.clock.AfterFunc(after, func() { go l.wakeHeads(due) }) // a clock may call back under its own lock
+		l.timing.AfterFunc(after, func() { l.wakeHeads(due) })
 	}
 }
 
@@ -253,7 +253,7 @@ func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 		heads = append(heads, key)
 		s := l.parked[key]
 		if !s.woken {
-			s.woken, s.called = true, l.clock.Now()
+			s.woken, s.called = true, l.timing.Clock.Now()
 		}
 		l.parked[key] = s
 	}

@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/parking"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // yard is a lot, a clock that stands still, and who was woken.
@@ -24,7 +25,7 @@ type yard struct {
 
 func newYard() *yard {
 	c := clocktesting.NewFakeClock(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
-	y := &yard{Lot: parking.NewLot(c), clock: c}
+	y := &yard{Lot: parking.NewLot(timing.With(c)), clock: c}
 	y.Wakes(func(key types.NamespacedName) {
 		y.mu.Lock()
 		defer y.mu.Unlock()

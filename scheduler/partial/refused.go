@@ -29,13 +29,13 @@ func (w *watch) refused(ctx context.Context, pod *corev1.Pod) {
 	}
 	w.mu.Lock()
 	r := w.gangs[key]
-	starts := r != nil && !r.inherited && w.clock.Since(r.began) < w.patience.Start
+	starts := r != nil && !r.inherited && w.timing.Clock.Since(r.began) < w.patience.Start
 	if starts { // and will start again
 		delete(w.gangs, key)
 	}
 	w.mu.Unlock()
 	if starts {
-		go w.evictAll(ctx, key, pod)
+		w.timing.Beside(func() { w.evictAll(ctx, key, pod) })
 	}
 }
 

@@ -25,11 +25,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // The reasons of the condition DisruptionTarget of evicted members.
@@ -54,7 +54,7 @@ type watch struct {
 	groups        schedulinglisters.PodGroupLister
 	schedulerName string
 	patience      Patience
-	clock         clock.WithDelayedExecution
+	timing        timing.Timing
 	acts          func() bool
 	abandon       func(types.NamespacedName, []*corev1.Pod)
 
@@ -80,13 +80,13 @@ type record struct {
 // Watch watches the handle's informers until the context ends. Nobody is evicted unless acts says so: a scheduler that stands by for another one sees all that it does,
 // a little later, and would take its next start for the last one. abandon is called before a gang's members are evicted.
 func Watch(
-	ctx context.Context, handle fwk.Handle, patience Patience, c clock.WithDelayedExecution,
+	ctx context.Context, handle fwk.Handle, patience Patience, t timing.Timing,
 	acts func() bool, abandon func(types.NamespacedName, []*corev1.Pod),
 ) error {
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups()
 	w := &watch{
 		client: handle.ClientSet(), groups: groups.Lister(), schedulerName: handle.ProfileName(),
-		patience: patience, clock: c, acts: acts, abandon: abandon, gangs: make(map[types.NamespacedName]*record),
+		patience: patience, timing: t, acts: acts, abandon: abandon, gangs: make(map[types.NamespacedName]*record),
 	}
 	_, err := handle.SharedInformerFactory().
 		Core().
@@ -132,7 +132,7 @@ func (w *watch) changed(ctx context.Context, old, obj any) {
 	defer w.mu.Unlock()
 	r := w.gangs[key]
 	if r == nil {
-		r = &record{bound: sets.New[types.UID](), began: w.clock.Now()}
+		r = &record{bound: sets.New[types.UID](), began: w.timing.Clock.Now()}
 		w.gangs[key] = r
 	}
 	r.bound.Insert(pod.UID)
@@ -141,7 +141,7 @@ func (w *watch) changed(ctx context.Context, old, obj any) {
 		first := !r.whole
 		r.whole, r.lost = true, time.Time{}
 		if first && !r.inherited && needed(group) > 0 {
-			metrics.GangWait.Observe(w.clock.Since(snapshot.QueuedAt(group)).Seconds())
+			metrics.GangWait.Observe(w.timing.Clock.Since(snapshot.QueuedAt(group)).Seconds())
 		}
 		return
 	}
@@ -157,9 +157,9 @@ func (w *watch) later(ctx context.Context, key types.NamespacedName, r *record) 
 	after := w.patience.Start
 	if r.whole {
 		// Once that is over, it is looked at again and again whether its job makes new members.
-		after = max(w.patience.Repair-w.clock.Since(r.lost), w.patience.Start)
+		after = max(w.patience.Repair-w.timing.Clock.Since(r.lost), w.patience.Start)
 	}
-	w.clock.AfterFunc(after, func() { go w.check(ctx, key, r) }) // a clock may call back under its own lock
+	w.timing.AfterFunc(after, func() { w.check(ctx, key, r) })
 }
 
 // gone follows a pod that is deleted or ended.
@@ -183,7 +183,7 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	}
 	r.bound.Delete(pod.UID)
 	if r.whole && r.lost.IsZero() && r.bound.Len() > 0 {
-		r.lost = w.clock.Now()
+		r.lost = w.timing.Clock.Now()
 		w.later(ctx, key, r)
 	}
 }
@@ -206,7 +206,7 @@ func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 	if over || ctx.Err() != nil {
 		return
 	}
-	if !w.acts() || whole && w.clock.Since(lost) < w.patience.Repair {
+	if !w.acts() || whole && w.timing.Clock.Since(lost) < w.patience.Repair {
 		w.again(ctx, key, r) // it may be ours by then, or over
 		return
 	}
@@ -232,7 +232,7 @@ func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 		w.mu.Unlock()
 	case r.inherited && wasWhole(bound, waiting, needed(group)):
 		w.mu.Lock()
-		r.whole, r.lost = true, w.clock.Now()
+		r.whole, r.lost = true, w.timing.Clock.Now()
 		w.mu.Unlock()
 		w.again(ctx, key, r)
 	default:
@@ -265,7 +265,7 @@ func (w *watch) evict(
 		if pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		if err := eviction.Evict(ctx, w.client, pod, metav1.NewTime(w.clock.Now()), reason, message); err != nil {
+		if err := eviction.Evict(ctx, w.client, pod, metav1.NewTime(w.timing.Clock.Now()), reason, message); err != nil {
 			logger.Error(err, "Evicting a member", "pod", klog.KObj(pod))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/partial"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 const (
@@ -66,7 +67,7 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 			ctx,
 			h,
 			partial.Patience{Start: grace, Repair: repair},
-			clock.RealClock{},
+			timing.With(clock.RealClock{}),
 			acts,
 			abandon,
 		); err != nil {

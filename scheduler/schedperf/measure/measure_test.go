@@ -17,9 +17,11 @@ import (
 	schedulerruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/schedperf"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 var (
@@ -37,7 +39,7 @@ func BenchmarkWorkload(b *testing.B) {
 	}
 	var registry schedulerruntime.Registry
 	if *lockstep {
-		registry = scheduler.Registry()
+		registry = scheduler.Registry(timing.With(clock.RealClock{}))
 	}
 	if *allocator != "" {
 		structured.EnableAllocators(*allocator)

@@ -1,0 +1,28 @@
+// Package timing is where the plugins take the time from, and how they do what goes on beside the scheduling loop. A scheduler has the
+// machine's clock and goroutines; who plays a scheduler in virtual time has a clock that is moved by hand, and does what goes on
+// beside when the loop stands still.
+package timing
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Timing belongs to one scheduler.
+type Timing struct {
+	// Clock may call back under a lock of its own.
+	Clock clock.WithDelayedExecution
+	// Beside has something done soon, but not before it returns: callers hold locks.
+	Beside func(do func())
+}
+
+// With is a clock and goroutines.
+func With(c clock.WithDelayedExecution) Timing {
+	return Timing{Clock: c, Beside: func(do func()) { go do() }}
+}
+
+// AfterFunc has something done beside the scheduling loop when the duration is over.
+func (t Timing) AfterFunc(after time.Duration, do func()) {
+	t.Clock.AfterFunc(after, func() { t.Beside(do) })
+}
