@@ -25,7 +25,7 @@ func BenchmarkContention(b *testing.B) {
 			for b.Loop() {
 				figures := map[string][]float64{}
 				for seed := uint64(1); seed <= 5; seed++ {
-					scene := trace(fleet(b, 128, 16), 2000, 1.2, seed)
+					scene := busy(fleet(b, 128, 16), 2000, 1.2, seed)
 					for i := range scene.Jobs {
 						if !c.deadlines {
 							scene.Jobs[i].Promises = 0

@@ -21,10 +21,10 @@ func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 		emit = func(Event) {}
 	}
 	e := newPlayer(scene, options, emit)
-	for e.step() {
+	for e.fault == nil && e.step() {
 		e.examine()
 	}
-	return e.result(), nil
+	return e.result(), e.fault
 }
 
 // decided is told what a question cost: how many members it was about, whether it was answered with yes, and how long it took.
@@ -38,6 +38,8 @@ type player struct {
 	// wall and decided measure what decisions cost; nil if nobody wants to know.
 	wall    clock.PassiveClock
 	decided decided
+	// fault is why the scene cannot be played on.
+	fault error
 
 	now    int64
 	ledger topology.Ledger
@@ -95,6 +97,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 		jobs: make([]job, len(scene.Jobs)), head: head{job: nobody}, changed: true, tally: newTally(scene),
 		events: scene.Events, closed: make([]closure, scene.Ledger.Len()),
 	}
+	e.options.Preempt = options.Preempt && options.Policy == nil
 	e.ledger.Free = make([]topology.Capacity, len(scene.Ledger.Free))
 	for i, free := range scene.Ledger.Free {
 		e.ledger.Free[i] = slices.Clone(free)

@@ -34,8 +34,11 @@ func (a *asking) Run(ctx context.Context, s *scene.Scene, w engine.Watcher) erro
 	e.decided = func(members int, placed bool, took time.Duration) {
 		w.Decides(engine.Decision{Took: took, Members: members, Placed: placed})
 	}
-	for ctx.Err() == nil && e.step() {
+	for e.fault == nil && ctx.Err() == nil && e.step() {
 		e.examine()
+	}
+	if e.fault != nil {
+		return e.fault
 	}
 	return ctx.Err()
 }

@@ -109,6 +109,9 @@ type Options struct {
 	Until int64
 	// Foresight is what is known of ends.
 	Foresight Foresight
+	// Policy chooses nodes instead of the product; nil for the product. It ends nobody, whatever Preempt says. A gang of which
+	// it cannot place all members has those that are needed placed. Backfill is EASY then.
+	Policy Policy
 }
 
 // Kind is what happened.

@@ -15,9 +15,9 @@ func sizes() (gpus []int64, percent []int) {
 	return []int64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, []int{40, 10, 8, 18, 8, 6, 4, 3, 2, 1}
 }
 
-// trace fills a scene with jobs that ask for more than the fleet has, by the load: run times are lognormal around twenty
+// busy fills a scene with jobs that ask for more than the fleet has, by the load: run times are lognormal around twenty
 // minutes, and deadlines one to three times that. Large jobs have members of eight GPUs.
-func trace(scene direct.Scene, jobs int, load float64, seed uint64) direct.Scene {
+func busy(scene direct.Scene, jobs int, load float64, seed uint64) direct.Scene {
 	r := rand.New(rand.NewPCG(seed, 7))
 	gpus, percent := sizes()
 	largest := int64(scene.Ledger.Len()) * 8
@@ -52,7 +52,7 @@ func BenchmarkReplay(b *testing.B) {
 	for _, nodes := range []int{125, 250, 500, 1000} {
 		for _, discipline := range []direct.Discipline{direct.Backfill, direct.Strict, direct.Greedy} {
 			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, discipline), func(b *testing.B) {
-				scene := trace(fleet(b, nodes, 16), 4*nodes, 1.2, 1)
+				scene := busy(fleet(b, nodes, 16), 4*nodes, 1.2, 1)
 				var decisions, pods int
 				for b.Loop() {
 					result, err := direct.Run(scene, direct.Options{Discipline: discipline}, nil)

@@ -18,6 +18,9 @@ type head struct {
 	moved bool
 	// fresh is set while nothing has started or ended since the place was looked for.
 	fresh bool
+	// gang is what a policy keeps the place for, then the ledger at that instant, with those who pass and are still there.
+	gang topology.Gang
+	then topology.Ledger
 }
 
 // examine asks those that wait and may have got room, and tells what came of it.
@@ -56,22 +59,34 @@ func (e *player) round() bool {
 	}
 	e.head.moved = false
 	for l := e.queue.first(); l != nil; l = e.queue.first() {
-		switch {
-		case e.head.job == nobody:
-			e.lead(l)
-		case e.options.Discipline == Strict:
-			l.closed = 0
-		default:
-			e.follow(l)
+		e.turn(l)
+		if e.fault != nil {
+			return false
 		}
 		if e.changed {
 			return true
 		}
 	}
-	if e.head.moved {
+	if e.options.Policy == nil && e.head.moved {
 		e.queue.reopen()
 	}
-	return e.head.moved
+	return e.options.Policy == nil && e.head.moved
+}
+
+// turn is that of the next in the lane.
+func (e *player) turn(l *lane) {
+	switch {
+	case e.head.job != nobody && e.options.Discipline == Strict:
+		l.closed = 0
+	case e.head.job == nobody && e.options.Policy != nil:
+		e.leadBy(l)
+	case e.head.job == nobody:
+		e.lead(l)
+	case e.options.Policy != nil:
+		e.followBy(l)
+	default:
+		e.follow(l)
+	}
 }
 
 // ask is the next of the lane as it is put to the core.

@@ -1,0 +1,353 @@
+package direct_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// listener writes down what it is told, and stops after so many events.
+type listener struct {
+	scene     *scene.Scene
+	lines     []string
+	decisions int
+	placed    int
+	after     int
+	stop      context.CancelFunc
+}
+
+func (l *listener) Happens(e engine.Event) {
+	who := ""
+	switch {
+	case e.Job != engine.Nobody:
+		who = l.scene.Jobs[e.Job].ID
+	case e.Running != engine.Nobody:
+		who = l.scene.Running[e.Running].Name
+	}
+	text := strings.Join(strings.Fields(fmt.Sprint(e.At.Seconds(), " ", who, " ", string(e.Kind))), " ")
+	if len(e.Nodes) > 0 {
+		text += fmt.Sprint(" ", e.Nodes)
+	}
+	switch {
+	case e.Kind != engine.Kept:
+	case e.From == scene.Forever:
+		text += " from someday"
+	default:
+		text += fmt.Sprint(" from ", e.From.Seconds())
+	}
+	l.lines = append(l.lines, text)
+	if l.stop != nil && len(l.lines) == l.after {
+		l.stop()
+	}
+}
+
+func (l *listener) Decides(d engine.Decision) {
+	l.decisions++
+	if d.Placed {
+		l.placed += d.Members
+	}
+}
+
+// whole is a scene of nodes of eight GPUs, two to a rack.
+func whole(tb testing.TB, nodes int, jobs ...scene.Job) *scene.Scene {
+	tb.Helper()
+	return &scene.Scene{
+		Ledger: fleet(tb, nodes, 2).Ledger, Begin: time.Unix(0, 0), Closed: make([]bool, nodes), Jobs: jobs,
+	}
+}
+
+// comes is a job of so many nodes.
+func comes(id string, members int, submit, runs, estimate time.Duration) scene.Job {
+	j := job(id, members, 8, 0, 0)
+	return scene.Job{
+		ID: id, Gang: j.Gang, Needed: members, Accelerators: j.Accelerators,
+		Submit: submit * time.Second, Duration: runs * time.Second, Estimate: estimate * time.Second,
+	}
+}
+
+func perform(t *testing.T, s *scene.Scene, o direct.Options) *listener {
+	t.Helper()
+	l := &listener{scene: s}
+	if err := direct.NewEngine(o, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Run(t.Context(), s, l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *listener) wants(t *testing.T, text string) {
+	t.Helper()
+	want := strings.TrimSpace(strings.ReplaceAll(text, "\t", ""))
+	if got := strings.Join(l.lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A node fails under a gang of two and under what ran already. The gang waits again, before who came later, and begins anew; what
+// ran already is gone. At the instant of the return, who ends leaves first, and who comes comes last.
+func TestNodesComeAndGo(t *testing.T) {
+	s := whole(t, 4, comes("pair", 2, 0, 100, 0), comes("later", 1, 60, 10, 0), comes("last", 1, 70, 5, 0))
+	s.Ledger.Free[0], s.Ledger.Free[1] = topology.Capacity{0}, topology.Capacity{0}
+	holds := func(node int) []topology.Held { return []topology.Held{{Node: node, Demand: topology.Capacity{8}}} }
+	s.Running = []scene.Running{
+		{Name: "old", Holds: holds(0), Ends: 70 * time.Second, Expected: scene.Forever},
+		{Name: "lost", Holds: holds(1), Ends: scene.Forever, Expected: scene.Forever},
+	}
+	s.Events = []scene.Event{
+		{At: 50 * time.Second, Kind: trace.Fail, Nodes: []int{1, 2}},
+		{At: 70 * time.Second, Kind: trace.Return, Nodes: []int{2}},
+		{At: 75 * time.Second, Kind: trace.Drain, Nodes: []int{3}},
+		{At: 90 * time.Second, Kind: trace.Return, Nodes: []int{1, 3}},
+	}
+	perform(t, s, direct.Options{}).wants(t, `
+		0 pair submitted
+		0 pair started [2 3]
+		50 nodes-failed [1 2]
+		50 lost disrupted
+		50 pair disrupted
+		50 pair refused
+		60 later submitted
+		60 later started [3]
+		70 old ended
+		70 later ended
+		70 nodes-returned [2]
+		70 last submitted
+		70 pair started [2 3]
+		70 last started [0]
+		75 last ended
+		75 nodes-drained [3]
+		75 pair disrupted
+		75 pair started [0 2]
+		90 nodes-returned [1 3]
+		175 pair ended`)
+}
+
+// firstFit puts members on the first nodes with eight GPUs free, one each. It looks only at nodes before the limit, if that is not 0.
+type firstFit struct{ limit int }
+
+func (f firstFit) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
+	var nodes []int
+	for node, free := range l.Free {
+		if len(nodes) < len(gang.Members) && free[0] >= 8 && (f.limit == 0 || node < f.limit) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes, len(nodes) == len(gang.Members)
+}
+
+// A policy decides where, a discipline who passes. "first" runs until 100 on node 0; "large" wants four of four nodes, "middle" two.
+func TestDisciplinesOfPolicies(t *testing.T) {
+	jobs := []scene.Job{
+		comes("first", 1, 0, 100, 100), comes("large", 4, 1, 10, 0),
+		comes("long", 1, 2, 200, 200), comes("short", 1, 3, 20, 20),
+	}
+	for name, c := range map[string]struct {
+		options direct.Options
+		want    string
+	}{
+		"greedy": {direct.Options{Discipline: direct.Greedy, Policy: firstFit{}}, `
+			0 first submitted
+			0 first started [0]
+			1 large submitted
+			1 large refused
+			2 long submitted
+			2 long started [1]
+			3 short submitted
+			3 short started [2]
+			23 short ended
+			100 first ended
+			202 long ended
+			202 large started [0 1 2 3]
+			212 large ended`},
+		"strict": {direct.Options{Discipline: direct.Strict, Policy: firstFit{}}, `
+			0 first submitted
+			0 first started [0]
+			1 large submitted
+			1 large kept [0 1 2 3] from 100
+			1 large refused
+			2 long submitted
+			2 long refused
+			3 short submitted
+			3 short refused
+			100 first ended
+			100 large started [0 1 2 3]
+			100 long kept [0] from someday
+			110 large ended
+			110 long started [0]
+			110 short started [1]
+			130 short ended
+			310 long ended`},
+		"backfill": {direct.Options{Policy: firstFit{}}, `
+			0 first submitted
+			0 first started [0]
+			1 large submitted
+			1 large kept [0 1 2 3] from 100
+			1 large refused
+			2 long submitted
+			2 long refused
+			3 short submitted
+			3 short started [1]
+			23 short ended
+			100 first ended
+			100 large started [0 1 2 3]
+			100 long kept [0] from someday
+			110 large ended
+			110 long started [0]
+			310 long ended`},
+		"a policy that would never place it keeps nothing": {direct.Options{Policy: firstFit{3}}, `
+			0 first submitted
+			0 first started [0]
+			1 large submitted
+			1 large refused
+			2 long submitted
+			2 long started [1]
+			3 short submitted
+			3 short started [2]
+			23 short ended
+			100 first ended
+			202 long ended`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			perform(t, whole(t, 4, jobs...), c.options).wants(t, c.want)
+		})
+	}
+}
+
+// "large" has its place at 100 on two of four nodes, of which one is free. Who runs longer takes that one if the policy has another one
+// for "large" then, and a node beside the place if not; where there is none it waits.
+func TestWhoPassesByAPolicy(t *testing.T) {
+	s := whole(t, 3, comes("first", 2, 0, 100, 100), comes("large", 2, 1, 50, 0), comes("long", 1, 2, 200, 200),
+		comes("longer", 1, 3, 200, 200))
+	perform(t, s, direct.Options{Policy: firstFit{}}).wants(t, `
+		0 first submitted
+		0 first started [0 1]
+		1 large submitted
+		1 large kept [0 1] from 100
+		1 large refused
+		2 long submitted
+		2 long started [2]
+		3 longer submitted
+		3 longer refused
+		100 first ended
+		100 large started [0 1]
+		100 longer kept [2] from 202
+		150 large ended
+		150 longer started [0]
+		202 long ended
+		350 longer ended`)
+}
+
+// wrong answers with too few nodes, or with one that is not there.
+type wrong []int
+
+func (w wrong) Place(topology.Ledger, topology.Gang) ([]int, bool) { return w, true }
+
+func TestPoliciesThatAreWrong(t *testing.T) {
+	for _, policy := range []wrong{{0}, {0, 7}, {-1, 0}} {
+		s := whole(t, 2, comes("pair", 2, 0, 10, 0))
+		e := direct.NewEngine(direct.Options{Policy: policy}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+		if err := e.Run(t.Context(), s, &listener{scene: s}); err == nil || !strings.Contains(err.Error(), "placing pair") {
+			t.Errorf("%v: error %v", policy, err)
+		}
+	}
+}
+
+// Nobody says how long anything runs; who knows all the same lets the short one pass.
+func TestPerfectForesight(t *testing.T) {
+	s := whole(t, 2, comes("runs", 1, 0, 50, 0), comes("large", 2, 1, 10, 0), comes("short", 1, 2, 20, 0))
+	blind := perform(t, s, direct.Options{})
+	if !slices.Contains(blind.lines, "2 short refused") || !slices.Contains(blind.lines, "1 large kept [0 1] from someday") {
+		t.Errorf("without: %q", blind.lines)
+	}
+	perform(t, s, direct.Options{Foresight: direct.Perfect}).wants(t, `
+		0 runs submitted
+		0 runs started [0]
+		1 large submitted
+		1 large kept [0 1] from 50
+		1 large refused
+		2 short submitted
+		2 short started [1]
+		22 short ended
+		50 runs ended
+		50 large started [0 1]
+		60 large ended`)
+}
+
+// Nothing starts on closed nodes, not even when what ran there from the beginning has ended; nor is a place kept there.
+func TestClosedNodesTakeNothing(t *testing.T) {
+	s := whole(t, 2, comes("one", 1, 0, 10, 0), comes("two", 1, 1, 10, 0))
+	s.Closed[0], s.Ledger.Free[0] = true, topology.Capacity{0}
+	s.Running = []scene.Running{{
+		Name: "old", Ends: 5 * time.Second, Expected: 5 * time.Second,
+		Holds: []topology.Held{{Node: 0, Demand: topology.Capacity{8}}},
+	}}
+	s.Events = []scene.Event{
+		{At: 6 * time.Second, Kind: trace.Fail, Nodes: []int{0}}, {At: 7 * time.Second, Kind: trace.Return, Nodes: []int{0}},
+	}
+	perform(t, s, direct.Options{}).wants(t, `
+		0 one submitted
+		0 one started [1]
+		1 two submitted
+		1 two kept [1] from someday
+		1 two refused
+		5 old ended
+		6 nodes-failed [0]
+		7 nodes-returned [0]
+		10 one ended
+		10 two started [1]
+		20 two ended`)
+}
+
+// Who stops midway has been told all that happened until then, and nothing else; who plays again is told the same.
+func TestTheSameAgainUntilSomebodyStops(t *testing.T) {
+	s := whole(t, 16)
+	for i := range 200 {
+		n := time.Duration(i)
+		s.Jobs = append(s.Jobs, comes(fmt.Sprintf("j%03d", i), 1+i%5, n, 20+n*7%31, 60))
+	}
+	s.Events = []scene.Event{{At: 90 * time.Second, Kind: trace.Fail, Nodes: []int{3, 4}}}
+	whole := perform(t, s, direct.Options{})
+	if again := perform(t, s, direct.Options{}); !slices.Equal(whole.lines, again.lines) {
+		t.Error("equal scenes give other events")
+	}
+	if whole.decisions < 200 || whole.placed < 600 {
+		t.Errorf("%d decisions, %d members placed: not all were told", whole.decisions, whole.placed)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	part := &listener{scene: s, after: 300, stop: cancel}
+	err := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Run(ctx, s, part)
+	if n := len(part.lines); !errors.Is(err, context.Canceled) || n < 300 || n == len(whole.lines) {
+		t.Fatalf("error %v after %d events", err, n)
+	}
+	if !slices.Equal(part.lines, whole.lines[:len(part.lines)]) {
+		t.Error("what was told until then is something else")
+	}
+}
+
+func TestEventsThatCannotBe(t *testing.T) {
+	for name, events := range map[string][]scene.Event{
+		"a node that is not there": {{Kind: trace.Fail, Nodes: []int{9}}},
+		"of no kind":               {{Kind: "explode"}},
+		"in the wrong order":       {{At: time.Second, Kind: trace.Fail}, {Kind: trace.Return}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := whole(t, 2)
+			s.Events = events
+			e := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			if err := e.Run(t.Context(), s, &listener{scene: s}); !errors.Is(err, direct.ErrScene) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
