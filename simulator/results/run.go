@@ -1,0 +1,174 @@
+package results
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"io"
+	"path/filepath"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/measure"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// Options are how a result is written.
+type Options struct {
+	// Card is the head of the scorecard: what is known before the run. It needs a scheduler.
+	Card measure.Scorecard
+	// Plain leaves the event log uncompressed.
+	Plain bool
+	// Failed is told once if the log cannot be written, so that a run can be ended early; nil for nobody.
+	Failed func(error)
+	// Disk is where files go; nil for this machine's.
+	Disk Disk
+}
+
+// Run is a result that is being written.
+type Run struct {
+	dir    string
+	disk   Disk
+	failed func(error)
+	name   string
+	file   io.WriteCloser
+	zip    *gzip.Writer
+	out    *bufio.Writer
+	line   []byte
+	// unsaved is how many bytes were written since a reader could last have all of them.
+	unsaved int
+	err     error
+}
+
+// saved is after how many bytes the log is brought to the disk, so that a run which is killed leaves nearly all of it.
+// Counting bytes, not time, keeps the compressed log equal for equal runs.
+const saved = 1 << 18
+
+// Create begins a result in a directory, which it makes if need be. An earlier result is replaced; a directory that holds
+// anything else is bad input. What cannot be written is a *WriteError.
+func Create(dir string, s *scene.Scene, o Options) (*Run, error) {
+	r := &Run{dir: dir, disk: o.Disk, failed: o.Failed}
+	if r.disk == nil {
+		r.disk = files{}
+	}
+	if err := claim(r.disk, dir); err != nil {
+		return nil, err
+	}
+	if err := r.disk.Make(dir); err != nil {
+		return nil, &WriteError{dir, err}
+	}
+	card := o.Card
+	card.Partial = Unfinished
+	if err := putJSON(r.disk, r.path(CardFile), "  ", card); err != nil {
+		return nil, err
+	}
+	for _, name := range replaced() {
+		if err := r.disk.Remove(r.path(name)); err != nil {
+			return nil, &WriteError{r.path(name), err}
+		}
+	}
+	if err := putJSON(r.disk, r.path(SceneFile), "", Outlined(s)); err != nil {
+		return nil, err
+	}
+	return r, r.begin(o.Plain)
+}
+
+// path is the path of a file of the result.
+func (r *Run) path(name string) string { return filepath.Join(r.dir, name) }
+
+// begin opens the log.
+func (r *Run) begin(plain bool) error { //nolint:revive // flag-parameter: it is an option of the caller, handed on
+	r.name = r.path(LogFile)
+	if plain {
+		r.name = r.path(PlainFile)
+	}
+	file, err := r.disk.Create(r.name)
+	if err != nil {
+		return &WriteError{r.name, err}
+	}
+	r.file = file
+	r.out = bufio.NewWriterSize(file, 1<<16)
+	if !plain {
+		// The header has neither a name nor a time: it has to be the same for equal runs.
+		r.zip = gzip.NewWriter(r.out)
+	}
+	return nil
+}
+
+// Happens writes an event into the log. After a failure it does nothing: Finish tells.
+func (r *Run) Happens(e engine.Event) {
+	if r.err != nil {
+		return
+	}
+	r.line = appendLine(r.line[:0], e)
+	r.unsaved += len(r.line)
+	var err error
+	if r.zip != nil {
+		_, err = r.zip.Write(r.line)
+	} else {
+		_, err = r.out.Write(r.line)
+	}
+	if err == nil && r.unsaved >= saved {
+		err = r.save()
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// Decides is not for the log: it is about the machine.
+func (r *Run) Decides(engine.Decision) {}
+
+// save brings what was written so far to the disk.
+func (r *Run) save() error {
+	r.unsaved = 0
+	if r.zip != nil {
+		if err := r.zip.Flush(); err != nil {
+			return err //nolint:wrapcheck // the caller names the file
+		}
+	}
+	return r.out.Flush() //nolint:wrapcheck // the caller names the file
+}
+
+// fail remembers the first failure, and tells of it.
+func (r *Run) fail(err error) {
+	if r.err != nil {
+		return
+	}
+	r.err = &WriteError{r.name, err}
+	if r.failed != nil {
+		r.failed(r.err)
+	}
+}
+
+// end closes the log.
+func (r *Run) end() {
+	err := r.err
+	if err == nil && r.zip != nil {
+		err = r.zip.Close()
+	}
+	if err == nil {
+		err = r.out.Flush()
+	}
+	if closing := r.file.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// Finish ends the result: the report that is written by the given function (nil for none), and then the scorecard in the place
+// of the one that said partial. A card that is partial itself leaves the result so, with its reason. If anything cannot be
+// written, the result stays partial and the error says which file; it is a *WriteError. A Run is finished once.
+func (r *Run) Finish(card measure.Scorecard, report func(io.Writer) error) error {
+	r.end()
+	err := r.err
+	if err == nil && report != nil {
+		err = put(r.disk, r.path(ReportFile), report)
+	}
+	if err != nil {
+		card.Partial = cmp.Or(card.Partial, err.Error())
+	}
+	// On a full disk this may fail too. Then the first card stays, which is partial.
+	return cmp.Or(err, putJSON(r.disk, r.path(CardFile), "  ", card))
+}
