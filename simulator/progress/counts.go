@@ -1,0 +1,228 @@
+package progress
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// stage is how far a job has come.
+type stage uint8
+
+const (
+	absent stage = iota
+	waiting
+	running
+	ended
+	stages
+)
+
+// past is what happened to a job that waits, as far as it tells why.
+type past uint8
+
+const (
+	unasked past = iota
+	refused
+	preempted
+	disrupted
+)
+
+// counts is what events add up to. It belongs to the engine's goroutine.
+type counts struct {
+	scene *scene.Scene
+	stock *stock
+	uses  history
+	at    time.Duration
+	// events is how many there were, starts how many pods started.
+	events, starts uint64
+	stage          []stage
+	// number is how many jobs are in each stage, asked how many accelerators those want together.
+	number [stages]int
+	asked  [stages]int64
+	past   []past
+	// since is when a job began to wait, holds the node of each rank while it runs.
+	since []time.Duration
+	holds [][]int32
+	// spare are slices of holds that nobody needs.
+	spare [][]int32
+	// oldest is no job before which waits, newest no job after which has come.
+	oldest, newest int
+	kept           kept
+	took           histogram
+}
+
+// kept is the place that is kept for the first of the queue.
+type kept struct {
+	job   int
+	from  time.Duration
+	nodes int
+}
+
+func newCounts(s *scene.Scene) *counts {
+	n := len(s.Jobs)
+	c := &counts{
+		scene: s, stock: newStock(s), stage: make([]stage, n), past: make([]past, n),
+		since: make([]time.Duration, n), holds: make([][]int32, n), newest: -1, kept: kept{job: engine.Nobody},
+	}
+	c.number[absent] = n
+	for _, j := range s.Jobs {
+		c.asked[absent] += j.Accelerators
+	}
+	for i := range s.Running {
+		c.held(i, 1)
+	}
+	return c
+}
+
+// apply counts an event.
+func (c *counts) apply(e engine.Event) {
+	c.events++
+	if e.At > c.at {
+		c.uses.add(c.at, e.At, c.stock.inUse, c.stock.there)
+		c.at = e.At
+	}
+	switch e.Kind {
+	case engine.Submitted:
+		c.wait(e.Job, unasked)
+	case engine.Refused:
+		if c.past[e.Job] == unasked {
+			c.past[e.Job] = refused
+		}
+	case engine.Kept:
+		c.kept = kept{job: e.Job, from: e.From, nodes: len(e.Nodes)}
+	case engine.Started:
+		c.start(e)
+	case engine.Ended:
+		c.leave(e, unasked)
+	case engine.Preempted:
+		c.leave(e, preempted)
+	case engine.Disrupted:
+		c.leave(e, disrupted)
+	case engine.NodesFailed, engine.NodesDrained:
+		for _, node := range e.Nodes {
+			c.stock.withdraw(node)
+		}
+	case engine.NodesReturned:
+		for _, node := range e.Nodes {
+			if !c.scene.Closed[node] {
+				c.stock.restore(node)
+			}
+		}
+	}
+}
+
+// move puts a job into another stage.
+func (c *counts) move(job int, to stage) {
+	from, asks := c.stage[job], c.scene.Jobs[job].Accelerators
+	c.number[from]--
+	c.asked[from] -= asks
+	c.number[to]++
+	c.asked[to] += asks
+	c.stage[job] = to
+}
+
+func (c *counts) wait(job int, because past) {
+	c.move(job, waiting)
+	c.past[job], c.since[job] = because, c.at
+	c.oldest, c.newest = min(c.oldest, job), max(c.newest, job)
+}
+
+func (c *counts) start(e engine.Event) {
+	c.move(e.Job, running)
+	if c.kept.job == e.Job {
+		c.kept.job = engine.Nobody
+	}
+	nodes := c.sheet()
+	for _, node := range e.Nodes {
+		nodes = append(nodes, int32(node))
+		if node >= 0 {
+			c.starts++
+		}
+	}
+	c.holds[e.Job] = nodes
+	c.ranks(e.Job, 1)
+}
+
+// sheet is an empty slice, a used one if there is one.
+func (c *counts) sheet() []int32 {
+	last := len(c.spare) - 1
+	if last < 0 {
+		return nil
+	}
+	sheet := c.spare[last]
+	c.spare = c.spare[:last]
+	return sheet
+}
+
+// leave lets a job, or what ran from the beginning, give back what it holds. A job that did not end waits again.
+func (c *counts) leave(e engine.Event, because past) {
+	if e.Job < 0 {
+		c.held(e.Running, -1)
+		return
+	}
+	c.ranks(e.Job, -1)
+	c.spare = append(c.spare, c.holds[e.Job][:0])
+	c.holds[e.Job] = nil
+	if because == unasked {
+		c.move(e.Job, ended)
+		return
+	}
+	c.wait(e.Job, because)
+}
+
+// ranks takes what the ranks of a job that has nodes ask for, sign times.
+func (c *counts) ranks(job int, sign int64) {
+	gang := &c.scene.Jobs[job].Gang
+	for rank, node := range c.holds[job] {
+		if node >= 0 {
+			demand := gang.Shapes[gang.Members[rank].Shape].Demand
+			c.stock.take(int(node), sign*demand[c.scene.Accelerator])
+		}
+	}
+}
+
+// held takes what ran from the beginning, sign times.
+func (c *counts) held(i int, sign int64) {
+	for _, h := range c.scene.Running[i].Holds {
+		c.stock.take(h.Node, sign*h.Demand[c.scene.Accelerator])
+	}
+}
+
+// snapshot is a copy of all that is shown.
+func (c *counts) snapshot() Snapshot {
+	s := Snapshot{
+		Fleet: c.scene.Fleet, Trace: c.scene.Trace, Virtual: c.at,
+		Jobs: len(c.stage), Submitted: len(c.stage) - c.number[absent],
+		Ended: c.number[ended], Running: c.number[running], Waiting: c.number[waiting],
+		WaitingGPUs: c.asked[waiting], GPUs: c.stock.there, GPUsInUse: c.stock.inUse,
+		Events: c.events, Pods: c.starts, Decisions: c.took.count,
+		P50: c.took.quantile(0.5), P99: c.took.quantile(0.99),
+		Level: c.stock.level, Domains: slices.Clone(c.stock.domains), Uses: c.uses.shares(),
+	}
+	for _, total := range c.stock.total {
+		s.Fitted += total
+	}
+	for c.oldest <= c.newest && c.stage[c.oldest] != waiting {
+		c.oldest++
+	}
+	for job := c.oldest; job <= c.newest; job++ {
+		if c.stage[job] != waiting {
+			continue
+		}
+		s.OldestWait = max(s.OldestWait, c.at-c.since[job])
+		s.LargestWaiting = max(s.LargestWaiting, c.scene.Jobs[job].Accelerators)
+		if len(s.Queue) < mostGangs {
+			s.Queue = append(s.Queue, c.gang(job))
+		}
+	}
+	return s
+}
+
+func (c *counts) gang(job int) Gang {
+	j := &c.scene.Jobs[job]
+	return Gang{
+		Name: j.ID, GPUs: j.Accelerators, Pods: len(j.Gang.Members), Waits: c.at - c.since[job], Why: c.why(job),
+	}
+}

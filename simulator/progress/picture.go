@@ -1,0 +1,187 @@
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Sizes of a picture, in columns and lines.
+const (
+	mostWidth  = 120
+	labelWidth = 10
+	// tableHead is how many lines stand above the first gang: an empty one, the sum, the columns.
+	tableHead = 3
+)
+
+// picture is what a screen shows; its String is the same for the same values.
+type picture struct {
+	width, height int
+	theme         theme
+	// views are of the runs at hand: the first is drawn, the others are a line each.
+	views  []View
+	footer string
+}
+
+// String draws. Every line fits into the width, and all into the height, less the line of the cursor.
+func (p picture) String() string {
+	p.width = min(p.width, mostWidth)
+	if len(p.views) == 0 {
+		return p.fit([]string{"the scene is being set", p.footer})
+	}
+	v, others := &p.views[0], p.views[1:]
+	head := append([]string{p.title(v), p.speed(v)}, p.jobs(v)...)
+	body := append(p.accelerators(v), p.theme.label("decisions")+fmt.Sprintf(
+		"p50 %s, p99 %s, %s made", latency(v.P50), latency(v.P99), grouped(v.Decisions)))
+	for i := range others {
+		line, err := plainLine(&others[i])
+		if err == nil {
+			body = append(body, p.theme.faint.Render(line))
+		}
+	}
+	out := append(append(head, body...), p.queue(v, p.height-len(head)-len(body)-tableHead-2)...)
+	if p.footer != "" {
+		out = append(out, p.footer)
+	}
+	return p.fit(out)
+}
+
+// fit cuts what is too long, and of too many lines those at the end, the footer excepted.
+func (p picture) fit(drawn []string) string {
+	if most := max(p.height-1, 1); len(drawn) > most {
+		drawn = append(drawn[:most-1], drawn[len(drawn)-1])
+	}
+	cut := lipgloss.NewStyle().MaxWidth(p.width)
+	for i, line := range drawn {
+		drawn[i] = strings.TrimRight(cut.Render(line), " ")
+	}
+	return strings.Join(drawn, "\n")
+}
+
+// title says which run of what this is, and on the right what state it is in.
+func (p picture) title(v *View) string {
+	left := p.theme.strong.Render(title(v))
+	if left != "" {
+		left += "  "
+	}
+	left += printable(v.Trace) + " on " + printable(v.Fleet)
+	state := ""
+	switch {
+	case v.Over && v.Ended == v.Jobs:
+		state = p.theme.good.Render("done")
+	case v.Over:
+		state = p.theme.alarm.Render("over, " + grouped(v.Jobs-v.Ended) + " not ended")
+	case v.Paused:
+		state = p.theme.alarm.Render("paused")
+	}
+	gap := p.width - lipgloss.Width(left) - lipgloss.Width(state)
+	return left + strings.Repeat(" ", max(gap, 1)) + state
+}
+
+func (p picture) speed(v *View) string {
+	line := fmt.Sprintf("t=%s  %s× as fast  %s events/s  %s elapsed",
+		span(v.Virtual), short(v.rates.speed), short(v.events), span(v.Wall))
+	if left, ok := v.Left(); ok && !v.Paused {
+		line += "  about " + span(left) + " left"
+	}
+	return line
+}
+
+func (p picture) jobs(v *View) []string {
+	done := percent(v.Ended, v.Jobs)
+	says := fmt.Sprintf(" %3d%%  %s of %s", done, grouped(v.Ended), grouped(v.Jobs))
+	width := max(p.width-labelWidth-len(says), 0)
+	full := width * done / 100
+	bar := p.theme.good.Render(strings.Repeat("█", full)) + p.theme.faint.Render(strings.Repeat("░", width-full))
+	return []string{
+		"",
+		p.theme.label("jobs") + bar + says,
+		p.theme.label("") + fmt.Sprintf("%s running, %s waiting, %s to come",
+			grouped(v.Running), grouped(v.Waiting), grouped(v.Jobs-v.Submitted)),
+	}
+}
+
+func (p picture) accelerators(v *View) []string {
+	says := fmt.Sprintf("%.1f%%  %s of %s in use", 100*v.Allocation(), grouped(v.GPUsInUse), grouped(v.GPUs))
+	if away := v.Fitted - v.GPUs; away > 0 {
+		says += ", " + grouped(away) + " out of service"
+	}
+	out := []string{p.theme.label("GPUs") + says}
+	if len(v.Uses) > 0 {
+		out = append(out, p.theme.label("so far")+p.theme.chart.Render(spark(v.Uses, p.width-labelWidth)))
+	}
+	if len(v.Domains) > 0 {
+		strip, cut := v.Domains, ""
+		if room := p.width - labelWidth; len(strip) > room {
+			strip, cut = strip[:max(room-1, 0)], "…"
+		}
+		out = append(out, p.theme.label(printable(v.Level)+"s")+p.theme.chart.Render(heat(strip))+cut)
+	}
+	return out
+}
+
+// queue is the sum of what waits, and a table of as many gangs as there is room for.
+func (p picture) queue(v *View, room int) []string {
+	if v.Waiting == 0 {
+		return nil
+	}
+	sum := fmt.Sprintf("%s %s %s for %s", p.theme.strong.Render(grouped(v.Waiting)), noun(v.Waiting, "gang"), verb(v.Waiting),
+		counted(v.WaitingGPUs, "GPU"))
+	if v.Waiting > 1 {
+		sum += fmt.Sprintf(", the largest for %s, the longest since %s", grouped(v.LargestWaiting), span(v.OldestWait))
+	}
+	out := []string{"", sum}
+	if room <= 0 || len(v.Queue) == 0 {
+		return out
+	}
+	name := max(min(p.width/4, 28), 8)
+	row := func(cells ...string) string {
+		return fmt.Sprintf("%s %7s %6s %7s  %s", padded(cells[0], name), cells[1], cells[2], cells[3], cells[4])
+	}
+	out = append(out, p.theme.faint.Render(row("by submission", "GPUs", "pods", "waits", "why")))
+	for i, g := range v.Queue {
+		if i == room {
+			break
+		}
+		out = append(out, row(printable(g.Name), grouped(g.GPUs), grouped(g.Pods), span(g.Waits), g.Why))
+	}
+	return out
+}
+
+// padded is a text that takes as many columns as said.
+func padded(text string, width int) string {
+	runes := []rune(text)
+	if lipgloss.Width(text) > width {
+		for len(runes) > 0 && lipgloss.Width(string(runes)) > width-1 {
+			runes = runes[:len(runes)-1]
+		}
+		text = string(runes) + "…"
+	}
+	return text + strings.Repeat(" ", max(width-lipgloss.Width(text), 0))
+}
+
+// printable is a name out of a file without what a terminal would obey.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, name)
+}
+
+func noun(n int, one string) string {
+	if n == 1 {
+		return one
+	}
+	return one + "s"
+}
+
+func verb(n int) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
+}

@@ -1,0 +1,218 @@
+package progress
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// How often something is shown, in wall time.
+const (
+	screenEvery = 100 * time.Millisecond
+	jsonEvery   = time.Second
+	plainEvery  = 5 * time.Second
+)
+
+// ErrQuit is the cause of the context's end if a reader asked for it.
+var ErrQuit = errors.New("ended by the reader before the end of the trace")
+
+// Options say where and how progress is shown.
+type Options struct {
+	// Out is where it is written to, In where a screen reads keys from; nil for no keys.
+	Out  io.Writer
+	In   io.Reader
+	Form Form
+	// Clock is the wall clock.
+	Clock clock.WithTicker
+	// Runs is how many runs there will be, at least 1.
+	Runs int
+	// Environment is the process's, of which a screen learns what colors its terminal has.
+	Environment []string
+}
+
+// Progress shows runs, one after the other or several at once.
+type Progress struct {
+	clock clock.WithTicker
+	form  Form
+	runs  int
+	// quit ends the context, over is that context's end.
+	quit context.CancelCauseFunc
+	over <-chan struct{}
+	// stop ends the goroutine that shows, which closes stopped.
+	stop, stopped chan struct{}
+	closing       sync.Once
+	face          face
+
+	lock sync.Mutex
+	// watched is how many runs have begun, active are those that are not over.
+	watched int
+	active  []*Run
+	// resume is closed when a pause ends; nil if there is none.
+	resume chan struct{}
+	// ends are of runs that are over, and are still to be shown.
+	ends []View
+}
+
+// face writes views down.
+type face interface {
+	// show takes what runs are like now, and which are over since the last time.
+	show(now, ends []View)
+	// close shows nothing more. What could not be written is its error.
+	close() error
+}
+
+// Start begins to show. The context that it returns ends with the given one, or when a reader asks for it, and then has the cause
+// ErrQuit; runs have to get it. Close has to be called at the end.
+func Start(ctx context.Context, o Options) (context.Context, *Progress) {
+	ctx, quit := context.WithCancelCause(ctx)
+	p := &Progress{
+		clock: o.Clock, form: o.Form, runs: max(o.Runs, 1), quit: quit, over: ctx.Done(),
+		stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	every := screenEvery
+	switch o.Form {
+	case Screen:
+		p.face = newScreen(p, o)
+	case Plain:
+		p.face, every = &lines{out: o.Out, write: plainLine}, plainEvery
+	case JSON:
+		p.face, every = &lines{out: o.Out, write: jsonLine}, jsonEvery
+	default:
+		close(p.stopped)
+		return ctx, p
+	}
+	go p.keepShowing(o.Clock.NewTicker(screenEvery), every)
+	return ctx, p
+}
+
+// Watch begins to show a run of a scene. The name is shown if it is not empty: the scheduler's and the seed.
+func (p *Progress) Watch(name string, s *scene.Scene) *Run {
+	if p.face == nil {
+		return &Run{}
+	}
+	p.lock.Lock()
+	p.watched++
+	number, paused := p.watched, p.resume != nil
+	p.lock.Unlock()
+	r := newRun(p, name, number, s)
+	if paused {
+		r.asked.Or(hold)
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.active = append(p.active, r)
+	return r
+}
+
+// Close shows what is left to show, and gives the terminal back. Its error says that something could not be written.
+func (p *Progress) Close() error {
+	p.closing.Do(func() { close(p.stop) })
+	<-p.stopped
+	p.quit(nil)
+	if p.face == nil {
+		return nil
+	}
+	return p.face.close()
+}
+
+// done takes a run that is over from the active ones.
+func (p *Progress) done(r *Run) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if i := slices.Index(p.active, r); i >= 0 {
+		p.active = slices.Delete(p.active, i, i+1)
+		p.ends = append(p.ends, r.view(p.clock.Now()))
+	}
+}
+
+// keepShowing asks for snapshots at each tick, and shows them each so many.
+func (p *Progress) keepShowing(ticks clock.Ticker, every time.Duration) {
+	defer close(p.stopped)
+	defer ticks.Stop()
+	next := p.clock.Now().Add(every)
+	for {
+		select {
+		case now := <-ticks.C():
+			if !now.Before(next) {
+				next = now.Add(every)
+				p.face.show(p.views(now))
+			}
+			p.ask(due)
+		case <-p.stop:
+			if now, ends := p.views(p.clock.Now()); len(now)+len(ends) > 0 {
+				p.face.show(now, ends)
+			}
+			return
+		}
+	}
+}
+
+// views are what active runs are like, and what came of those that are over.
+func (p *Progress) views(at time.Time) (now, ends []View) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for _, r := range p.active {
+		if p.resume != nil {
+			now = append(now, r.still())
+		} else {
+			now = append(now, r.view(at))
+		}
+	}
+	ends, p.ends = p.ends, nil
+	return now, ends
+}
+
+// ask asks all runs for something.
+func (p *Progress) ask(what uint32) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for _, r := range p.active {
+		r.asked.Or(what)
+	}
+}
+
+// toggle pauses all runs, or lets them go on.
+func (p *Progress) toggle() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.resume == nil {
+		p.resume = make(chan struct{})
+		for _, r := range p.active {
+			r.asked.Or(hold)
+		}
+		return
+	}
+	for _, r := range p.active {
+		r.asked.And(^hold)
+	}
+	close(p.resume)
+	p.resume = nil
+}
+
+// rest waits until the pause is over, or everything is.
+func (p *Progress) rest() {
+	p.lock.Lock()
+	resume := p.resume
+	p.lock.Unlock()
+	if resume == nil {
+		return
+	}
+	select {
+	case <-resume:
+	case <-p.over:
+	}
+}
+
+// paused reports whether runs wait for a reader.
+func (p *Progress) paused() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.resume != nil
+}

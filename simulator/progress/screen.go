@@ -1,0 +1,159 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
+)
+
+// framesPerSecond is how often a screen is drawn at most.
+const framesPerSecond = 10
+
+// screen draws on a terminal, by a program of Bubble Tea's. Signals are left to the process.
+type screen struct {
+	program *tea.Program
+	// ended is closed when the program has, failed is then why it could not go on.
+	ended  chan struct{}
+	failed error
+}
+
+// newScreen takes the terminal.
+func newScreen(p *Progress, o Options) *screen {
+	in := keyboard(o.In)
+	options := []tea.ProgramOption{
+		tea.WithOutput(o.Out), tea.WithInput(in), tea.WithEnvironment(o.Environment),
+		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(),
+	}
+	s := &screen{program: tea.NewProgram(newModel(p, in), options...), ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		if _, err := s.program.Run(); err != nil {
+			s.failed = fmt.Errorf("drawing how far the run is: %w", err)
+		}
+	}()
+	return s
+}
+
+// keyboard is what keys are read from: nothing if it is a file or a pipe of the process's, which somebody else may want to read.
+func keyboard(in io.Reader) io.Reader {
+	if file, ok := in.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
+		return nil
+	}
+	return in
+}
+
+func (s *screen) show(now, ends []View) { s.program.Send(news{now: now, ends: ends}) }
+
+func (s *screen) close() error {
+	s.program.Send(leaving{})
+	<-s.ended
+	return s.failed
+}
+
+// news are what the screen shows next.
+type news struct{ now, ends []View }
+
+// leaving says that nothing follows.
+type leaving struct{}
+
+// model is the program's.
+type model struct {
+	shown *Progress
+	drawn picture
+	keys  keys
+}
+
+func newModel(p *Progress, in io.Reader) *model {
+	m := &model{shown: p, drawn: picture{width: 80, height: 24, theme: colored()}}
+	m.keys = keys{
+		quit:  key.NewBinding(key.WithKeys("q", "ctrl+c"), key.WithHelp("q", "quit with a partial report")),
+		pause: key.NewBinding(key.WithKeys("p", "space"), key.WithHelp("p", "pause")),
+	}
+	if in == nil {
+		m.keys.quit.SetEnabled(false)
+		m.keys.pause.SetEnabled(false)
+	}
+	m.tell()
+	return m
+}
+
+// Init does nothing: news come from outside.
+func (m *model) Init() tea.Cmd { return nil }
+
+// Update takes over what came.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		if msg.Width > 0 && msg.Height > 0 {
+			m.drawn.width, m.drawn.height = msg.Width, msg.Height
+		}
+	case tea.ColorProfileMsg:
+		if msg.Profile <= colorprofile.ASCII {
+			m.drawn.theme = theme{}
+		}
+	case tea.KeyPressMsg:
+		return m, m.pressed(msg)
+	case news:
+		return m, m.hear(msg)
+	case leaving:
+		m.drawn.footer = ""
+		return m, tea.Quit
+	}
+	return m, nil
+}
+
+// pressed does what a key is for.
+func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
+	switch {
+	case key.Matches(msg, m.keys.quit):
+		m.drawn.footer = "ending, what there is will be reported"
+		m.shown.quit(ErrQuit)
+		return tea.Quit
+	case key.Matches(msg, m.keys.pause):
+		m.shown.toggle()
+		what := "pause"
+		if m.shown.paused() {
+			what = "go on"
+		}
+		m.keys.pause.SetHelp("p", what)
+		m.tell()
+	}
+	return nil
+}
+
+// tell writes into the footer what keys are for.
+func (m *model) tell() {
+	h := help.New()
+	h.Styles = help.Styles{ShortKey: m.drawn.theme.strong, ShortDesc: m.drawn.theme.faint, ShortSeparator: m.drawn.theme.faint}
+	m.drawn.footer = h.ShortHelpView([]key.Binding{m.keys.quit, m.keys.pause})
+}
+
+// hear takes over news. Of several runs, those that are over leave a line above the screen.
+func (m *model) hear(n news) tea.Cmd {
+	var printed []tea.Cmd
+	for i := range n.ends {
+		if n.ends[i].Runs > 1 {
+			if line, err := plainLine(&n.ends[i]); err == nil {
+				printed = append(printed, tea.Println(line))
+			}
+		}
+	}
+	m.drawn.views = n.now
+	if len(n.now) == 0 && len(n.ends) > 0 {
+		m.drawn.views = slices.Clone(n.ends[len(n.ends)-1:])
+	}
+	return tea.Sequence(printed...)
+}
+
+// View draws.
+func (m *model) View() tea.View { return tea.NewView(m.drawn.String()) }
+
+// keys are what keys are for.
+type keys struct{ quit, pause key.Binding }

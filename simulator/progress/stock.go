@@ -1,0 +1,115 @@
+package progress
+
+import (
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// mostDomains is how many domains a strip shows.
+const mostDomains = 72
+
+// stock is where accelerators are, and where they are in use. Those of nodes that are closed, failed or drained are not there,
+// unless they are in use.
+type stock struct {
+	total, used []int64
+	away        []bool
+	inUse       int64
+	there       int64
+	// level names what the strip shows, domains are the uses of its domains; of says in which each node is, or -1.
+	level   string
+	domains []DomainUse
+	of      []int32
+}
+
+// newStock is the stock of a scene's beginning.
+func newStock(s *scene.Scene) *stock {
+	k := &stock{
+		total: make([]int64, len(s.Nodes)), used: make([]int64, len(s.Nodes)),
+		away: make([]bool, len(s.Nodes)), of: make([]int32, len(s.Nodes)),
+	}
+	k.divide(s.Ledger.Tree)
+	for node := range s.Nodes {
+		k.total[node] = s.Ledger.Total[node][s.Accelerator]
+		k.appear(node, k.total[node])
+		if s.Closed[node] {
+			k.withdraw(node)
+		}
+	}
+	return k
+}
+
+// divide chooses the strip's level: the innermost that has at least two domains and not more than fit; without one, the outermost
+// that has at least two, of which as many are shown as fit.
+func (k *stock) divide(tree *topology.Tree) {
+	for level := len(tree.Levels()); level >= 0; level-- {
+		of, names, name := domains(tree, level)
+		if len(names) < 2 {
+			continue
+		}
+		fits := len(names) <= mostDomains
+		k.of, k.level, k.domains = of, name, make([]DomainUse, len(names))
+		for i, n := range names {
+			k.domains[i].Name = n
+		}
+		if fits {
+			return
+		}
+	}
+}
+
+// domains numbers the domains of a level in tree order.
+func domains(tree *topology.Tree, level int) (of []int32, names []string, name string) {
+	number := make(map[string]int32)
+	of = make([]int32, tree.Len())
+	for node := range of {
+		domain, ok := tree.Domain(node, level)
+		if !ok {
+			of[node] = -1
+			continue
+		}
+		path := domain.String()
+		i, known := number[path]
+		if !known {
+			i = int32(len(names))
+			number[path] = i
+			names, name = append(names, path), domain.Level.Name
+		}
+		of[node] = i
+	}
+	return of, names, name
+}
+
+// appear lets n accelerators of a node be there; below 0 they vanish.
+func (k *stock) appear(node int, n int64) {
+	k.there += n
+	if d := k.of[node]; d >= 0 && len(k.domains) > 0 {
+		k.domains[d].There += n
+	}
+}
+
+// take puts n accelerators of a node into use, or below 0 out of it.
+func (k *stock) take(node int, n int64) {
+	k.used[node] += n
+	k.inUse += n
+	if d := k.of[node]; d >= 0 && len(k.domains) > 0 {
+		k.domains[d].InUse += n
+	}
+	if k.away[node] {
+		k.appear(node, n)
+	}
+}
+
+// withdraw takes what a node does not use out of service, and restore gives it back; both may be said twice.
+func (k *stock) withdraw(node int) {
+	if !k.away[node] {
+		k.away[node] = true
+		k.appear(node, k.used[node]-k.total[node])
+	}
+}
+
+func (k *stock) restore(node int) {
+	if k.away[node] {
+		k.away[node] = false
+		k.appear(node, k.total[node]-k.used[node])
+	}
+}

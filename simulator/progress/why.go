@@ -1,0 +1,34 @@
+package progress
+
+import (
+	"strings"
+
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// why is what is known about why a job waits.
+func (c *counts) why(job int) string {
+	free, asks := c.stock.there-c.stock.inUse, c.scene.Jobs[job].Accelerators
+	var now string
+	switch {
+	case c.kept.job == job && c.kept.from == scene.Forever:
+		now = "is first, nobody knows when its " + counted(c.kept.nodes, "node") + " are free"
+	case c.kept.job == job:
+		now = "is first, " + counted(c.kept.nodes, "node") + " kept from " + span(c.kept.from)
+	case asks > free:
+		now = grouped(free) + " of " + counted(asks, "GPU") + " free"
+	case c.past[job] == unasked:
+		now = "not asked yet"
+	default:
+		now = "not for want of GPUs, " + grouped(free) + " are free"
+	}
+	var before string
+	switch c.past[job] {
+	case preempted:
+		before = "was preempted"
+	case disrupted:
+		before = "lost a node"
+	case unasked, refused:
+	}
+	return strings.TrimPrefix(before+"; "+now, "; ")
+}
