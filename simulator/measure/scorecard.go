@@ -26,8 +26,10 @@ type Scorecard struct {
 	// Partial says why the run did not come to its end; empty if it did.
 	Partial string `json:"partial,omitempty"`
 
-	Gangs           Gangs            `json:"gangs"`
-	Pods            Pods             `json:"pods"`
+	Gangs Gangs `json:"gangs"`
+	Pods  Pods  `json:"pods"`
+	// Window is what job metrics and means over time are of; the counts of gangs and pods, the makespan, what preemption cost,
+	// violations and the speed are of the whole run.
 	Window          Window           `json:"window"`
 	Wait            Times            `json:"wait_seconds"`
 	JCT             Times            `json:"jct_seconds"`
@@ -40,7 +42,10 @@ type Scorecard struct {
 	Preemption      Preemption       `json:"preemption"`
 	Violations      Violations       `json:"violations"`
 	DecisionMS      Latency          `json:"decision_ms"`
-	Throughput      Throughput       `json:"throughput"`
+	// DecisionMSPlaced and DecisionMSRefused are those of the decisions that came to a start, and of those that did not.
+	DecisionMSPlaced  Latency    `json:"decision_ms_placed"`
+	DecisionMSRefused Latency    `json:"decision_ms_refused"`
+	Throughput        Throughput `json:"throughput"`
 	// ByGPUHours has the job metrics weighted by GPU-hours, Classes those of each size class that has jobs.
 	ByGPUHours Weighted `json:"by_gpu_hours"`
 	Classes    []Class  `json:"size_classes"`
@@ -66,9 +71,13 @@ type Pods struct {
 type Window struct {
 	From float64 `json:"from_seconds"`
 	To   float64 `json:"to_seconds"`
+	// Jobs is how many came in it.
+	Jobs int `json:"jobs"`
+	// Rule says in a sentence why it is this one.
+	Rule string `json:"rule"`
 }
 
-// Times are of durations of jobs.
+// Times are of durations of jobs, in seconds. A percentile is the smallest of them that at least as many per cent do not exceed.
 type Times struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
@@ -94,16 +103,25 @@ type Quality struct {
 	// though one would have held them; RankInversions how many boundaries rings cross for nothing.
 	Split          int `json:"split_domains"`
 	RankInversions int `json:"rank_inversions"`
+	// Samples is how many starts of gangs of several members these are of: every Every-th one of the window. All figures are 1,
+	// or 0, without any.
+	Samples int `json:"samples"`
+	Every   int `json:"every"`
+	// Bounded is for how many of them the best is a proven bound that perhaps no placement comes to, so that Q may be too low.
+	Bounded int `json:"bounded"`
 }
 
-// Utilization is the part of the accelerators that is in use; BusyMean is of the time in which somebody waits.
+// Utilization is the part of the accelerators that is in use, of those on nodes that are open and there. BusyMean is of the time
+// in which somebody waits, which is BusySeconds; 0 if nobody ever does.
 type Utilization struct {
-	Mean     float64 `json:"mean"`
-	BusyMean float64 `json:"busy_mean"`
-	Peak     float64 `json:"peak"`
+	Mean        float64 `json:"mean"`
+	BusyMean    float64 `json:"busy_mean"`
+	BusySeconds float64 `json:"busy_seconds"`
+	Peak        float64 `json:"peak"`
 }
 
 // Fragmentation is the part of the free accelerators that is of no use to the mix of gangs of the trace.
+// Mean is of samples at equal distances, End is the last of them in the window.
 type Fragmentation struct {
 	Mean float64 `json:"mean"`
 	End  float64 `json:"end"`
@@ -127,25 +145,32 @@ type Preemption struct {
 
 // Violations counts starts that broke a rule. All of them are 0 for a scheduler that keeps its promises.
 type Violations struct {
-	PartialGangs  int `json:"partial_gangs"`
+	// PartialGangs are starts with fewer members than have to start together.
+	PartialGangs int `json:"partial_gangs"`
+	// RequiredLevel are starts that are not in one domain of their required level, or with a segment that is not in one of its
+	// level; NVLink are those among them of which that level is one of NVLink domains.
 	RequiredLevel int `json:"required_level"`
 	NVLink        int `json:"nvlink"`
+	// DRA are starts that take more devices than a node has left, DoubleBooking those that take more of anything else, or
+	// anything on a node that is closed or not there.
 	DRA           int `json:"dra"`
 	DoubleBooking int `json:"double_booking"`
 }
 
-// Latency is of decisions, in milliseconds of wall time.
+// Latency is of decisions, in milliseconds of wall time; percentiles are right to a hundredth.
 type Latency struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
+	Count int     `json:"count"`
+	P50   float64 `json:"p50"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
 }
 
-// Throughput is of wall time.
+// Throughput is of wall time: starts by all of it, which is WallSeconds. DecidingSeconds is the part that went into decisions.
 type Throughput struct {
-	GangsPerSecond float64 `json:"gangs_per_s"`
-	PodsPerSecond  float64 `json:"pods_per_s"`
-	WallSeconds    float64 `json:"wall_s"`
+	GangsPerSecond  float64 `json:"gangs_per_s"`
+	PodsPerSecond   float64 `json:"pods_per_s"`
+	WallSeconds     float64 `json:"wall_s"`
+	DecidingSeconds float64 `json:"deciding_s"`
 }
 
 // Weighted are means in which a job counts as much as the GPU-hours that it asks for.
@@ -158,7 +183,8 @@ type Weighted struct {
 
 // Class are the jobs of a size.
 type Class struct {
-	// Name is one of: 1 GPU, one node, 2-4 nodes, 5-16 nodes, 17-64 nodes, more than 64 nodes.
+	// Name is one of: no GPU, 1 GPU, one node, 2-4 nodes, 5-16 nodes, 17-64 nodes, more than 64 nodes. How many nodes a job
+	// has is told by its accelerators and the fleet's largest node, so that it is in one class whoever places it.
 	Name     string  `json:"name"`
 	Jobs     int     `json:"jobs"`
 	Pending  int     `json:"pending"`

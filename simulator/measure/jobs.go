@@ -1,0 +1,114 @@
+package measure
+
+import (
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// Never is the instant of what has not happened.
+const Never = time.Duration(-1)
+
+// phase is what a job is doing.
+type phase uint8
+
+const (
+	absent phase = iota
+	waiting
+	running
+	over
+)
+
+// record is what happened to a job.
+type record struct {
+	phase phase
+	// since is when its phase began; submit, first (start) and end are instants or Never; waited is the sum of its waits that
+	// are over.
+	since, submit, first, end, waited time.Duration
+	starts, preempted, disrupted      int32
+	// members and nodes are how many its last start had, domains how many it used of each level, q how good it was, 0 if
+	// that was not looked at.
+	members, nodes int32
+	domains        []int32
+	q              float64
+	// holds are the nodes by rank while it runs, nowhere for a member that has none.
+	holds []int32
+}
+
+// nowhere is the node of a member that did not start.
+const nowhere = -1
+
+// queue is who waits.
+type queue struct {
+	waiting int
+	// demand is how many accelerators those who wait ask for.
+	demand int64
+	// low is a job before which none waits.
+	low int
+}
+
+// oldest is the first job that waits: jobs are numbered by their submission.
+func (q *queue) oldest(jobs []record) int {
+	for q.low < len(jobs) && jobs[q.low].phase != waiting {
+		q.low++
+	}
+	return q.low
+}
+
+// waits puts the job into the queue.
+func (t *Tally) waits(job int) {
+	j := &t.jobs[job]
+	j.phase, j.since = waiting, t.now
+	t.queue.waiting++
+	t.queue.demand += t.scene.Jobs[job].Accelerators
+	t.queue.low = min(t.queue.low, job)
+}
+
+// starts lets the job run.
+func (t *Tally) starts(job int, nodes []int) {
+	j, of := &t.jobs[job], &t.scene.Jobs[job]
+	if j.phase == waiting {
+		j.waited += t.now - j.since
+		t.queue.waiting--
+		t.queue.demand -= of.Accelerators
+	}
+	j.phase, j.since = running, t.now
+	j.starts++
+	if j.first == Never {
+		j.first = t.now
+	}
+	s := newStart(of, nodes, t.scene.Ledger.Len())
+	j.holds, j.members = s.holds, int32(len(s.nodes))
+	t.pods += len(s.nodes)
+	broken := t.domains.broken(s)
+	t.quality.judge(job, s, t.holdings.free, broken.any())
+	j.q, j.nodes, j.domains = s.q, int32(s.spread), s.domains
+
+	for i, node := range s.nodes {
+		t.holdings.take(node, s.demand(i), 1)
+	}
+	t.violations.count(broken, t.holdings.booked(s), len(s.nodes) < of.Needed)
+}
+
+// stops takes the job off its nodes.
+func (t *Tally) stops(job int, next phase) {
+	j, of := &t.jobs[job], &t.scene.Jobs[job]
+	for rank, node := range j.holds {
+		if node != nowhere {
+			t.holdings.take(int(node), of.Gang.Shapes[of.Gang.Members[rank].Shape].Demand, -1)
+		}
+	}
+	j.holds, j.phase, j.since = nil, next, t.now
+}
+
+// waited is how long the job waited in all, until now if it still does.
+func (t *Tally) waited(job int) time.Duration {
+	j := &t.jobs[job]
+	if j.phase == waiting {
+		return j.waited + t.now - j.since
+	}
+	return j.waited
+}
+
+// work is the GPU-hours that a job asks for.
+func work(j *scene.Job) float64 { return float64(j.Accelerators) * j.Duration.Hours() }

@@ -1,0 +1,46 @@
+package measure
+
+import "time"
+
+// Outcome is what became of a job.
+type Outcome struct {
+	// Job is its number in the scene.
+	Job        int
+	ID, Tenant string
+	// Class is its size class, by the name that it has in the scorecard.
+	Class string
+	// Accelerators is how many it asks for, Members how many its last start had.
+	Accelerators int64
+	Members      int
+	// Submit, Start and End are since the beginning: when it came, first started, and ended for good; Never for what has not
+	// happened. Wait is the sum of its waits, of one that still waits until the end of the run.
+	Submit, Start, End, Wait time.Duration
+	// Waiting says that it waits at the end.
+	Waiting bool
+	// Nodes is how many nodes its last start used, Domains how many domains of each level of the tree, outermost first.
+	Nodes   int
+	Domains []int32
+	// Q is how near that start came to the best that was possible, above 0 to 1; 0 if it did not start or was no sample.
+	Q float64
+	// Preemptions and Disruptions are how often it was ended for another one, and how often with its nodes.
+	Preemptions, Disruptions int
+}
+
+// Outcomes are those of all jobs that came, by their number.
+func (t *Tally) Outcomes() []Outcome {
+	sizes := newSizes(t.scene)
+	outcomes := make([]Outcome, 0, len(t.jobs))
+	for i := range t.jobs {
+		j, of := &t.jobs[i], &t.scene.Jobs[i]
+		if j.phase == absent {
+			continue
+		}
+		outcomes = append(outcomes, Outcome{
+			Job: i, ID: of.ID, Tenant: of.Tenant, Class: sizes.name(of), Accelerators: of.Accelerators,
+			Members: int(j.members), Submit: j.submit, Start: j.first, End: j.end, Wait: t.waited(i),
+			Waiting: j.phase == waiting, Nodes: int(j.nodes), Domains: j.domains, Q: j.q,
+			Preemptions: int(j.preempted), Disruptions: int(j.disrupted),
+		})
+	}
+	return outcomes
+}

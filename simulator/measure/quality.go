@@ -1,0 +1,122 @@
+package measure
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// mostJudged is how many starts of gangs of several members are compared with the best that was possible, roughly: that
+// costs a decision each. Of more, every k-th is.
+const mostJudged = 2000
+
+// quality judges placements.
+type quality struct {
+	domains *domains
+	// first is the first job that counts; of those starts, one in every is judged.
+	first, every, seen int
+	q, gaps            []float64
+	byWork             weighted
+	split, inversions  int
+	bounded            int
+}
+
+func newQuality(s *scene.Scene, d *domains, first int) *quality {
+	several := 0
+	for i := range s.Jobs[first:] {
+		if len(s.Jobs[first+i].Gang.Members) > 1 {
+			several++
+		}
+	}
+	return &quality{domains: d, first: first, every: max((several+mostJudged-1)/mostJudged, 1)}
+}
+
+// judge looks at a start that is about to be taken from what is free. One of a single member has nobody to talk to: it is as
+// good as any.
+func (q *quality) judge(job int, s *start, free topology.Ledger, broken bool) {
+	paid, used := q.domains.price(&s.job.Gang, s.nodes)
+	s.domains, s.spread = used[:len(used)-1], int(used[len(used)-1])
+	if len(s.nodes) < 2 {
+		s.q = 1
+		return
+	}
+	if job < q.first {
+		return
+	}
+	q.seen++
+	if (q.seen-1)%q.every != 0 {
+		return
+	}
+	best := q.best(s, paid, free, broken)
+	// Where a single node would have done, the best costs nothing and no quotient says how much worse the other is: both are
+	// then counted as if they crossed one edge between nodes more.
+	extra := int64(0)
+	if best.bound == 0 {
+		extra = paid.unit
+	}
+	cost, bound := float64(paid.cost+extra), float64(min(best.bound, paid.cost)+extra)
+	s.q = tidy(bound / cost)
+	q.q, q.gaps = append(q.q, s.q), append(q.gaps, tidy((cost-bound)/bound))
+	q.byWork.add(s.q, work(s.job))
+	q.inversions += paid.inversions
+	if level := q.domains.closest(); level >= 0 && used[level] > 1 && best.least[level] == 1 {
+		q.split++
+	}
+	if best.bounded && best.bound < paid.cost {
+		q.bounded++
+	}
+}
+
+// best is the best that was possible.
+type best struct {
+	bound int64
+	// least is the fewest domains of each level that would have done.
+	least   []int
+	bounded bool
+}
+
+// best asks the decision core, unless the placement is as good as can be by itself. A start that breaks the gang's rules is
+// compared with what would have been possible without rules.
+func (q *quality) best(s *start, paid price, free topology.Ledger, broken bool) best {
+	own := best{bound: paid.cost, least: make([]int, len(s.domains)+1)}
+	for l, n := range s.domains {
+		own.least[l] = int(n)
+	}
+	if paid.cost == 0 {
+		return own
+	}
+	gang := s.job.Gang
+	gang.Min, gang.Members = 0, make([]topology.Member, len(s.ranks))
+	for i, rank := range s.ranks {
+		gang.Members[i] = s.job.Gang.Members[rank]
+	}
+	if broken {
+		gang.Required, gang.Segment, gang.Spread, gang.Spares, gang.PerNode = "", topology.Segment{}, topology.Spread{},
+			topology.Spares{}, 0
+	}
+	p, shortfall, err := topology.Place(free, gang)
+	if err != nil || shortfall != nil {
+		return own // what it took was not there: nothing better was possible
+	}
+	b := best{bound: p.Bound, bounded: !p.Optimal(), least: make([]int, len(p.Levels))}
+	for l, use := range p.Levels {
+		b.least[l] = use.Least
+	}
+	return b
+}
+
+// quality sums up.
+func (q *quality) quality() Quality {
+	of := Quality{
+		MeanQ: 1, P05Q: 1, Split: q.split, RankInversions: q.inversions,
+		Samples: len(q.q), Every: q.every, Bounded: q.bounded,
+	}
+	if len(q.q) == 0 {
+		return of
+	}
+	sorted, gaps := slices.Sorted(slices.Values(q.q)), slices.Sorted(slices.Values(q.gaps))
+	of.MeanQ, of.P05Q = mean(sorted), percentile(sorted, 5)
+	of.MeanGap, of.P95Gap = mean(gaps), percentile(gaps, 95)
+	return of
+}

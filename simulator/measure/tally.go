@@ -1,0 +1,155 @@
+package measure
+
+import (
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// Header is what a scorecard says of the run beside what the scene knows.
+type Header struct {
+	// Scheduler and Engine are names; Commit and ConfigHash say what was run, with which configuration.
+	Scheduler, Engine, Commit, ConfigHash string
+	// TieRule says how the scheduler chooses between what it holds for equally good, Machine what the speed is measured on.
+	TieRule, Machine string
+}
+
+// Tally listens to an engine and keeps count. It believes the events and nothing else: who holds what is added up here once
+// more, so that a scheduler, or an engine, that breaks a rule is seen to do so. It keeps about 200 bytes a job, and an event
+// costs as much as it has nodes, but for the placements that are sampled.
+type Tally struct {
+	scene  *scene.Scene
+	header Header
+	window window
+
+	now      time.Duration
+	domains  *domains
+	holdings *holdings
+	quality  *quality
+	space    *space
+	series   *sampler
+	jobs     []record
+	queue    queue
+
+	use        usage
+	violations Violations
+	preemption Preemption
+	pods       int
+	decisions  struct{ placed, refused latencies }
+}
+
+var _ engine.Watcher = (*Tally)(nil)
+
+// New listens to a scene that is about to be played.
+func New(s *scene.Scene, header Header) *Tally {
+	t := &Tally{
+		scene: s, header: header, window: newWindow(s.Jobs), domains: newDomains(s.Ledger.Tree), holdings: newHoldings(s),
+		jobs: make([]record, len(s.Jobs)),
+	}
+	for i := range t.jobs {
+		t.jobs[i].first, t.jobs[i].end = Never, Never
+	}
+	t.quality = newQuality(s, t.domains, t.window.first)
+	t.space = newSpace(t.holdings, t.domains)
+	t.series = newSampler(s)
+	return t
+}
+
+// Decides counts what a decision cost.
+func (t *Tally) Decides(d engine.Decision) {
+	if d.Placed {
+		t.decisions.placed.add(d.Took)
+	} else {
+		t.decisions.refused.add(d.Took)
+	}
+}
+
+// Happens counts an event. The events of a run come in their order.
+func (t *Tally) Happens(e engine.Event) {
+	t.elapse(e.At)
+	switch e.Kind {
+	case engine.NodesFailed, engine.NodesDrained:
+		for _, node := range e.Nodes {
+			t.holdings.shut(node)
+		}
+	case engine.NodesReturned:
+		for _, node := range e.Nodes {
+			t.holdings.open(node)
+		}
+	case engine.Submitted, engine.Started, engine.Ended, engine.Preempted, engine.Disrupted:
+		switch {
+		case e.Job != engine.Nobody:
+			t.happensTo(e)
+		case e.Running != engine.Nobody:
+			t.leaves(e)
+		}
+	case engine.Refused, engine.Kept: // nothing moves
+	}
+}
+
+// elapse lets time go by in which nothing happens.
+func (t *Tally) elapse(to time.Duration) {
+	if to <= t.now {
+		return
+	}
+	t.series.pass(t.now, to, t.state)
+	t.use.add(t.window.overlap(t.now, to), t.holdings, busy(t.queue.waiting > 0))
+	t.now = to
+}
+
+// happensTo is of a job that came.
+func (t *Tally) happensTo(e engine.Event) {
+	j := &t.jobs[e.Job]
+	switch e.Kind {
+	case engine.Submitted:
+		j.submit = e.At
+		t.waits(e.Job)
+	case engine.Started:
+		if j.phase == running { // it would hold two places
+			t.violations.DoubleBooking++
+			t.stops(e.Job, over)
+		}
+		t.starts(e.Job, e.Nodes)
+	case engine.Ended:
+		if j.phase == running {
+			t.stops(e.Job, over)
+			j.end = e.At
+		}
+	case engine.Preempted, engine.Disrupted:
+		if j.phase == running {
+			lost := float64(t.scene.Jobs[e.Job].Accelerators) * (t.now - j.since).Hours()
+			t.stops(e.Job, over)
+			t.evicts(e.Kind, lost)
+			if e.Kind == engine.Preempted {
+				j.preempted++
+			} else {
+				j.disrupted++
+			}
+			t.waits(e.Job)
+		}
+	case engine.Refused, engine.Kept, engine.NodesFailed, engine.NodesDrained, engine.NodesReturned: // not of a job's course
+	}
+}
+
+// leaves is of what ran from the beginning. How long it had run before is not known: it is taken to have begun with the scene.
+func (t *Tally) leaves(e engine.Event) {
+	r := &t.scene.Running[e.Running]
+	for _, held := range r.Holds {
+		t.holdings.take(held.Node, held.Demand, -1)
+	}
+	t.evicts(e.Kind, float64(r.Accelerators)*t.now.Hours())
+}
+
+// evicts counts what was ended before its time, and the accelerator-hours that it had run for.
+func (t *Tally) evicts(kind engine.Kind, lost float64) {
+	switch kind {
+	case engine.Preempted:
+		t.preemption.Gangs++
+		t.preemption.GPUHours += lost
+	case engine.Disrupted:
+		t.preemption.Disrupted++
+		t.preemption.DisruptedGPUHours += lost
+	default: // it ended by itself
+	}
+}

@@ -1,0 +1,35 @@
+package measure
+
+// usage are integrals over the window, in accelerator-seconds.
+type usage struct {
+	used, capacity         float64
+	busyUsed, busyCapacity float64
+	busySeconds, peak      float64
+}
+
+// add counts seconds in which nothing changes.
+func (u *usage) add(seconds float64, h *holdings, busy busy) {
+	if seconds <= 0 {
+		return
+	}
+	// The conversions keep products from being fused with the sums.
+	used, capacity := float64(float64(h.inUse)*seconds), float64(float64(h.capacity)*seconds)
+	u.used += used
+	u.capacity += capacity
+	if busy {
+		u.busyUsed += used
+		u.busyCapacity += capacity
+		u.busySeconds += seconds
+	}
+	u.peak = max(u.peak, ratio(float64(h.inUse), float64(h.capacity)))
+}
+
+// busy says that somebody waits.
+type busy bool
+
+func (u *usage) utilization() Utilization {
+	return Utilization{
+		Mean: ratio(u.used, u.capacity), BusyMean: ratio(u.busyUsed, u.busyCapacity),
+		BusySeconds: tidy(u.busySeconds), Peak: u.peak,
+	}
+}
