@@ -1,0 +1,97 @@
+package clock
+
+import (
+	"cmp"
+	"container/heap"
+	"time"
+)
+
+// timer is one that is due once, or every so often.
+type timer struct {
+	clock *Clock
+	queue *queue
+	// at is when it is due; number decides between timers of one instant.
+	at     time.Time
+	number uint64
+	// place is its index in the queue, out for one that is not in it.
+	place  int
+	every  time.Duration
+	call   func()
+	signal chan time.Time
+}
+
+const out = -1
+
+// C is where the instant comes; nothing does from one that calls back.
+func (t *timer) C() <-chan time.Time { return t.signal }
+
+// Stop reports whether it was still to come.
+func (t *timer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.remove()
+}
+
+// Reset sets it anew, and reports whether it was still to come.
+func (t *timer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	was := t.remove()
+	t.set(d)
+	return was
+}
+
+func (t *timer) remove() bool {
+	if t.place == out {
+		return false
+	}
+	heap.Remove(t.queue, t.place)
+	return true
+}
+
+func (t *timer) set(d time.Duration) {
+	t.clock.made++
+	t.number, t.at = t.clock.made, t.clock.now.Add(max(d, 0))
+	heap.Push(t.queue, t)
+}
+
+// ticker hides what a ticker does not have.
+type ticker struct{ of *timer }
+
+func (t ticker) C() <-chan time.Time { return t.of.C() }
+func (t ticker) Stop()               { t.of.Stop() }
+
+// queue is a heap of timers by instant, then number.
+type queue []*timer
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	return cmp.Or(q[i].at.Compare(q[j].at), cmp.Compare(q[i].number, q[j].number)) < 0
+}
+
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+
+// Push is for package heap.
+func (q *queue) Push(x any) {
+	t, _ := x.(*timer) //nolint:errcheck // nobody pushes anything else
+	t.place = len(*q)
+	*q = append(*q, t)
+}
+
+// Pop is for package heap.
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	t := (*q)[last]
+	(*q)[last] = nil
+	*q, t.place = (*q)[:last], out
+	return t
+}
+
+func (q *queue) take() *timer {
+	t, _ := heap.Pop(q).(*timer) //nolint:errcheck // nothing else is in it
+	return t
+}
