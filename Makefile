@@ -129,6 +129,24 @@ $(BIN)/conformance:
 	@echo "building Kubeflow Trainer's planner (two minutes once)"
 	@cd controller/conformance && $(GO) build -p 1 -o $@ ./cmd/conformance
 
+# Where Kueue itself would put podsets, at random: what our policy of that name is held to. A module of its own for the same reason.
+KUEUE_GOLDEN := simulator/baseline/testdata/kueue.json.gz
+
+.PHONY: conformance-kueue
+conformance-kueue: $(BIN)/conformance-kueue ## Fail if Kueue answers questions about placements otherwise than is committed.
+	@new=$$(mktemp) && trap 'rm -f "$$new"' EXIT && $< -out "$$new" && cmp $(KUEUE_GOLDEN) "$$new" || \
+		{ echo "conformance-kueue: Kueue's answers differ; see what make generate-kueue changes" >&2; exit 1; }
+
+.PHONY: generate-kueue
+generate-kueue: $(BIN)/conformance-kueue ## Ask Kueue where it would put podsets and write its answers there.
+	@mkdir -p $(dir $(KUEUE_GOLDEN))
+	$< -out $(KUEUE_GOLDEN)
+
+.PHONY: $(BIN)/conformance-kueue
+$(BIN)/conformance-kueue:
+	@echo "building Kueue's placement (three minutes once)"
+	@cd simulator/baseline/conformance && $(GO) build -p 1 -tags exclude_scheduler_library -o $@ ./cmd/conformance-kueue
+
 .PHONY: verify
 verify: ## Fail if generated files or go.mod are stale, or a house rule is broken.
 	@before=$$(cat go.mod go.sum $(GENERATED) | sha256sum); \
