@@ -17,28 +17,36 @@ import (
 // New makes the scene of a trace on an empty fleet. What cannot be played (a level that the fleet does not have, an event of a
 // node that is not there, a load out of its range) is bad input.
 func New(f fleet.Fleet, t trace.Trace, options Options) (*Scene, error) {
-	s := &Scene{
-		Fleet: f.Name, Trace: t.Name, Source: t.Source, Synthetic: t.Synthetic, Options: options,
-		Begin: time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
-	}
-	if err := s.settle(f); err != nil {
+	s := &stage{Scene: &Scene{
+		Fleet: f.Name, Trace: t.Name, Source: t.Source, Synthetic: t.Synthetic, Options: options.whole(), Begin: beginning(),
+	}}
+	if err := s.settle(f, ground{}); err != nil {
 		return nil, err
 	}
 	if err := s.add(t); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s.Scene, nil
+}
+
+// beginning is the instant at which scenes begin that are of no certain one.
+func beginning() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
+// whole is the options with what they stand for.
+func (o Options) whole() Options {
+	o.Load, o.Unsaid = cmp.Or(o.Load, 1), cmp.Or(o.Unsaid, time.Hour)
+	return o
 }
 
 // add lets the jobs and events of a trace come.
-func (s *Scene) add(t trace.Trace) error {
+func (s *stage) add(t trace.Trace) error {
 	if s.Options.Estimates != 0 && !(s.Options.Estimates >= 1 && s.Options.Estimates <= 1000) {
 		return &badinput.Error{
 			What: "estimates of " + strconv.FormatFloat(s.Options.Estimates, 'g', -1, 64) + " times the duration cannot be had",
 			Mend: "write a number from 1 to 1000, or 0 for no estimates",
 		}
 	}
-	t, err := trace.Compress(t, cmp.Or(s.Options.Load, 1))
+	t, err := trace.Compress(t, s.Options.Load)
 	if err != nil {
 		return err
 	}
@@ -46,31 +54,43 @@ func (s *Scene) add(t trace.Trace) error {
 	for _, total := range s.Ledger.Total {
 		largest = max(largest, total[s.Accelerator])
 	}
-	chance, divided := rand.New(rand.NewPCG(s.Options.Seed, streamEstimates)), 0
-	s.Jobs = make([]Job, len(t.Jobs))
-	for i, of := range t.Jobs {
-		pods, cut := divide(of.Podsets, largest)
-		if cut {
+	divided := 0
+	for _, of := range t.Jobs {
+		whole := divide(of, largest)
+		if whole.Pods() != of.Pods() {
 			divided++
 		}
-		if s.Jobs[i], err = s.job(of, pods); err != nil {
+		j, err := s.job(whole)
+		if err != nil {
 			return err
 		}
-		if factor := s.Options.Estimates; factor != 0 {
-			drawn := 1 + chance.Float64()*(factor-1)
-			if s.Jobs[i].Estimate == 0 {
-				s.Jobs[i].Estimate = up(time.Duration(float64(s.Jobs[i].Duration) * drawn))
-			}
-		}
+		s.Jobs = append(s.Jobs, j)
 	}
+	s.estimate()
 	slices.SortStableFunc(s.Jobs, func(a, b Job) int {
-		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.ID, b.ID))
 	})
 	if divided > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf(
 			"pods of %d jobs asked for more than the %d accelerators that a node has, and were divided", divided, largest))
 	}
 	return s.happens(t.Events)
+}
+
+// estimate gives jobs without an estimate one, if they are to have one. Each job has its draw, whether it needs it or not.
+func (s *stage) estimate() {
+	factor := s.Options.Estimates
+	if factor == 0 {
+		return
+	}
+	chance := rand.New(rand.NewPCG(s.Options.Seed, streamEstimates))
+	for i := range s.Jobs {
+		// The conversion keeps machines from rounding once where others round twice.
+		drawn := 1 + float64(chance.Float64()*(factor-1))
+		if s.Jobs[i].Estimate == 0 {
+			s.Jobs[i].Estimate = up(time.Duration(float64(s.Jobs[i].Duration) * drawn))
+		}
+	}
 }
 
 // streamEstimates is the stream of the seed from which estimates are drawn.
@@ -81,26 +101,31 @@ func up(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// divide gives pods that ask for more than a node has to several nodes.
-func divide(sets []trace.Podset, most int64) ([]trace.Podset, bool) {
-	out, cut := slices.Clone(sets), false
-	for i, set := range out {
+// divide gives pods that ask for more accelerators than a node has to several nodes. What is said in numbers of pods (with how many it
+// may run, how many make a segment) is said of as many more.
+func divide(of trace.Job, most int64) trace.Job {
+	before := of.Pods()
+	of.Podsets = slices.Clone(of.Podsets)
+	for i, set := range of.Podsets {
 		if most == 0 || int64(set.GPUs) <= most {
 			continue
 		}
 		gpus := int64(set.Count) * int64(set.GPUs)
 		count := (gpus + most - 1) / most
-		out[i] = trace.Podset{
+		of.Podsets[i] = trace.Podset{
 			Count: int(count), GPUs: int(most),
 			CPU: set.CPU * int64(set.Count) / count, Memory: set.Memory * int64(set.Count) / count,
 		}
-		cut = true
 	}
-	return out, cut
+	if after := of.Pods(); after != before {
+		of.MinCount = (of.MinCount*after + before - 1) / before
+		of.Segment.Size = (of.Segment.Size*after + before - 1) / before
+	}
+	return of
 }
 
 // job is a gang that asks for these pods.
-func (s *Scene) job(of trace.Job, pods []trace.Podset) (Job, error) {
+func (s *stage) job(of trace.Job) (Job, error) {
 	j := Job{
 		ID: of.ID, Tenant: of.Tenant, Submit: of.Submit.Round(time.Second), Duration: up(of.Duration),
 		Estimate: up(of.Estimate), Priority: of.Priority, Preemptible: of.Preemptible, EndState: of.EndState,
@@ -114,12 +139,12 @@ func (s *Scene) job(of trace.Job, pods []trace.Podset) (Job, error) {
 			return Job{}, s.noLevel(of.ID, level)
 		}
 	}
-	for _, set := range pods {
-		demand := topology.Capacity{1, set.CPU, set.Memory, int64(set.GPUs)}
+	for _, set := range of.Podsets {
+		demand := s.demand(set)
 		shape := slices.IndexFunc(j.Gang.Shapes, func(o topology.Shape) bool { return slices.Equal(o.Demand, demand) })
 		if shape < 0 {
 			shape = len(j.Gang.Shapes)
-			j.Gang.Shapes = append(j.Gang.Shapes, topology.Shape{Demand: demand})
+			j.Gang.Shapes = append(j.Gang.Shapes, topology.Shape{Demand: demand, Barred: s.barred})
 		}
 		for range set.Count {
 			j.Gang.Members = append(j.Gang.Members, topology.Member{
@@ -135,24 +160,27 @@ func (s *Scene) job(of trace.Job, pods []trace.Podset) (Job, error) {
 	return j, nil
 }
 
+// demand is what a pod of a trace takes.
+func (s *stage) demand(set trace.Podset) topology.Capacity {
+	out := make(topology.Capacity, len(s.Resources))
+	out[0], out[1], out[2] = 1, set.CPU, set.Memory
+	out[s.Accelerator] = int64(set.GPUs)
+	return out
+}
+
 // PodName is the name of the pod of a rank.
 func PodName(job string, rank int) string { return job + "-" + strconv.Itoa(rank) }
 
-func (s *Scene) noLevel(job, level string) error {
-	names := []string{topology.LevelNode}
-	for _, l := range s.Ledger.Tree.Levels() {
-		names = append(names, l.Name)
-	}
-	slices.Reverse(names[1:])
+func (s *stage) noLevel(job, level string) error {
 	return &badinput.Error{
 		Where: "job " + job,
 		What:  fmt.Sprintf("the fleet %s has no level %q", s.Fleet, level),
-		Mend:  fmt.Sprintf("name one of %q, or another fleet", names),
+		Mend:  fmt.Sprintf("name one of %s, or another fleet", quoted(s.levelNames())),
 	}
 }
 
 // happens takes over events of nodes.
-func (s *Scene) happens(events []trace.Event) error {
+func (s *stage) happens(events []trace.Event) error {
 	for _, e := range events {
 		event := Event{At: e.At.Round(time.Second), Kind: e.Kind}
 		for _, name := range e.Nodes {

@@ -31,7 +31,7 @@ type Scene struct {
 	Devices []bool
 	// Running is what runs at the beginning; the ledger's Free no longer holds what it takes.
 	Running []Running
-	// Jobs are those that come, by (Submit, ID).
+	// Jobs are those that come, by (Submit, Waited, ID): of one instant those first that have waited longest.
 	Jobs   []Job
 	Events []Event
 	// Notes are what people have to know about how this was made; one line each.
@@ -42,11 +42,13 @@ type Scene struct {
 type Options struct {
 	// Seed decides what is drawn.
 	Seed uint64
-	// Load is how many times as fast submissions and events come; 0 is 1.
+	// Load is how many times as fast submissions and events come; 0 is 1, as which it stands in a scene.
 	Load float64
 	// Estimates of 1 or more gives each job without an estimate one: its duration times a number that is drawn evenly between
 	// 1 and this. 0 leaves such jobs without.
 	Estimates float64
+	// Unsaid is how long a gang of a snapshot runs that waits and of which nobody says it; 0 is an hour.
+	Unsaid time.Duration
 }
 
 // Job is a gang that comes.
@@ -55,6 +57,9 @@ type Job struct {
 	// Submit is when it comes, Duration how long it runs, Estimate how long its owner says that it does at most, 0 for nothing
 	// said: whole seconds.
 	Submit, Duration, Estimate time.Duration
+	// Waited is how long it had waited already when it came, whole seconds: above 0 only of what a snapshot has waiting. Its place in
+	// the queue is that of its priority and of Submit less this.
+	Waited time.Duration
 	// Gang is what is asked of the core, with its rules; members are in rank order. Needed is how many of them have to
 	// start together.
 	Gang   topology.Gang
@@ -64,6 +69,10 @@ type Job struct {
 	Priority     int32
 	Preemptible  bool
 	EndState     trace.EndState
+	// Group and Pods are complete API objects of what a snapshot has waiting, Pods in rank order and without nodes; Group is nil
+	// for a pod in no gang. Both are nil for a job of a trace.
+	Group *schedulingv1beta1.PodGroup
+	Pods  []*corev1.Pod
 }
 
 // Running is what runs at the beginning.
@@ -73,7 +82,8 @@ type Running struct {
 	// Ends is when it ends, Expected when those who decide think so, both since the beginning: Forever for never.
 	Ends, Expected time.Duration
 	Accelerators   int64
-	// Group is nil for a pod in no gang. Pods are complete API objects with nodes.
+	// Group is nil for a pod in no gang. Pods are complete API objects with nodes. What they claim of accelerators they ask for as
+	// Resources[Accelerator], and claims they have none.
 	Group *schedulingv1beta1.PodGroup
 	Pods  []*corev1.Pod
 }

@@ -1,0 +1,74 @@
+package scene
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// viewOf reads nodes as the scheduler does: the levels that their labels show, with others outside of these.
+func viewOf(nodes []*corev1.Node, resources []corev1.ResourceName, more []topology.Level) (snapshot.View, error) {
+	infos := make([]fwk.NodeInfo, len(nodes))
+	labeled := make([]topology.Node, len(nodes))
+	for i, node := range nodes {
+		infos[i], labeled[i] = empty{node: node}, topology.Node{Name: node.Name, Labels: node.Labels}
+	}
+	var levels []topology.Level // nil is those of the labels
+	if len(more) > 0 {
+		discovered := topology.Discovered(labeled)
+		for i, node := range labeled {
+			labeled[i] = topology.WithClique(node, discovered)
+		}
+		levels = slices.Concat(more, topology.DetectLevels(labeled))
+	}
+	view, err := snapshot.NewIndex(levels, "").Update(infos, resources)
+	if err != nil {
+		return view, fmt.Errorf("indexing the fleet's nodes: %w", err)
+	}
+	return view, nil
+}
+
+// empty is a node on which nothing runs, as far as the scheduler's index looks at it: what is free is counted here. The methods
+// that nobody calls are those of no node info at all.
+type empty struct {
+	fwk.NodeInfo
+	node *corev1.Node
+}
+
+// Node is the node.
+func (e empty) Node() *corev1.Node { return e.node }
+
+// GetPods are none.
+func (empty) GetPods() []fwk.PodInfo { return nil }
+
+// GetGeneration is the same always: nodes of a scene do not change.
+func (empty) GetGeneration() int64 { return 1 }
+
+// GetRequested is nothing.
+func (empty) GetRequested() fwk.Resource { return nothing{} }
+
+// GetAllocatable is nothing either: a scene reads it from the node itself.
+func (empty) GetAllocatable() fwk.Resource { return nothing{} }
+
+// nothing is an amount of nothing.
+type nothing struct{ fwk.Resource }
+
+// GetMilliCPU is 0.
+func (nothing) GetMilliCPU() int64 { return 0 }
+
+// GetMemory is 0.
+func (nothing) GetMemory() int64 { return 0 }
+
+// GetEphemeralStorage is 0.
+func (nothing) GetEphemeralStorage() int64 { return 0 }
+
+// GetAllowedPodNumber is 0.
+func (nothing) GetAllowedPodNumber() int { return 0 }
+
+// GetScalarResources are none.
+func (nothing) GetScalarResources() map[corev1.ResourceName]int64 { return nil }
