@@ -17,7 +17,7 @@ func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 		Scheduler: t.header.Scheduler, Engine: t.header.Engine, Commit: t.header.Commit, ConfigHash: t.header.ConfigHash,
 		TieRule: t.header.TieRule, Machine: t.header.Machine, Fleet: s.Fleet, Trace: s.Trace, Seed: s.Options.Seed,
 		Source: s.Source, Synthetic: s.Synthetic, Load: cmp.Or(s.Options.Load, 1), Estimates: s.Options.Estimates,
-		Nodes: len(s.Nodes), GPUs: s.GPUs(), Notes: slices.Clone(s.Notes),
+		Nodes: s.Ledger.Len(), GPUs: s.GPUs(), Notes: slices.Clone(s.Notes),
 		Window:  Window{From: t.window.from.Seconds(), To: min(t.window.to, t.now).Seconds(), Rule: t.window.rule},
 		Quality: t.quality.quality(), Utilization: t.use.utilization(), Violations: t.violations,
 		Pods: Pods{Placed: t.pods},

@@ -116,7 +116,7 @@ func (s *Series) add(at time.Duration, p sample) {
 }
 
 // spaces sums up what samples in the window say of the free accelerators; of a run in which no time passes, the state at its
-// end.
+// end. That is also what a window ends with that ends with the run.
 func (t *Tally) spaces() (Fragmentation, LargestPlaceable) {
 	var points []sample
 	for i, point := range t.series.samples {
@@ -124,18 +124,18 @@ func (t *Tally) spaces() (Fragmentation, LargestPlaceable) {
 			points = append(points, point)
 		}
 	}
-	if t.window.holds(t.now) && (len(points) == 0 || t.window.to == scene.Forever) {
-		points = append(points, t.state())
-	}
+	end := t.state()
 	if len(points) == 0 {
-		return Fragmentation{}, LargestPlaceable{}
+		points = append(points, end)
 	}
-	last := points[len(points)-1]
-	fragments, largest, least := make([]float64, 0, len(points)), make([]float64, 0, len(points)), last.largest
+	if t.window.to < t.now {
+		end = points[len(points)-1]
+	}
+	fragments, largest, least := make([]float64, 0, len(points)), make([]float64, 0, len(points)), points[0].largest
 	for _, p := range points {
 		fragments, largest = append(fragments, p.fragmentation), append(largest, float64(p.largest))
 		least = min(least, p.largest)
 	}
-	return Fragmentation{Mean: mean(fragments), End: tidy(last.fragmentation)},
+	return Fragmentation{Mean: mean(fragments), End: tidy(end.fragmentation)},
 		LargestPlaceable{Mean: mean(largest), Min: float64(least)}
 }
