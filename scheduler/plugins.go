@@ -30,6 +30,12 @@ const ProfileName = "lockstep-scheduler"
 // Registry maps the plugins' names to what makes them, with a clock and what they do beside the loop. What is decided about gangs that do not fit, and what is held for
 // members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry(t timing.Timing) runtime.Registry {
+	registry, _ := Plugins(t)
+	return registry
+}
+
+// Plugins are what Registry makes, and the book in which these plugins write the place that is kept for the first of the queue.
+func Plugins(t timing.Timing) (runtime.Registry, *reservation.Book) {
 	lot, slots, desk := parking.NewLot(t), held.NewSlots(), &unplaced.Desk{}
 	book, stock := reservation.NewBook(lot.Change), &devices.Shared{}
 	return runtime.Registry{
@@ -39,7 +45,7 @@ func Registry(t timing.Timing) runtime.Registry {
 		gangpreemption.Name: gangpreemption.New(desk, slots, book, stock, t),
 		gangqueue.Name:      gangqueue.New(lot, slots, book, t),
 		gangpermit.Name:     gangpermit.New(binder, lot.Used, t),
-	}
+	}, book
 }
 
 // binder makes the framework's own binder, to which gangpermit adds patience.

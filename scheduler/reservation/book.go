@@ -59,6 +59,13 @@ func (b *Book) OnFreed(freed func()) {
 	b.freed = append(b.freed, freed)
 }
 
+// Head is the reservation that stands; nil for none.
+func (b *Book) Head() *Head {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.head
+}
+
 // Before is the reservation that a gang has to respect: that of another gang which is before it in the queue. Nil for none.
 func (b *Book) Before(group *schedulingv1beta1.PodGroup) *Head {
 	b.mu.RLock()
