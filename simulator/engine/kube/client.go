@@ -1,0 +1,217 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	schedulingv1beta1client "k8s.io/client-go/kubernetes/typed/scheduling/v1beta1"
+	"k8s.io/client-go/rest"
+)
+
+// client is a client of no API server. It writes down what is asked of it, for the world to do when the cycle is over: a handler
+// that is called in the middle of a cycle would change what the cycle looks at. Whatever else is asked fails.
+type client struct {
+	kubernetes.Interface
+
+	pods *informer
+	mu   sync.Mutex
+	made calls
+}
+
+// calls are what was asked of the client.
+type calls struct {
+	bound     []bound
+	deleted   []types.NamespacedName
+	nominated []nominated
+}
+
+type bound struct {
+	pod  types.NamespacedName
+	node string
+}
+
+type nominated struct {
+	pod  types.NamespacedName
+	node string
+}
+
+// errNowhere is what every call gets that nobody expects.
+var errNowhere = errors.New("a scheduler that is played has no API server") //nolint:gochecknoglobals // an error is a constant
+
+// nowhere is a connection that leads nowhere.
+type nowhere struct{}
+
+// RoundTrip fails.
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNowhere }
+
+func newClient(pods *informer) (*client, error) {
+	none, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: "localhost"}, &http.Client{Transport: nowhere{}})
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return &client{Interface: none, pods: pods}, nil
+}
+
+// take returns what was asked since the last time. Calls of one kind are by name, since members are bound in
+// goroutines of their own.
+func (c *client) take() calls {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	made := c.made
+	c.made = calls{}
+	slices.SortStableFunc(made.bound, func(a, b bound) int { return compare(a.pod, b.pod) })
+	slices.SortStableFunc(made.deleted, compare)
+	slices.SortStableFunc(made.nominated, func(a, b nominated) int { return compare(a.pod, b.pod) })
+	return made
+}
+
+func compare(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// CoreV1 offers pods.
+func (c *client) CoreV1() corev1client.CoreV1Interface {
+	return coreClient{c.Interface.CoreV1(), c}
+}
+
+// SchedulingV1beta1 offers PodGroups.
+func (c *client) SchedulingV1beta1() schedulingv1beta1client.SchedulingV1beta1Interface {
+	return schedulingClient{c.Interface.SchedulingV1beta1()}
+}
+
+type coreClient struct {
+	corev1client.CoreV1Interface
+
+	of *client
+}
+
+// Pods offers what schedulers do to pods.
+func (c coreClient) Pods(namespace string) corev1client.PodInterface {
+	return podClient{c.CoreV1Interface.Pods(namespace), namespace, c.of}
+}
+
+type podClient struct {
+	corev1client.PodInterface
+
+	namespace string
+	of        *client
+}
+
+func (p podClient) there(name string, uid *types.UID) (*corev1.Pod, error) {
+	pod, ok := get[*corev1.Pod](p.of.pods, p.namespace, name)
+	if !ok {
+		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+	}
+	if uid != nil && *uid != pod.UID {
+		return nil, apierrors.NewConflict(corev1.Resource("pods"), name, errors.New("it is another pod of that name"))
+	}
+	return pod, nil
+}
+
+// Bind notes that a pod goes to its node.
+func (p podClient) Bind(_ context.Context, b *corev1.Binding, _ metav1.CreateOptions) error {
+	if _, err := p.there(b.Name, &b.UID); err != nil {
+		return err
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	name := types.NamespacedName{Namespace: p.namespace, Name: b.Name}
+	p.of.made.bound = append(p.of.made.bound, bound{name, b.Target.Name})
+	return nil
+}
+
+// Delete notes that a pod goes.
+func (p podClient) Delete(_ context.Context, name string, o metav1.DeleteOptions) error {
+	var uid *types.UID
+	if o.Preconditions != nil {
+		uid = o.Preconditions.UID
+	}
+	if _, err := p.there(name, uid); err != nil {
+		return err
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.of.made.deleted = append(p.of.made.deleted, types.NamespacedName{Namespace: p.namespace, Name: name})
+	return nil
+}
+
+// Patch notes nominations; conditions and annotations are for people, and for controllers that are not here.
+func (p podClient) Patch(
+	_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
+) (*corev1.Pod, error) {
+	pod, err := p.there(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	var patch struct {
+		Metadata struct {
+			UID types.UID `json:"uid"`
+		} `json:"metadata"`
+		Status map[string]json.RawMessage `json:"status"`
+	}
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, fmt.Errorf("reading a patch of pod %s: %w", name, err)
+	}
+	if uid := patch.Metadata.UID; uid != "" && uid != pod.UID {
+		return p.there(name, &uid)
+	}
+	if raw, ok := patch.Status["nominatedNodeName"]; ok {
+		var node *string
+		if err := json.Unmarshal(raw, &node); err != nil {
+			return nil, fmt.Errorf("reading the nomination of pod %s: %w", name, err)
+		}
+		n := nominated{pod: types.NamespacedName{Namespace: p.namespace, Name: name}}
+		if node != nil {
+			n.node = *node
+		}
+		p.of.mu.Lock()
+		defer p.of.mu.Unlock()
+		p.of.made.nominated = append(p.of.made.nominated, n)
+	}
+	return pod, nil
+}
+
+// List lists the pods of the namespace, by name.
+func (p podClient) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
+	list := &corev1.PodList{}
+	for _, o := range p.of.pods.objects.List() {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Namespace == p.namespace {
+			list.Items = append(list.Items, *pod)
+		}
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+type schedulingClient struct {
+	schedulingv1beta1client.SchedulingV1beta1Interface
+}
+
+// PodGroups offers what schedulers do to PodGroups.
+func (c schedulingClient) PodGroups(namespace string) schedulingv1beta1client.PodGroupInterface {
+	return groupClient{c.SchedulingV1beta1Interface.PodGroups(namespace)}
+}
+
+type groupClient struct {
+	schedulingv1beta1client.PodGroupInterface
+}
+
+// Patch does nothing: schedulers write conditions for people only.
+func (groupClient) Patch(
+	context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string,
+) (*schedulingv1beta1.PodGroup, error) {
+	return &schedulingv1beta1.PodGroup{}, nil
+}

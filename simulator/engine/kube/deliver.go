@@ -1,0 +1,139 @@
+package kube
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// deliver carries out what was asked of the API server, and tells the scheduler of it. It reports whether there was anything.
+func (w *world) deliver() (bool, error) {
+	asked := w.client.take()
+	for _, b := range asked.bound {
+		if err := w.bind(b); err != nil {
+			return false, err
+		}
+	}
+	for _, i := range w.started {
+		if err := w.start(i); err != nil {
+			return false, err
+		}
+	}
+	w.started = w.started[:0]
+	for _, n := range asked.nominated {
+		if err := w.nominate(n); err != nil {
+			return false, err
+		}
+	}
+	if err := w.evict(asked); err != nil {
+		return false, err
+	}
+	return len(asked.bound)+len(asked.deleted)+len(asked.nominated) > 0, nil
+}
+
+// bind puts a pod on its node. Kubelets start it at once.
+func (w *world) bind(b bound) error {
+	pod, ok := get[*corev1.Pod](w.pods, b.pod.Namespace, b.pod.Name)
+	if !ok {
+		return nil // it was deleted in the same cycle
+	}
+	now := metav1.NewTime(w.clock.Now())
+	placed := *pod // what is shared is not changed
+	placed.Spec.NodeName, placed.Status.NominatedNodeName = b.node, ""
+	placed.Status.Phase, placed.Status.StartTime = corev1.PodRunning, &now
+	if err := w.pods.update(pod, touched(w, &placed)); err != nil {
+		return err
+	}
+	w.binds(&placed)
+	return nil
+}
+
+// nominate writes down where a pod is to go when others have left.
+func (w *world) nominate(n nominated) error {
+	pod, ok := get[*corev1.Pod](w.pods, n.pod.Namespace, n.pod.Name)
+	if !ok || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == n.node {
+		return nil
+	}
+	changed := *pod
+	changed.Status.NominatedNodeName = n.node
+	return w.pods.update(pod, touched(w, &changed))
+}
+
+// evict ends those that lose a pod. A job whose pod is deleted ends whole and starts again; pods of nobody just go.
+func (w *world) evict(asked calls) error {
+	victims := make(map[owner]bool)
+	for _, name := range asked.deleted {
+		pod, ok := get[*corev1.Pod](w.pods, name.Namespace, name.Name)
+		if !ok {
+			continue
+		}
+		if who, ok := w.ownerOf(pod); ok {
+			victims[who] = true
+			continue
+		}
+		if err := w.pods.remove(pod); err != nil {
+			return err
+		}
+	}
+	for _, who := range slices.SortedFunc(maps.Keys(victims), owner.compare) {
+		if who.job == engine.Nobody {
+			if err := w.leave(who, engine.Preempted); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.again(who.job, engine.Preempted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownerOf is whose a pod is.
+func (w *world) ownerOf(pod *corev1.Pod) (owner, bool) {
+	if who, ok := w.byPod[pod.Namespace+"/"+pod.Name]; ok {
+		return who, true
+	}
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		who, ok := w.byGroup[pod.Namespace+"/"+*group.PodGroupName]
+		return who, ok
+	}
+	return owner{}, false
+}
+
+// reportKept tells for whom a place is kept, if that is other than before.
+func (w *world) reportKept() {
+	if w.parts.book == nil {
+		return
+	}
+	head := w.parts.book.Head()
+	before := w.kept
+	w.kept = head
+	if head == nil {
+		return
+	}
+	same := before != nil && before.Group.UID == head.Group.UID && before.At == head.At &&
+		slices.Equal(slices.Sorted(maps.Keys(before.Rooms)), slices.Sorted(maps.Keys(head.Rooms)))
+	who, ok := w.byGroup[head.Key.String()]
+	if same || !ok || who.job == engine.Nobody {
+		return
+	}
+	event := engine.Event{At: w.since(), Kind: engine.Kept, Job: who.job, Running: engine.Nobody, From: scene.Forever}
+	for name := range head.Rooms {
+		if at, ok := w.scene.Ledger.Tree.Index(name); ok {
+			event.Nodes = append(event.Nodes, at)
+		}
+	}
+	slices.Sort(event.Nodes)
+	if head.At < decision.Someday {
+		event.From = time.Unix(head.At, 0).Sub(w.scene.Begin)
+	}
+	w.watcher.Happens(event)
+}

@@ -1,0 +1,26 @@
+// Package kube plays a scene with the real kube-scheduler: scheduler.New and ScheduleOne of the release that go.mod names, in virtual
+// time and without an API server. Nothing of its decisions is imitated; what is imitated is the world around it.
+//
+//	e, err := kube.New(kube.Options{Profile: kube.Lockstep, Clock: clock.RealClock{}})
+//	err = e.Run(ctx, scene, watcher)
+//
+// # The world
+//
+// Informers call the scheduler's handlers in the caller's goroutine (informer.go), the client writes down what it is asked for
+// (client.go), and what was written is delivered when the cycle is over, by name (deliver.go). Jobs are what the controller makes of
+// them: a PodGroup of the job's name, and pods (objects.go). The clock stands still while anything is left to do at an
+// instant; then it is moved to the next thing that is due: an end, an event of nodes, a submission, a timer of a plugin, the
+// end of a pause of the scheduling queue (play.go).
+//
+// At an instant ends come first, then events of nodes, then submissions, then scheduling. Who is preempted, or loses a
+// node, ends whole, and waits again at once with its place in the queue and its whole duration before it: traces have no checkpoints.
+//
+// # What is not as in a cluster
+//
+// Pods end as soon as they are deleted. Calls to the API take no time and never fail. Gates: asynchronous API calls and preemption are
+// off (they finish inside the cycle instead), opportunistic batching is off (it looks at the machine's clock).
+// Kubernetes has no word for a job that must not be preempted whatever its priority, so Preemptible is not looked at.
+// The stock generator lists topology domains in the order of a Go map and the scheduler breaks ties between
+// them by unseeded chance: under Native domains come in an order that is drawn from the scene's seed, and the first of it wins a tie
+// (ties.go).
+package kube

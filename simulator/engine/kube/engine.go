@@ -1,0 +1,60 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// Profile says which scheduler plays.
+type Profile string
+
+const (
+	// Lockstep is the shipped profile, with its plugins.
+	Lockstep Profile = "lockstep"
+	// Native is the stock profile with the gates GenericWorkload and TopologyAwareWorkloadScheduling.
+	Native Profile = "native-tas"
+)
+
+// Options are how an engine plays.
+type Options struct {
+	Profile Profile
+	// Clock is for what decisions cost; no event depends on it.
+	Clock clock.PassiveClock
+}
+
+// New makes an engine. It sets the feature gates of the process, which are the same for all profiles; two engines may play at
+// once, but nobody else in the process may want other gates.
+func New(o Options) (engine.Engine, error) {
+	if o.Profile != Lockstep && o.Profile != Native {
+		return nil, &badinput.Error{
+			What: fmt.Sprintf("no scheduler profile %q", o.Profile), Mend: fmt.Sprintf("name %s or %s", Lockstep, Native),
+		}
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if err := setGates(); err != nil {
+		return nil, err
+	}
+	return &player{o}, nil
+}
+
+type player struct{ options Options }
+
+// Run implements engine.Engine. The context is looked at between instants.
+func (p *player) Run(ctx context.Context, s *scene.Scene, w engine.Watcher) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	world, err := newWorld(ctx, s, w, p.options)
+	if err != nil {
+		return err
+	}
+	defer world.close()
+	return world.play(ctx)
+}

@@ -1,0 +1,89 @@
+package kube
+
+import (
+	"errors"
+	"reflect"
+	"time"
+	_ "unsafe" // for linkname
+
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/backend/heap"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// What kube-scheduler does not offer to others is all in this file:
+//
+//   - whether anybody is in its queue. Pop blocks when nobody is, and the public lists of pods take time that grows with them, at every
+//     step; so the length of its heaps is read by reflection.
+//   - what its two goroutines do by the machine's clock: bring back who has paused, and who was forgotten. They are not
+//     started; what they call is called here instead, by its link name.
+//
+// TestInternalsAreAsTheyWere fails when any of this is not as it was in the release that go.mod names.
+
+// queue is the scheduling queue, looked into.
+type queue struct {
+	of *internalqueue.PriorityQueue
+	// active are those to be asked now, pausing and failed those that come back when their pause is over.
+	active, pausing, failed *heap.Heap[framework.QueuedEntityInfo]
+}
+
+//go:linkname flushPaused k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushBackoffQCompleted
+func flushPaused(q *internalqueue.PriorityQueue, logger klog.Logger)
+
+//go:linkname flushLeft k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulableEntitiesLeftover
+func flushLeft(q *internalqueue.PriorityQueue, logger klog.Logger)
+
+var errInternals = errors.New( //nolint:gochecknoglobals // an error is a constant
+	"kube-scheduler's queue is not built as in 1.37.1: see internals.go")
+
+// lookInto finds the parts of a scheduling queue.
+func lookInto(q internalqueue.SchedulingQueue) (queue, error) {
+	of, ok := q.(*internalqueue.PriorityQueue)
+	if !ok {
+		return queue{}, errInternals
+	}
+	out := queue{of: of}
+	for _, part := range []struct {
+		in, name string
+		heap     **heap.Heap[framework.QueuedEntityInfo]
+	}{
+		{"activeQ", "queue", &out.active},
+		{"backoffQ", "entityBackoffQ", &out.pausing},
+		{"backoffQ", "entityErrorBackoffQ", &out.failed},
+	} {
+		field := reflect.ValueOf(of).Elem().FieldByName(part.in)
+		if !field.IsValid() || field.Kind() != reflect.Interface || field.Elem().Kind() != reflect.Pointer {
+			return queue{}, errInternals
+		}
+		field = field.Elem().Elem().FieldByName(part.name)
+		if !field.IsValid() || field.Type() != reflect.TypeFor[*heap.Heap[framework.QueuedEntityInfo]]() {
+			return queue{}, errInternals
+		}
+		*part.heap = (*heap.Heap[framework.QueuedEntityInfo])(field.UnsafePointer())
+	}
+	return out, nil
+}
+
+// isEmpty reports whether Pop would block.
+func (q queue) isEmpty() bool { return q.active.Len()+q.pausing.Len() == 0 }
+
+// next is when somebody's pause is over at the earliest; false if nobody pauses. Pauses end with whole seconds, and who pauses until
+// one is back with the one after.
+func (q queue) next(now time.Time) (time.Time, bool) {
+	var first time.Time
+	for _, h := range []*heap.Heap[framework.QueuedEntityInfo]{q.pausing, q.failed} {
+		entity, ok := h.Peek()
+		if !ok {
+			continue
+		}
+		at := entity.GetBackoffExpiration()
+		if at.Before(now) { // also that of one for which it was not worked out yet
+			at = now
+		}
+		if at = at.Truncate(time.Second).Add(time.Second); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first, !first.IsZero()
+}

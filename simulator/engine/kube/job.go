@@ -1,0 +1,224 @@
+package kube
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// job is what became of a job.
+type job struct {
+	// times is how often it came: once, and once more each time it had to leave.
+	times int
+	// waits is set from its coming to its start, runs from its start to its end.
+	waits, runs bool
+	// nodes are those of its ranks, Nobody for a rank without one; there are bound of them.
+	nodes []int
+	bound int
+}
+
+// running is what became of something that runs from the beginning.
+type running struct {
+	until time.Duration
+	over  bool
+}
+
+// submit lets a job come, for the first time or again.
+func (w *world) submit(i int) error {
+	j := &w.jobs[i]
+	j.times++
+	j.waits, j.runs, j.bound = true, false, 0
+	j.nodes = slices.Repeat([]int{engine.Nobody}, len(w.scene.Jobs[i].Gang.Members))
+	w.waiting++
+	w.fresh = append(w.fresh, i)
+	w.quiet = w.clock.Now()
+	group, pods := w.objects(i)
+	addGroup := func() error { return w.groups.add(group) }
+	addPods := func() error {
+		for _, pod := range pods {
+			if err := w.pods.add(pod); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// The controller makes the PodGroup first. In-tree, each pod that comes after it is a pass over those before it; if the pods come
+	// first there is one pass less, with the same outcome.
+	steps := []func() error{addGroup, addPods}
+	if w.options.Profile == Native {
+		steps = []func() error{addPods, addGroup}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	w.clock.Nudge()
+	return nil
+}
+
+// promise says on the PodGroup of a job that has an estimate when it would end if it started now. Trainers report what
+// remains when they run, so nothing is said of the time that it waited. The object is changed where it lies: an update would bring the gang
+// into the queue, in which it is already, and nobody else is at work.
+func (w *world) promise(group *framework.QueuedPodGroupInfo) {
+	who, ok := w.byGroup[group.GetNamespace()+"/"+group.GetName()]
+	if !ok || who.job == engine.Nobody || w.scene.Jobs[who.job].Estimate == 0 || w.jobs[who.job].runs {
+		return
+	}
+	if known, ok := get[*schedulingv1beta1.PodGroup](w.groups, group.GetNamespace(), group.GetName()); ok {
+		known.Annotations[topology.AnnotationExpectedEnd] = w.instant(w.since() + w.scene.Jobs[who.job].Estimate)
+	}
+}
+
+// binds takes note of a member that has its node; the job starts with the last one that it needs.
+func (w *world) binds(pod *corev1.Pod) {
+	who, ok := w.ownerOf(pod)
+	if !ok || who.job == engine.Nobody {
+		return
+	}
+	j, of := &w.jobs[who.job], &w.scene.Jobs[who.job]
+	at, known := w.scene.Ledger.Tree.Index(pod.Spec.NodeName)
+	rank, err := strconv.Atoi(pod.Labels[batchv1.JobCompletionIndexAnnotation])
+	if !known || err != nil || rank < 0 || rank >= len(j.nodes) {
+		return
+	}
+	if j.nodes[rank] == engine.Nobody {
+		j.bound++
+	}
+	j.nodes[rank] = at
+	if !j.runs && j.bound >= of.Needed {
+		w.started = append(w.started, who.job)
+		j.runs, j.waits = true, false
+	}
+}
+
+// start tells that a job started, and when it ends. Members that were not needed and have no node leave: a gang is as large as it
+// starts.
+func (w *world) start(i int) error {
+	j, of := &w.jobs[i], &w.scene.Jobs[i]
+	w.waiting--
+	now := w.since()
+	nodes := make([]int, 0, j.bound)
+	for rank, at := range j.nodes {
+		if at != engine.Nobody {
+			nodes = append(nodes, at)
+			continue
+		}
+		if pod, ok := get[*corev1.Pod](w.pods, namespace, of.Gang.Members[rank].Name); ok {
+			if err := w.pods.remove(pod); err != nil {
+				return err
+			}
+		}
+	}
+	w.quiet = w.clock.Now()
+	w.watcher.Happens(engine.Event{At: now, Kind: engine.Started, Job: i, Running: engine.Nobody, Nodes: nodes})
+	w.ends.add(end{at: now + of.Duration, of: owner{i, engine.Nobody}, times: j.times})
+	w.clock.Nudge()
+	return nil
+}
+
+// leave ends a job, or something that ran from the beginning, and takes all that it had away.
+func (w *world) leave(who owner, kind engine.Kind) error {
+	w.quiet = w.clock.Now()
+	w.watcher.Happens(engine.Event{At: w.since(), Kind: kind, Job: who.job, Running: who.running})
+	if who.job == engine.Nobody {
+		r := w.scene.Running[who.running]
+		w.running[who.running].over = true
+		for _, pod := range r.Pods {
+			if err := w.removePod(pod.Namespace, pod.Name); err != nil {
+				return err
+			}
+		}
+		if r.Group == nil {
+			return nil
+		}
+		return w.removeGroup(r.Group.Namespace, r.Group.Name)
+	}
+	j, of := &w.jobs[who.job], &w.scene.Jobs[who.job]
+	if j.waits {
+		w.waiting--
+	}
+	j.waits, j.runs = false, false
+	for rank := range of.Gang.Members {
+		name := cmp.Or(of.Gang.Members[rank].Name, scene.PodName(of.ID, rank))
+		if err := w.removePod(namespace, name); err != nil {
+			return err
+		}
+	}
+	return w.removeGroup(namespace, of.ID)
+}
+
+func (w *world) removePod(namespace, name string) error {
+	if pod, ok := get[*corev1.Pod](w.pods, namespace, name); ok {
+		return w.pods.remove(pod)
+	}
+	return nil
+}
+
+func (w *world) removeGroup(namespace, name string) error {
+	if group, ok := get[*schedulingv1beta1.PodGroup](w.groups, namespace, name); ok {
+		return w.groups.remove(group)
+	}
+	return nil
+}
+
+// isOver reports whether an end is of a start that is over already.
+func (w *world) isOver(e end) bool {
+	if e.of.job == engine.Nobody {
+		return w.running[e.of.running].over
+	}
+	j := &w.jobs[e.of.job]
+	return !j.runs || j.times != e.times
+}
+
+// end is when something ends that runs.
+type end struct {
+	at time.Duration
+	of owner
+	// times is the job's when it started.
+	times int
+}
+
+// agenda is a heap of ends: by instant, then what ran from the beginning, then jobs.
+type agenda []end
+
+func (a *agenda) add(e end) { heap.Push(a, e) }
+
+func (a *agenda) take() end {
+	e, _ := heap.Pop(a).(end) //nolint:errcheck // nothing else is in it
+	return e
+}
+
+func (a agenda) Len() int { return len(a) }
+
+func (a agenda) Less(i, j int) bool {
+	x, y := a[i], a[j]
+	return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.of.job, y.of.job), cmp.Compare(x.of.running, y.of.running)) < 0
+}
+
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+
+// Push is for package heap.
+func (a *agenda) Push(x any) {
+	e, _ := x.(end) //nolint:errcheck // nobody pushes anything else
+	*a = append(*a, e)
+}
+
+// Pop is for package heap.
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	e := (*a)[last]
+	*a = (*a)[:last]
+	return e
+}

@@ -1,0 +1,245 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+const (
+	// look is how often the scheduler looks at those that wait for no reason, as long as somebody waits.
+	look = 30 * time.Second
+	// patience is how long those that wait are waited for after the last thing that could let one of them start: longer
+	// than the longest pause of a gang of 4,096 in the stock profile, and than the five minutes after which all are tried.
+	patience = 15 * time.Minute
+	// restless is how many cycles at one instant, none of which places anybody, are a fault.
+	restless = 1_000_000
+)
+
+// play goes from instant to instant until nothing is left that can happen.
+func (w *world) play(ctx context.Context) error {
+	for ctx.Err() == nil {
+		at, ok := w.next()
+		if !ok {
+			return nil
+		}
+		w.clock.Advance(at)
+		if err := w.happen(); err != nil {
+			return err
+		}
+		w.bringBack()
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+		w.report()
+	}
+	return ctx.Err()
+}
+
+// next is the next instant at which anything is due; false if nothing is left to come that could change anything.
+func (w *world) next() (time.Time, bool) {
+	var first time.Time
+	earliest := func(at time.Time) {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	for len(w.ends) > 0 && w.isOver(w.ends[0]) {
+		w.ends.take()
+	}
+	if len(w.ends) > 0 {
+		earliest(w.scene.Begin.Add(w.ends[0].at))
+	}
+	if w.happened < len(w.scene.Events) {
+		earliest(w.scene.Begin.Add(w.scene.Events[w.happened].At))
+	}
+	if w.submitted < len(w.scene.Jobs) {
+		earliest(w.scene.Begin.Add(w.scene.Jobs[w.submitted].Submit))
+	}
+	if w.waiting == 0 {
+		return first, !first.IsZero() // timers are for those that wait
+	}
+	scripted := !first.IsZero()
+	if at, ok := w.clock.Next(); ok {
+		earliest(at)
+	}
+	if at, ok := w.queue.next(w.clock.Now()); ok {
+		earliest(at)
+	}
+	earliest(w.left.Add(look))
+	if !scripted && first.After(w.quiet.Add(patience)) {
+		return first, false
+	}
+	return first, true
+}
+
+// happen lets happen what the scene has due: ends, then events of nodes, then submissions.
+func (w *world) happen() error {
+	now := w.clock.Since(w.scene.Begin)
+	for len(w.ends) > 0 && w.ends[0].at <= now {
+		if e := w.ends.take(); !w.isOver(e) {
+			if err := w.leave(e.of, engine.Ended); err != nil {
+				return err
+			}
+		}
+	}
+	for ; w.happened < len(w.scene.Events) && w.scene.Events[w.happened].At <= now; w.happened++ {
+		if err := w.changeNodes(w.scene.Events[w.happened]); err != nil {
+			return err
+		}
+	}
+	for ; w.submitted < len(w.scene.Jobs) && w.scene.Jobs[w.submitted].Submit <= now; w.submitted++ {
+		w.watcher.Happens(engine.Event{
+			At: w.since(), Kind: engine.Submitted, Job: w.submitted, Running: engine.Nobody,
+		})
+		if err := w.submit(w.submitted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeNodes lets nodes fail, drain or return. Who has a pod on one that goes loses all of them, and waits again.
+func (w *world) changeNodes(e scene.Event) error {
+	kinds := map[trace.Kind]engine.Kind{
+		trace.Fail: engine.NodesFailed, trace.Drain: engine.NodesDrained, trace.Return: engine.NodesReturned,
+	}
+	kind, ok := kinds[e.Kind]
+	if !ok {
+		return fmt.Errorf("playing an event of nodes: no kind %q", e.Kind)
+	}
+	w.quiet = w.clock.Now()
+	w.watcher.Happens(engine.Event{
+		At: w.since(), Kind: kind, Job: engine.Nobody, Running: engine.Nobody, Nodes: e.Nodes,
+	})
+	goes := kind != engine.NodesReturned
+	for _, at := range e.Nodes {
+		node, ok := get[*corev1.Node](w.nodes, "", w.scene.Nodes[at].Name)
+		if !ok {
+			return fmt.Errorf("playing an event of nodes: %s is gone", w.scene.Nodes[at].Name)
+		}
+		changed := *node // what is shared is not changed
+		changed.Spec.Unschedulable = goes || w.scene.Closed[at]
+		if err := w.nodes.update(node, touched(w, &changed)); err != nil {
+			return err
+		}
+	}
+	if !goes {
+		return nil
+	}
+	return w.disrupt(e.Nodes)
+}
+
+// disrupt ends all that has a pod on one of these nodes.
+func (w *world) disrupt(nodes []int) error {
+	on := func(at int) bool { return slices.Contains(nodes, at) }
+	for i := range w.running {
+		holds := slices.ContainsFunc(w.scene.Running[i].Pods, func(pod *corev1.Pod) bool {
+			at, ok := w.scene.Ledger.Tree.Index(pod.Spec.NodeName)
+			return ok && on(at)
+		})
+		if holds && !w.running[i].over {
+			if err := w.leave(owner{engine.Nobody, i}, engine.Disrupted); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range w.jobs[:w.submitted] {
+		if w.jobs[i].runs && slices.ContainsFunc(w.jobs[i].nodes, on) {
+			if err := w.again(i, engine.Disrupted); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// again has a job leave and wait once more.
+func (w *world) again(i int, kind engine.Kind) error {
+	if err := w.leave(owner{i, engine.Nobody}, kind); err != nil {
+		return err
+	}
+	return w.submit(i)
+}
+
+// bringBack does what the scheduling queue's own goroutines do by the machine's clock.
+func (w *world) bringBack() {
+	now := w.clock.Now()
+	flushPaused(w.queue.of, w.logger)
+	if !now.Before(w.left.Add(look)) {
+		w.left = now
+		flushLeft(w.queue.of, w.logger)
+	}
+}
+
+var errRestless = errors.New( //nolint:gochecknoglobals // an error is a constant
+	"the scheduler does not come to rest at one instant")
+
+// settle does what is to be done at this instant until nothing is.
+func (w *world) settle(ctx context.Context) error {
+	for cycles := 0; ctx.Err() == nil; cycles++ {
+		if cycles > restless {
+			return errRestless
+		}
+		todo := w.beside
+		w.beside = nil
+		for _, do := range todo {
+			do()
+		}
+		asked, err := w.deliver()
+		switch {
+		case err != nil:
+			return err
+		case asked || len(w.beside) > 0:
+		case w.queue.isEmpty():
+			return nil
+		default:
+			if err := w.cycle(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// cycle has the scheduler decide about the first of its queue.
+func (w *world) cycle(ctx context.Context) error {
+	began := w.options.Clock.Now()
+	w.sched.ScheduleOne(ctx)
+	took := w.options.Clock.Since(began)
+	w.bindings.wait()
+	group := w.popped
+	if group == nil {
+		return nil
+	}
+	who, ok := w.byGroup[group.GetNamespace()+"/"+group.GetName()]
+	waited := ok && who.job != engine.Nobody && w.jobs[who.job].waits
+	_, err := w.deliver()
+	decision := engine.Decision{Took: took, Members: group.Size()}
+	if waited {
+		decision.Members = len(w.scene.Jobs[who.job].Gang.Members)
+		decision.Placed = w.jobs[who.job].runs
+	}
+	w.watcher.Decides(decision)
+	return err
+}
+
+// report tells who has to wait, and for whom a place is kept.
+func (w *world) report() {
+	slices.Sort(w.fresh)
+	for _, i := range slices.Compact(w.fresh) {
+		if w.jobs[i].waits {
+			w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Refused, Job: i, Running: engine.Nobody})
+		}
+	}
+	w.fresh = w.fresh[:0]
+	w.reportKept()
+}

@@ -1,0 +1,72 @@
+package kube
+
+import (
+	"fmt"
+
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
+)
+
+// native is the stock profile, with its generator of placements in an order that can be had again, and ties between them broken by
+// that order. The two digits of the tie breakers count less than one point of any stock score.
+const native = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: ` + nativeName + `
+  plugins:
+    placementGenerate:
+      disabled: [{name: "*"}]
+      enabled: [{name: ` + orderedName + `}]
+    placementScore:
+      disabled: [{name: "*"}]
+      enabled:
+      - {name: NodeResourcesFit, weight: 10201}
+      - {name: PodGroupPodsCount, weight: 10201}
+      - {name: ` + tieHighName + `, weight: 101}
+      - {name: ` + tieLowName + `, weight: 1}
+`
+
+// nativeName is the schedulerName of the pods that the stock profile schedules.
+const nativeName = "native-tas"
+
+// parts are what a scheduler is made of.
+type parts struct {
+	config   *schedulerconfig.KubeSchedulerConfiguration
+	registry frameworkruntime.Registry
+	// book is where a place is kept for the first of the queue, nil for a scheduler that keeps none.
+	book *reservation.Book
+	// name is the schedulerName of its pods.
+	name string
+}
+
+// partsOf are those of a profile.
+func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error) {
+	out := parts{name: scheduler.ProfileName}
+	text := manifests.Config()
+	if p == Native {
+		out.name, text, out.registry = nativeName, []byte(native), ties(seed)
+	} else {
+		out.registry, out.book = scheduler.Plugins(t)
+	}
+	decoded, _, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
+	if err != nil {
+		return parts{}, fmt.Errorf("reading the scheduler's configuration: %w", err)
+	}
+	config, ok := decoded.(*schedulerconfig.KubeSchedulerConfiguration)
+	if !ok {
+		return parts{}, fmt.Errorf("the scheduler's configuration is a %T", decoded)
+	}
+	own := schedulerconfig.Plugin{Name: bindingsName}
+	plugins := config.Profiles[0].Plugins
+	plugins.Permit.Enabled = append(plugins.Permit.Enabled, own)
+	plugins.PostBind.Enabled = append(plugins.PostBind.Enabled, own)
+	out.config, out.registry[bindingsName] = config, b.make
+	return out, nil
+}

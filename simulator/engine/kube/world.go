@@ -1,0 +1,235 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/reservation"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/simulator/clock"
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// world is a scene that is being played: a cluster's objects, the scheduler, and what is due.
+type world struct {
+	scene   *scene.Scene
+	watcher engine.Watcher
+	options Options
+	clock   *clock.Clock
+	// versions counts changes of objects.
+	versions uint64
+
+	nodes, pods, groups *informer
+	client              *client
+	parts               parts
+	sched               *kubescheduler.Scheduler
+	logger              klog.Logger
+	queue               queue
+	bindings            *bindings
+	// popped is the gang that was asked last, nil for a pod in none.
+	popped *framework.QueuedPodGroupInfo
+	// beside is what plugins want done when the cycle is over.
+	beside []func()
+
+	tolerations []corev1.Toleration
+	asked       map[string]corev1.ResourceList
+
+	jobs    []job
+	running []running
+	// byGroup are jobs and what runs, by the namespaced name of their PodGroups; byPod those in none.
+	byGroup map[string]owner
+	byPod   map[string]owner
+	ends    agenda
+	// submitted and happened are how many jobs came, and how many events of nodes there were.
+	submitted, happened int
+	// waiting counts jobs that wait, fresh are those of them that began to at this instant.
+	waiting int
+	fresh   []int
+	// started are jobs whose last member was bound just now.
+	started []int
+	// kept is what was last told of the first of the queue.
+	kept *reservation.Head
+	// quiet is when something last happened that could let somebody start, left when the scheduler next looks at those
+	// that wait for no reason.
+	quiet, left time.Time
+}
+
+// owner is a job, or something that ran from the beginning.
+type owner struct{ job, running int }
+
+// compare puts what ran from the beginning first.
+func (o owner) compare(other owner) int {
+	return cmp.Or(cmp.Compare(o.job, other.job), cmp.Compare(o.running, other.running))
+}
+
+// early is how long before the scene's beginning the scheduler starts: it waits until it has seen all that is there.
+const early = 10 * time.Second
+
+func newWorld(ctx context.Context, s *scene.Scene, w engine.Watcher, o Options) (*world, error) {
+	out := &world{
+		scene: s, watcher: w, options: o, clock: clock.New(s.Begin.Add(-early)),
+		nodes: newInformer(), pods: newInformer(), groups: newInformer(), bindings: newBindings(),
+		asked: make(map[string]corev1.ResourceList),
+		jobs:  make([]job, len(s.Jobs)), running: make([]running, len(s.Running)),
+		byGroup: make(map[string]owner), byPod: make(map[string]owner), logger: logr.Discard(),
+	}
+	for i := range s.Jobs {
+		out.byGroup[namespace+"/"+s.Jobs[i].ID] = owner{i, engine.Nobody}
+	}
+	placement, err := config.Placement(nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading which resources are accelerators: %w", err)
+	}
+	for _, name := range placement.Accelerators {
+		out.tolerations = append(out.tolerations, corev1.Toleration{Key: name, Operator: corev1.TolerationOpExists})
+	}
+	if out.client, err = newClient(out.pods); err != nil {
+		return nil, err
+	}
+	t := timing.Timing{Clock: out.clock, Beside: func(do func()) { out.beside = append(out.beside, do) }}
+	if out.parts, err = partsOf(o.Profile, t, s.Options.Seed, out.bindings); err != nil {
+		return nil, err
+	}
+	if err := out.makeScheduler(ctx); err != nil {
+		return nil, err
+	}
+	return out, out.populate(ctx)
+}
+
+// makeScheduler makes the scheduler, and takes its queue and its failures in hand.
+func (w *world) makeScheduler(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactory(w.client, 0)
+	for object, of := range map[object]*informer{
+		&corev1.Node{}: w.nodes, &corev1.Pod{}: w.pods, &schedulingv1beta1.PodGroup{}: w.groups,
+	} {
+		factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return of })
+	}
+	conf := w.parts.config
+	ctx = klog.NewContext(ctx, w.logger)
+	sched, err := kubescheduler.New(ctx, w.client, factory, nil,
+		func(string) events.EventRecorderLogger { return silent{} },
+		kubescheduler.WithProfiles(conf.Profiles...),
+		kubescheduler.WithClock(w.clock),
+		kubescheduler.WithParallelism(1),
+		kubescheduler.WithPercentageOfNodesToScore(conf.PercentageOfNodesToScore),
+		kubescheduler.WithPodInitialBackoffSeconds(conf.PodInitialBackoffSeconds),
+		kubescheduler.WithPodMaxBackoffSeconds(conf.PodMaxBackoffSeconds),
+		kubescheduler.WithFrameworkOutOfTreeRegistry(w.parts.registry),
+	)
+	if err != nil {
+		return fmt.Errorf("making a scheduler: %w", err)
+	}
+	w.sched = sched
+	if w.queue, err = lookInto(sched.SchedulingQueue); err != nil {
+		return err
+	}
+	next := sched.NextEntity
+	sched.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
+		entity, err := next(logger)
+		w.popped = nil
+		if group, ok := entity.(*framework.QueuedPodGroupInfo); ok {
+			w.popped = group
+			w.promise(group)
+		}
+		return entity, err
+	}
+	fail := sched.FailureHandler
+	sched.FailureHandler = func(
+		ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status,
+		nominating *fwk.NominatingInfo, start time.Time,
+	) {
+		uid := pod.Pod.UID
+		fail(ctx, f, pod, status, nominating, start)
+		w.bindings.done(uid)
+	}
+	return nil
+}
+
+// populate adds what is there from the beginning, and waits until the scheduler has looked around.
+func (w *world) populate(ctx context.Context) error {
+	named := make([]topology.Node, len(w.scene.Nodes))
+	for i, node := range w.scene.Nodes {
+		named[i] = topology.Node{Name: node.Name, Labels: node.Labels}
+	}
+	discovered := topology.Discovered(named)
+	for i := range w.scene.Nodes {
+		if err := w.nodes.add(touched(w, nodeOf(w.scene, i, discovered))); err != nil {
+			return err
+		}
+	}
+	for i, r := range w.scene.Running {
+		w.running[i].until = r.Ends
+		if err := w.occupy(i, r); err != nil {
+			return err
+		}
+		if r.Ends != scene.Forever {
+			w.ends.add(end{at: r.Ends, of: owner{engine.Nobody, i}})
+		}
+	}
+	for {
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+		next, ok := w.clock.Next()
+		if !ok || next.After(w.scene.Begin) {
+			break
+		}
+		w.clock.Advance(next)
+	}
+	w.clock.Advance(w.scene.Begin)
+	w.quiet, w.left = w.scene.Begin, w.scene.Begin
+	return w.settle(ctx)
+}
+
+// occupy adds what runs.
+func (w *world) occupy(i int, r scene.Running) error {
+	who := owner{engine.Nobody, i}
+	if r.Group != nil {
+		w.byGroup[r.Group.Namespace+"/"+r.Group.Name] = who
+		if err := w.groups.add(touched(w, r.Group.DeepCopy())); err != nil {
+			return err
+		}
+	}
+	for _, pod := range r.Pods {
+		w.byPod[pod.Namespace+"/"+pod.Name] = who
+		if err := w.pods.add(touched(w, pod.DeepCopy())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// version is the resource version of the next change.
+func (w *world) version() string {
+	w.versions++
+	return strconv.FormatUint(w.versions, 10)
+}
+
+// since is the instant as events tell it. Nudges, which keep apart what happens at one instant, are not told.
+func (w *world) since() time.Duration {
+	return w.clock.Since(w.scene.Begin).Truncate(time.Millisecond)
+}
+
+// close ends what the scheduler started.
+func (w *world) close() {
+	w.sched.SchedulingQueue.Close()
+	_ = w.sched.Profiles.Close() // plugins that cannot be closed hold nothing of this process
+}
