@@ -40,7 +40,7 @@ func descriptions() map[string]Description {
 		SlurmBlock: {
 			Source:     "Slurm 26.05 topology/block, by its documentation; sched/backfill",
 			Discipline: Backfill,
-			TieRule:    "the first block in label-path order",
+			TieRule:    "the last block in label-path order, as the plugin does",
 		},
 		Random: {
 			Source:     "each pod on a feasible node, all equally likely",

@@ -99,7 +99,7 @@ func (f *flavor) wish(tree *topology.Tree, gang *topology.Gang, pods int) (wish,
 	default:
 		w.loose = true
 	}
-	return w, known && w.level <= w.home && pods%w.slice == 0
+	return w, known && w.level <= w.home
 }
 
 // count tells each domain how many pods and slices it has room for. Above the slices' level slices are summed up; below it
@@ -149,7 +149,7 @@ func (f *flavor) place(w wish) ([]int, bool) {
 		chosen = next
 	}
 	slices.SortFunc(chosen, func(a, b int) int { return cmp.Compare(f.domains[a].order, f.domains[b].order) })
-	placed := 0
+	placed := 0 // not all, if slices do not divide the podset
 	for _, i := range chosen {
 		placed += f.domains[i].pods
 	}

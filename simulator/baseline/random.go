@@ -17,7 +17,7 @@ type random struct {
 // Place implements Policy.
 func (p *random) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 	name := fnv.New64a()
-	name.Write([]byte(gang.Name))
+	_, _ = name.Write([]byte(gang.Name))
 	chance := rand.New(rand.NewPCG(p.seed, name.Sum64()))
 	d := newDraft(l, gang)
 	feasible := make([][]int, len(gang.Shapes))

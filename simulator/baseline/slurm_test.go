@@ -1,0 +1,103 @@
+package baseline_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockstep-project/lockstep/simulator/baseline"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// blocks is a fleet of base blocks with so many nodes each, of which the first ones are idle.
+func blocks(t *testing.T, nodes int, idle []int) topology.Ledger {
+	t.Helper()
+	var b strings.Builder
+	for block, free := range idle {
+		for n := range nodes {
+			left := 8
+			if n >= free {
+				left = 0
+			}
+			fmt.Fprintf(&b, "b%d/b%d-%d=%d/8 ", block, block, n, left)
+		}
+	}
+	return fleet(t, "block!", b.String())
+}
+
+func TestSlurmBlocks(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		idle []int
+		// nodes is how many the job takes, segment its --segment.
+		nodes, segment int
+		// used are the nodes of each base block; nil if the job waits.
+		used []int
+	}{
+		{"smallest sufficient base block", []int{4, 2, 3, 4}, 3, 0, []int{0, 0, 3, 0}},
+		{"of equal base blocks the last", []int{4, 3, 3, 4}, 3, 0, []int{0, 0, 3, 0}},
+		{"strict: two half blocks are no base block", []int{2, 2, 2, 2}, 4, 0, nil},
+		{"pair of base blocks with least idle nodes", []int{4, 4, 3, 3}, 5, 0, []int{0, 0, 2, 3}},
+		{"strict: idle base blocks side by side in two pairs", []int{2, 4, 4, 2}, 8, 0, nil},
+		{"five nodes are two base blocks, and may not use three", []int{3, 1, 3, 1}, 5, 0, nil},
+		{"three base blocks are inside four", []int{4, 4, 2, 3, 4, 4, 4, 4}, 9, 0, []int{4, 4, 1, 0, 0, 0, 0, 0}},
+		{"fewest base blocks: largest first, the rest where it fits best", []int{4, 3, 1, 2}, 9, 0, []int{4, 3, 0, 2}},
+		{"the rest goes to the smallest that holds it", []int{1, 4, 3, 2}, 9, 0, []int{0, 4, 3, 2}},
+		{"of equal base blocks that hold the rest the last", []int{4, 4, 2, 2}, 9, 0, []int{4, 4, 0, 1}},
+		{"more than all pairs: the whole cluster", []int{4, 4, 4}, 11, 0, []int{3, 4, 4}},
+		{"the last pair has one block only", []int{2, 2, 4}, 5, 0, nil},
+		{"segments need not be in one larger block", []int{2, 4, 4, 2}, 8, 4, []int{0, 4, 4, 0}},
+		{"each segment in one base block", []int{3, 3, 3, 3}, 8, 4, nil},
+		{"segments fill a base block before they begin another", []int{4, 4, 4, 4}, 8, 2, []int{0, 0, 4, 4}},
+		{"segments that do not divide the job are refused", []int{4, 4, 4, 4}, 7, 2, nil},
+		{"a segment that is larger than the job is ignored", []int{4, 4, 4, 4}, 2, 3, []int{0, 0, 0, 2}},
+		{"more than there is", []int{4, 4}, 9, 0, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := blocks(t, 4, c.idle)
+			g := pods(c.nodes, 8)
+			g.Segment = topology.Segment{Size: c.segment, Level: "block"}
+			at, ok := named(t, baseline.SlurmBlock).Place(l, g)
+			if !ok {
+				if c.used != nil {
+					t.Errorf("no place, want %v", c.used)
+				}
+				return
+			}
+			used := make([]int, len(c.idle))
+			for _, node := range at {
+				used[node/4]++
+			}
+			if !slices.Equal(used, c.used) {
+				t.Errorf("used %v, want %v", used, c.used)
+			}
+			if !slices.IsSorted(at) {
+				t.Errorf("ranks %v are not in the order of nodes", at)
+			}
+		})
+	}
+}
+
+// Several tasks fit on a node: they fill it before they begin another, and a base block counts what it has room for.
+func TestSlurmTasksShareNodes(t *testing.T) {
+	l := fleet(t, "block!", "a/a1=8 a/a2=3/8 b/b1=1/8 b/b2=4/8")
+	want(t, baseline.SlurmBlock, l, pods(5, 1), "b1 b2 b2 b2 b2")
+	want(t, baseline.SlurmBlock, l, pods(10, 1), "a1 a1 a1 a1 a1 a1 a1 a1 a2 a2")
+	want(t, baseline.SlurmBlock, l, pods(12, 1), "") // two nodes at most, and so one base block
+}
+
+// Blocks are NVLink domains where there are some, and the innermost domains where there are none.
+func TestSlurmBlocksOfTwoLadders(t *testing.T) {
+	nodes := "r1/c1/n1=8 r1/c1/n2=8 r1/c2/n3=8 r1/c2/n4=8 r2/c3/n5=8 r2/c3/n6=8"
+	want(t, baseline.SlurmBlock, fleet(t, "row rack", nodes), pods(3, 8), "n1 n3 n4")
+	want(t, baseline.SlurmBlock, fleet(t, "row! rack", nodes), pods(3, 8), "n1 n2 n3")
+}
+
+// Nodes outside all blocks have a topology of their own, which has no rules.
+func TestSlurmOutsideBlocks(t *testing.T) {
+	l := fleet(t, "block!", "a/n1=8 a/n2=0/8 -/n3=8 -/n4=2/8")
+	want(t, baseline.SlurmBlock, l, pods(1, 8), "n1")
+	want(t, baseline.SlurmBlock, l, pods(9, 1), "n3 n3 n3 n3 n3 n3 n3 n3 n4")
+	want(t, baseline.SlurmBlock, fleet(t, "", "n1=1 n2=1"), pods(2, 1), "n1 n2")
+}
