@@ -24,8 +24,8 @@ func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 	}
 	card.Fragmentation, card.Largest = t.spaces()
 	card.Preemption = t.preemption
-	card.Preemption.GPUHours = tidy(card.Preemption.GPUHours)
-	card.Preemption.DisruptedGPUHours = tidy(card.Preemption.DisruptedGPUHours)
+	card.Preemption.GPUHours = Tidy(card.Preemption.GPUHours)
+	card.Preemption.DisruptedGPUHours = Tidy(card.Preemption.DisruptedGPUHours)
 	t.count(&card)
 	t.sumJobs(&card)
 	t.speed(&card, wall)
@@ -76,7 +76,7 @@ func (t *Tally) speed(card *Scorecard, wall time.Duration) {
 	}
 	card.Throughput = Throughput{
 		GangsPerSecond: ratio(float64(starts), wall.Seconds()), PodsPerSecond: ratio(float64(t.pods), wall.Seconds()),
-		WallSeconds: tidy(wall.Seconds()), DecidingSeconds: tidy((placed.sum + refused.sum).Seconds()),
+		WallSeconds: Tidy(wall.Seconds()), DecidingSeconds: Tidy((placed.sum + refused.sum).Seconds()),
 	}
 }
 
@@ -111,7 +111,7 @@ func (t *Tally) sumJobs(card *Scorecard) {
 	for i, name := range SizeClasses() {
 		if c := &classes[i]; c.jobs > 0 {
 			of := Class{
-				Name: name, Jobs: c.jobs, Pending: c.pending, GPUHours: tidy(c.work), Wait: times(c.waits), JCT: times(c.jcts),
+				Name: name, Jobs: c.jobs, Pending: c.pending, GPUHours: Tidy(c.work), Wait: times(c.waits), JCT: times(c.jcts),
 				MeanQ: 1,
 			}
 			if len(c.q) > 0 {

@@ -32,7 +32,7 @@ func (l *latencies) add(took time.Duration) {
 
 // latency is in milliseconds. The percentile of a class is its upper bound, or the most of all if that is less.
 func (l *latencies) latency() Latency {
-	return Latency{Count: l.count, P50: l.percentile(50), P99: l.percentile(99), Max: tidy(milliseconds(l.most))}
+	return Latency{Count: l.count, P50: l.percentile(50), P99: l.percentile(99), Max: Tidy(milliseconds(l.most))}
 }
 
 func (l *latencies) percentile(percent int) float64 {
@@ -40,7 +40,7 @@ func (l *latencies) percentile(percent int) float64 {
 	for class, count := range l.counts {
 		if seen += count; seen >= rank && seen > 0 {
 			bound := math.Pow(width, float64(class+1)) / float64(time.Millisecond)
-			return tidy(min(bound, milliseconds(l.most)))
+			return Tidy(min(bound, milliseconds(l.most)))
 		}
 	}
 	return 0

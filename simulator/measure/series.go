@@ -136,6 +136,6 @@ func (t *Tally) spaces() (Fragmentation, LargestPlaceable) {
 		fragments, largest = append(fragments, p.fragmentation), append(largest, float64(p.largest))
 		least = min(least, p.largest)
 	}
-	return Fragmentation{Mean: mean(fragments), End: tidy(end.fragmentation)},
+	return Fragmentation{Mean: mean(fragments), End: Tidy(end.fragmentation)},
 		LargestPlaceable{Mean: mean(largest), Min: float64(least)}
 }

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// tidy rounds to twelve digits. Machines differ in the last bits of a sum (some fuse multiplication and addition) and of a
+// Tidy rounds to twelve digits. Machines differ in the last bits of a sum (some fuse multiplication and addition) and of a
 // logarithm; scorecards may not.
-func tidy(x float64) float64 {
+func Tidy(x float64) float64 {
 	const digits = 12
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -25,7 +25,7 @@ func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
 	}
-	return tidy(a / b)
+	return Tidy(a / b)
 }
 
 func mean(values []float64) float64 {
@@ -42,7 +42,7 @@ func percentile(sorted []float64, percent int) float64 {
 		return 0
 	}
 	rank := (len(sorted)*percent + 99) / 100
-	return tidy(sorted[max(rank, 1)-1])
+	return Tidy(sorted[max(rank, 1)-1])
 }
 
 // times sums durations up; it sorts them.
@@ -63,7 +63,7 @@ func slowdown(values []float64) Slowdown {
 	}
 	s := Slowdown{Mean: mean(values), P95: percentile(values, 95)}
 	if n := len(values); n > 0 {
-		s.GeometricMean = tidy(math.Exp(logs / float64(n)))
+		s.GeometricMean = Tidy(math.Exp(logs / float64(n)))
 	}
 	return s
 }

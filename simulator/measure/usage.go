@@ -30,6 +30,6 @@ type busy bool
 func (u *usage) utilization() Utilization {
 	return Utilization{
 		Mean: ratio(u.used, u.capacity), BusyMean: ratio(u.busyUsed, u.busyCapacity),
-		BusySeconds: tidy(u.busySeconds), Peak: u.peak,
+		BusySeconds: Tidy(u.busySeconds), Peak: u.peak,
 	}
 }

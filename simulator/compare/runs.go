@@ -1,0 +1,219 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/measure"
+)
+
+// Runs compares the schedulers of some runs, in the order in which they first come; the others are compared with the first.
+// Runs of different inputs are bad input, which names what differs: the fleet, the trace, its source, the load, the estimates,
+// or the seeds. So are runs that did not come to their end, and runs of one scheduler only.
+func Runs(cards []measure.Scorecard) (Table, error) {
+	g, err := groupRuns(cards)
+	if err != nil {
+		return Table{}, err
+	}
+	if faults := g.faults(); len(faults) > 0 {
+		return Table{}, &badinput.Error{
+			What: faults[0], Mend: "play all schedulers on the same inputs to their end, or compare them by force (--force)",
+		}
+	}
+	return g.table(), nil
+}
+
+// Forced compares runs as Runs does, though their inputs differ; the table then has a watermark that says in what. Of seeds
+// that not every scheduler has played nothing is taken. Bad input is what cannot be compared at all: runs of one scheduler
+// only, two of one seed, or no seed in common.
+func Forced(cards []measure.Scorecard) (Table, error) {
+	g, err := groupRuns(cards)
+	if err != nil {
+		return Table{}, err
+	}
+	if len(g.seeds) == 0 {
+		return Table{}, &badinput.Error{
+			What: "the schedulers have no seed in common", Mend: "play all of them with the same --seeds",
+		}
+	}
+	t := g.table()
+	if faults := g.faults(); len(faults) > 0 {
+		t.Watermark = "NOT COMPARABLE: " + strings.Join(faults, "; ")
+	}
+	return t, nil
+}
+
+// group is runs by scheduler and seed.
+type group struct {
+	cards []measure.Scorecard
+	// schedulers are in the order in which they first come; runs has the run of each seed that all of them have played.
+	schedulers []string
+	seeds      []uint64
+	runs       map[string]map[uint64]*measure.Scorecard
+}
+
+func groupRuns(cards []measure.Scorecard) (*group, error) {
+	g := &group{cards: cards, runs: make(map[string]map[uint64]*measure.Scorecard)}
+	for i := range cards {
+		card := &cards[i]
+		if g.runs[card.Scheduler] == nil {
+			g.schedulers = append(g.schedulers, card.Scheduler)
+			g.runs[card.Scheduler] = make(map[uint64]*measure.Scorecard)
+		}
+		if g.runs[card.Scheduler][card.Seed] != nil {
+			return nil, &badinput.Error{What: "there are two runs of " + name(card), Mend: "leave one of them out"}
+		}
+		g.runs[card.Scheduler][card.Seed] = card
+		if !slices.Contains(g.seeds, card.Seed) {
+			g.seeds = append(g.seeds, card.Seed)
+		}
+	}
+	if len(g.schedulers) < 2 {
+		return nil, &badinput.Error{
+			What: fmt.Sprintf("there are runs of %d schedulers, and a comparison needs two", len(g.schedulers)),
+			Mend: "name several in --schedulers",
+		}
+	}
+	slices.Sort(g.seeds)
+	g.seeds = slices.DeleteFunc(g.seeds, func(seed uint64) bool {
+		return slices.ContainsFunc(g.schedulers, func(s string) bool { return g.runs[s][seed] == nil })
+	})
+	return g, nil
+}
+
+// name says which run a scorecard is of.
+func name(card *measure.Scorecard) string {
+	return fmt.Sprintf("%s with seed %d", card.Scheduler, card.Seed)
+}
+
+// faults are what makes the runs incomparable, a sentence each.
+func (g *group) faults() []string {
+	faults := g.differing()
+	for i := range g.cards {
+		card := &g.cards[i]
+		if card.Partial != "" {
+			faults = append(faults, fmt.Sprintf("the run of %s is partial: %s", name(card), card.Partial))
+		}
+		if !slices.Contains(g.seeds, card.Seed) {
+			faults = append(faults, fmt.Sprintf("the seeds differ: not every scheduler has a run with seed %d, which %s has",
+				card.Seed, card.Scheduler))
+		}
+	}
+	return faults
+}
+
+// differing are the inputs that differ. Sources may tell of the seed, so they are held to the first run of theirs.
+func (g *group) differing() []string {
+	var faults []string
+	for _, field := range []struct {
+		name   string
+		bySeed bySeed
+		of     func(*measure.Scorecard) string
+	}{
+		{"fleet", false, func(c *measure.Scorecard) string {
+			return fmt.Sprintf("%s of %d nodes and %d GPUs", c.Fleet, c.Nodes, c.GPUs)
+		}},
+		{"trace", false, func(c *measure.Scorecard) string { return c.Trace }},
+		{"source", true, func(c *measure.Scorecard) string { return c.Source }},
+		{"load", false, func(c *measure.Scorecard) string { return number(c.Load) }},
+		{"estimates", false, func(c *measure.Scorecard) string { return number(c.Estimates) }},
+		{"number of jobs", true, func(c *measure.Scorecard) string { return strconv.Itoa(c.Gangs.Submitted) }},
+	} {
+		firsts := make(map[uint64]*measure.Scorecard)
+		for i := range g.cards {
+			card, key := &g.cards[i], uint64(0)
+			if field.bySeed {
+				key = card.Seed
+			}
+			first := firsts[key]
+			if first == nil {
+				firsts[key] = card
+				continue
+			}
+			if a, b := field.of(first), field.of(card); a != b && card.Partial == "" && first.Partial == "" {
+				faults = append(faults, fmt.Sprintf("the %s differs: %q of %s, %q of %s", field.name, a, name(first), b, name(card)))
+				break
+			}
+		}
+	}
+	return faults
+}
+
+// bySeed says that a field is compared among the runs of a seed only.
+type bySeed bool
+
+// table compares the runs of seeds that all schedulers have played.
+func (g *group) table() Table {
+	first := &g.cards[0]
+	t := Table{
+		Schedulers: g.schedulers, Seeds: g.seeds, Fleet: first.Fleet, Trace: first.Trace, Load: first.Load,
+		Estimates: first.Estimates, Synthetic: first.Synthetic, Notes: g.notes(), Rows: []Row{},
+	}
+	definitions := measure.Definitions()
+	if g.shared() {
+		definitions = measure.ArrivalDefinitions()
+		a := allocation(g.cards)
+		t.Allocation = &a
+	}
+	for _, d := range definitions {
+		t.Rows = append(t.Rows, g.row(d))
+	}
+	return t
+}
+
+// row compares one number.
+func (g *group) row(d measure.Definition) Row {
+	row := Row{Name: d.Name, Title: d.Title, Unit: d.Unit, Better: d.Better, Formula: d.Formula}
+	var first []float64
+	for i, scheduler := range g.schedulers {
+		values := make([]float64, len(g.seeds))
+		for at, seed := range g.seeds {
+			values[at] = d.Of(*g.runs[scheduler][seed])
+		}
+		mean, _ := spread(values)
+		row.Means = append(row.Means, measure.Tidy(mean))
+		if i == 0 {
+			first = values
+		} else {
+			row.Against = append(row.Against, differ(first, values, d.Better))
+		}
+	}
+	return row
+}
+
+// notes are what people have to know.
+func (g *group) notes() []string {
+	var notes []string
+	first := &g.cards[0]
+	if len(g.seeds) == 1 {
+		notes = append(notes, "one seed: nothing follows about others, so there are no intervals; 5 seeds or more tell more")
+	}
+	if first.Synthetic {
+		notes = append(notes, "the workload was made, it is no record: "+first.Source)
+	}
+	for _, field := range []struct {
+		what string
+		of   func(*measure.Scorecard) string
+	}{
+		{"the runs are of different commits", func(c *measure.Scorecard) string { return c.Commit }},
+		{"the runs are of different engines", func(c *measure.Scorecard) string { return c.Engine }},
+		{"wall times are of different machines", func(c *measure.Scorecard) string { return c.Machine }},
+	} {
+		var values []string
+		for i := range g.cards {
+			if v := field.of(&g.cards[i]); !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 1 {
+			notes = append(notes, field.what+": "+strings.Join(values, ", "))
+		}
+	}
+	for _, note := range first.Notes {
+		notes = append(notes, name(first)+": "+note)
+	}
+	return notes
+}
