@@ -11,4 +11,6 @@
 // what is secret and which no placement depends on; managedFields and kubectl's copy of what was applied; fields of which
 // the Kubernetes release of our go.mod does not know; pods that have ended, of which only the number is kept. Commands,
 // arguments and addresses are there as they are unless the snapshot is anonymized (see package anonymize).
+//
+// Files of plain Kubernetes objects are read too (ReadObjects): those of kwokctl and kubectl.
 package capture

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +26,8 @@ const (
 	Captured State = "captured"
 	// Absent means that the server did not serve the kind.
 	Absent State = "absent"
+	// Unsaid means that the file has none and does not say whether it was asked for: files of others have no manifest.
+	Unsaid State = "unsaid"
 )
 
 // Manifest is the first line of a snapshot: what was taken, when and from where.
@@ -57,6 +60,8 @@ type Snapshot struct {
 	Manifest Manifest
 	// Warnings name what the file holds and this version does not read; one line each.
 	Warnings []string
+	// Changes are what happened to nodes after the state, in order, where that was recorded.
+	Changes []Change
 
 	Nodes                   []*corev1.Node
 	Namespaces              []*corev1.Namespace
@@ -84,6 +89,29 @@ type Snapshot struct {
 	TrainJobs               []*trainerv1alpha1.TrainJob
 	TrainingRuntimes        []*trainerv1alpha1.TrainingRuntime
 	ClusterTrainingRuntimes []*trainerv1alpha1.ClusterTrainingRuntime
+}
+
+// Change is a node that came or went.
+type Change struct {
+	// At is how long after the state it happened.
+	At time.Duration
+	// Name is the node's, Node the object of one that came; nil for one that went.
+	Name string
+	Node *corev1.Node
+}
+
+// Missing are the kinds of which the snapshot says nothing, as resources, in the order of the file: those that a scheduler reads.
+func (s *Snapshot) Missing() []string {
+	var missing []string
+	for _, k := range kinds() {
+		said := slices.ContainsFunc(s.Manifest.Kinds, func(n Kind) bool {
+			return n.Resource == k.resource.Resource && n.State == Captured
+		})
+		if k.needed && !said {
+			missing = append(missing, k.resource.Resource)
+		}
+	}
+	return missing
 }
 
 // line is one line of the file after the manifest.

@@ -159,7 +159,9 @@ func TestScenesThatCannotBe(t *testing.T) {
 			`has no level "y"`,
 		},
 		{
-			with(func(tr *trace.Trace) { tr.Events = []trace.Event{{At: 5 * time.Second, Kind: trace.Drain, Nodes: []string{"n-1"}}} }),
+			with(func(tr *trace.Trace) {
+				tr.Events = []trace.Event{{At: 5 * time.Second, Kind: trace.Drain, Nodes: []string{"n-1"}}}
+			}),
 			scene.Options{}, "event drain at 5s: the fleet knavigator-32 has no node n-1; name a node that",
 		},
 		{plain, scene.Options{Load: -1}, "a load of -1 cannot be had"},

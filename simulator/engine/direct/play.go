@@ -53,7 +53,7 @@ func translate(s *scene.Scene) Scene {
 	for _, j := range s.Jobs {
 		out.Jobs = append(out.Jobs, Job{
 			Name:  j.ID,
-			Order: decision.Order{Priority: j.Priority, Since: s.Begin.Add(j.Submit), Name: j.ID},
+			Order: decision.Order{Priority: j.Priority, Since: s.Begin.Add(j.Submit - j.Waited), Name: j.ID},
 			Gang:  j.Gang, Needed: j.Needed,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,

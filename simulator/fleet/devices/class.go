@@ -29,6 +29,21 @@ func IsAccelerator(driver string, device resourcev1.Device) bool {
 	return driver == driverTPU || IsGPU(driver, device)
 }
 
+// IsPart reports whether a driver's device is a part of an accelerator: an instance of a GPU that is cut into several.
+func IsPart(driver string, device resourcev1.Device) bool {
+	return driver == driverGPU && !IsGPU(driver, device)
+}
+
+// ServesAccelerators reports whether the DeviceClass of that name, as the drivers that we know install it, gives out whole
+// accelerators.
+func ServesAccelerators(class string) bool { return class == classGPU || class == classTPU }
+
+// The classes of whole accelerators.
+const (
+	classGPU = "gpu.nvidia.com"
+	classTPU = "tpu.google.com"
+)
+
 // Classes are the DeviceClasses that the drivers of those names install, sorted by name. Pods may ask for NVIDIA's whole
 // GPUs as GPUResource too.
 func Classes(drivers []string) []resourcev1.DeviceClass {
@@ -45,14 +60,14 @@ func Classes(drivers []string) []resourcev1.DeviceClass {
 		},
 		{name: "dranet.net", driver: driverNIC},
 		{
-			name: "gpu.nvidia.com", driver: driverGPU, extended: GPUResource,
+			name: classGPU, driver: driverGPU, extended: GPUResource,
 			condition: "device.attributes['gpu.nvidia.com'].type == 'gpu'",
 		},
 		{
 			name: "mig.nvidia.com", driver: driverGPU,
 			condition: "device.attributes['gpu.nvidia.com'].type == 'mig'",
 		},
-		{name: "tpu.google.com", driver: driverTPU},
+		{name: classTPU, driver: driverTPU},
 	} {
 		if slices.Contains(drivers, one.driver) {
 			classes = append(classes, one.class())

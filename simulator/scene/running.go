@@ -1,0 +1,105 @@
+package scene
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// run puts what runs onto its nodes. A pod that is being deleted holds its node until then, as it does for the scheduler.
+func (c *cluster) run() {
+	units, gone := c.units()
+	if gone > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d pods are on nodes that are not there, and hold nothing", gone))
+	}
+	var endless, overdue []string
+	for _, u := range units {
+		r := Running{Name: u.Name, Holds: u.Holds, Group: u.Group, Pods: u.Pods}
+		for _, held := range u.Holds {
+			r.Accelerators += held.Demand[c.Accelerator]
+			free := c.Ledger.Free[held.Node]
+			for i := range free {
+				free[i] = max(free[i]-held.Demand[i], 0) // a node may be overcommitted
+			}
+		}
+		if r.Ends, r.Expected = c.end(u); r.Ends < 0 {
+			r.Ends = 0
+			overdue = append(overdue, u.Name)
+		}
+		if r.Ends == Forever && u.Group != nil {
+			endless = append(endless, u.Name)
+		}
+		c.Running = append(c.Running, r)
+	}
+	if len(endless) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("of %d gangs that run nobody knows when they end, so they run on: %s", len(endless), named(endless)))
+	}
+	if len(overdue) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d that run should have ended before, and end at once: %s", len(overdue), named(overdue)))
+	}
+}
+
+// units are what runs together, by name, with what it holds; gone is how many pods are on nodes that are not there.
+func (c *cluster) units() (units []snapshot.Unit, gone int) {
+	at := make(map[string]int)
+	slices.SortFunc(c.bound, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Spec.NodeName, b.Spec.NodeName), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, pod := range c.bound {
+		node, ok := c.Ledger.Tree.Index(pod.Spec.NodeName)
+		if !ok {
+			gone++
+			continue
+		}
+		u := snapshot.Unit{Name: pod.Namespace + "/" + pod.Name + "/"}
+		if key, ok := snapshot.GroupOf(pod); ok && c.isGang(key) {
+			u.Name, u.Group = key.String(), c.groups[key]
+		}
+		i, seen := at[u.Name]
+		if !seen {
+			i, units = len(units), append(units, u)
+			at[u.Name] = i
+		}
+		units[i].Pods = append(units[i].Pods, pod)
+		units[i].Holds = append(units[i].Holds, topology.Held{Node: node, Demand: c.capacity(snapshot.Requests(pod))})
+	}
+	slices.SortFunc(units, func(a, b snapshot.Unit) int { return cmp.Compare(a.Name, b.Name) })
+	return units, gone
+}
+
+// end is when a unit ends and when the scheduler expects it to, since the beginning; negative if that was before. A gang's pods may
+// have a deadline of which the scheduler, which reads its PodGroup, does not know.
+func (c *cluster) end(u snapshot.Unit) (ends, expected time.Duration) {
+	if u.Leaving() {
+		latest := u.Pods[0].DeletionTimestamp.Time
+		for _, pod := range u.Pods {
+			if pod.DeletionTimestamp.After(latest) {
+				latest = pod.DeletionTimestamp.Time
+			}
+		}
+		left := max(c.since(latest), 0)
+		return left, left
+	}
+	ends, expected = Forever, Forever
+	if u.Stays() {
+		return ends, expected
+	}
+	if at := u.End(); !at.IsZero() {
+		ends, expected = c.since(at), c.since(at)
+	}
+	for _, pod := range u.Pods {
+		if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil && pod.Status.StartTime != nil {
+			ends = min(ends, c.since(pod.Status.StartTime.Add(time.Duration(*limit)*time.Second)))
+		}
+	}
+	return ends, expected
+}
+
+// since is how long after the beginning an instant is, in whole seconds.
+func (c *cluster) since(at time.Time) time.Duration { return at.Sub(c.Begin).Round(time.Second) }
