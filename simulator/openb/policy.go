@@ -2,6 +2,7 @@ package openb
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
@@ -61,7 +62,15 @@ func newPolicy(name string, f *fragments, chance *rand.Rand) (Policy, error) {
 	case FGD:
 		return newFGD(f), nil
 	}
-	return nil, &badinput.Error{
+	return nil, CheckPolicy(name)
+}
+
+// CheckPolicy refuses a name that no policy has, as bad input.
+func CheckPolicy(name string) error {
+	if slices.Contains(Policies(), name) {
+		return nil
+	}
+	return &badinput.Error{
 		What: "there is no policy " + name + " for pods that share GPUs",
 		Mend: "choose from " + strings.Join(Policies(), ", "),
 	}

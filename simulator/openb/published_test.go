@@ -21,20 +21,12 @@ const (
 	shared    = "../../../shared/data/openb"
 )
 
-// published is the allocation in per cent when pods have asked for all GPUs, as the mean of the seeds 42 to 51: the tables in
-// experiments/analysis/expected_results of hkust-adsl/kubernetes-scheduler-simulator, which figures 9 to 14 of the paper show.
-const published = `
-list         random dot-product gpu-clustering gpu-packing best-fit   fgd
-default       86.30       90.62          91.65       91.78    92.86 95.23
-gpuspec33     83.87       79.82          81.09       82.22    80.39 87.84
-multigpu50    81.28       94.73          95.69       96.06    95.62 97.09
-cpu050        89.02       93.03          93.52       93.46    93.56 95.00
-cpu250        80.00       83.57          87.75       88.05    91.21 93.20
-gpushare40    84.86       89.30          89.76       89.77    91.44 93.96
-gpushare100   78.90       81.98          82.22       82.13    84.62 86.64
-gpuspec10     86.26       90.17          91.96       92.24    93.10 94.66
-multigpu20    86.92       91.85          93.34       93.50    93.73 95.53
-`
+// lists are those of which values were published.
+func lists() []string {
+	return []string{
+		"default", "gpuspec33", "multigpu50", "cpu050", "cpu250", "gpushare40", "gpushare100", "gpuspec10", "multigpu20",
+	}
+}
 
 // inShort are the lists that are committed.
 func inShort(list string) bool {
@@ -50,11 +42,8 @@ func near(policy string) float64 {
 }
 
 func TestPublishedAllocation(t *testing.T) {
-	lines := strings.Split(strings.TrimSpace(published), "\n")
-	policies := strings.Fields(lines[0])[1:]
-	for _, line := range lines[1:] {
-		values := strings.Fields(line)
-		list := values[0]
+	for _, list := range lists() {
+		published := openb.Published("openb_pod_list_" + list + ".csv.gz")
 		t.Run(list, func(t *testing.T) {
 			folder, suffix := committed, ".csv.gz"
 			if !inShort(list) {
@@ -65,8 +54,8 @@ func TestPublishedAllocation(t *testing.T) {
 			}
 			t.Parallel()
 			scenes := read(t, folder, suffix, list, 10)
-			for i, want := range numbers(t, values[1:]) {
-				policy := policies[i]
+			for _, policy := range openb.Policies() {
+				want := published[policy].Mean
 				at := average(t, scenes, policy)
 				got := at(100).Allocated
 				if list == "default" {
