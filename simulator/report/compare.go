@@ -1,0 +1,6 @@
+package report
+
+type (
+	runData     struct{}
+	scatterData struct{}
+)

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/lockstep-project/lockstep/simulator/measure"
+)
+
+// fact is a line of the header.
+type fact struct {
+	Name, Value string
+	Wide        bool
+}
+
+// alarm is what nobody may overlook.
+type alarm struct{ Head, Text string }
+
+// facts are what somebody who wants to see the same has to know.
+func facts(card *measure.Scorecard) []fact {
+	all := []fact{
+		{Name: "Scheduler", Value: card.Scheduler},
+		{Name: "Engine", Value: card.Engine},
+		{Name: "Fleet", Value: fmt.Sprintf("%s: %s nodes, %s GPUs", card.Fleet, count(card.Nodes), count(card.GPUs))},
+		{Name: "Trace", Value: card.Trace},
+		{Name: "Seed", Value: strconv.FormatUint(card.Seed, 10)},
+		{Name: "Load", Value: number(cmp.Or(card.Load, 1)) + " ×"},
+		{Name: "Estimates", Value: estimates(card.Estimates)},
+		{Name: "Commit", Value: card.Commit},
+		{Name: "Configuration", Value: card.ConfigHash},
+		{Name: "Window", Value: window(card), Wide: true},
+		{Name: "Ties", Value: card.TieRule, Wide: true},
+		{Name: "Speed was measured on", Value: card.Machine, Wide: true},
+		{Name: "Source of the workload", Value: card.Source, Wide: true},
+	}
+	kept := all[:0]
+	for _, f := range all {
+		if f.Value != "" {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func estimates(factor float64) string {
+	if factor == 0 {
+		return "none but the trace's"
+	}
+	return "durations × 1 to " + number(factor)
+}
+
+func window(card *measure.Scorecard) string {
+	if card.Window.To <= 0 {
+		return ""
+	}
+	text := span(card.Window.From) + " to " + span(card.Window.To)
+	if card.Window.Rule != "" {
+		text += ": " + card.Window.Rule
+	}
+	return text
+}
+
+// alarms are of runs that are not what they seem.
+func alarms(card *measure.Scorecard) []alarm {
+	var all []alarm
+	if card.Partial != "" {
+		all = append(all, alarm{"Partial result.", card.Partial + ". All numbers are of the part that was played."})
+	}
+	if n := violations(card); n > 0 {
+		all = append(all, alarm{"Rules were broken.", count(n) + " starts broke a rule; see the headline numbers."})
+	}
+	return all
+}
+
+// notices are what people have to know about the inputs.
+func notices(card *measure.Scorecard) []string {
+	var all []string
+	if card.Synthetic {
+		all = append(all, "The workload is synthetic: it was made, and is no record of what happened anywhere.")
+	}
+	return append(all, card.Notes...)
+}

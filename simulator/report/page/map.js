@@ -1,0 +1,244 @@
+"use strict";
+// The map of the fleet over time: racks of nodes, a square for each accelerator, a color for each gang.
+
+class FleetMap {
+  constructor(root, data) {
+    this.root = root;
+    this.data = data;
+    this.canvas = root.querySelector("canvas");
+    this.slider = root.querySelector(".time");
+    this.status = root.querySelector(".status");
+    this.output = root.querySelector(".now");
+    this.gang = null; // the stay that is hovered
+    this.at = 0;
+    this.read();
+    this.slider.addEventListener("input", () => this.show(this.slider.value / 1000 * data.end));
+    root.querySelector(".play").addEventListener("click", (e) => this.play(e.currentTarget));
+    this.canvas.addEventListener("pointermove", (e) => this.hover(e));
+    this.canvas.addEventListener("pointerleave", () => this.isolate(null, ""));
+  }
+
+  // read undoes the packing: differences become instants and nodes.
+  read() {
+    const d = this.data;
+    let at = 0, stretch = 0;
+    this.stays = d.starts.map((delta, i) => {
+      at += delta;
+      const stay = { job: d.jobs[i], from: at, to: d.lasts[i] < 0 ? Infinity : at + d.lasts[i], runs: [] };
+      let node = 0;
+      for (let r = 0; r < d.runs[i]; r++, stretch++) {
+        node += d.first[stretch];
+        stay.runs.push([node, d.count[stretch], d.bits[stretch]]);
+        node += d.count[stretch];
+      }
+      return stay;
+    });
+  }
+
+  // place lays racks out in lines, and squares as large as the height allows.
+  place(width) {
+    const l = this.data.layout;
+    const racks = l.rackNames.map(() => []);
+    l.racks.forEach((rack, node) => racks[rack].push(node));
+    for (let size = 12; size >= 2; size--) {
+      this.size = size;
+      const height = this.try(width, racks, size);
+      if (height <= 640 || size === 2) {
+        this.width = width;
+        this.height = height;
+        return;
+      }
+    }
+  }
+
+  try(width, racks, size) {
+    const l = this.data.layout, text = 15, space = Math.max(6, size);
+    const most = Math.max(1, ...l.squares);
+    const across = most <= 1 ? 1 : most <= 4 ? 2 : most <= 16 ? 4 : 8;
+    const node = { w: across * size + 3, h: Math.ceil(most / across) * size + 3, across };
+    const largest = Math.max(...racks.map((r) => r.length));
+    const columns = Math.max(1, Math.min(largest, Math.round(Math.sqrt(largest * 1.6 * node.h / node.w))));
+    this.nodes = new Array(l.nodes.length);
+    this.labels = [];
+    const label = columns * node.w > 46;
+    let x = 0, y = 0, line = 0, section = -1;
+    racks.forEach((members, rack) => {
+      const w = Math.min(columns, members.length) * node.w + space;
+      const h = Math.ceil(members.length / columns) * node.h + (label ? text : 4);
+      if (l.rackSections[rack] !== section) {
+        section = l.rackSections[rack];
+        y += line + (x > 0 ? 6 : 0);
+        x = line = 0;
+        if (l.sections[section]) {
+          this.labels.push([0, y + 12, l.sections[section], true]);
+          y += 18;
+        }
+      } else if (x + w > width) {
+        y += line + 4;
+        x = line = 0;
+      }
+      if (label && l.rackNames[rack]) this.labels.push([x, y + 11, l.rackNames[rack], false, w - space]);
+      members.forEach((n, i) => {
+        this.nodes[n] = {
+          x: x + (i % columns) * node.w, y: y + (label ? text : 0) + Math.floor(i / columns) * node.h,
+          w: node.w - 3, h: Math.ceil(Math.max(1, l.squares[n]) / node.across) * size,
+        };
+      });
+      x += w;
+      line = Math.max(line, h);
+    });
+    this.across = node.across;
+    return y + line + 2;
+  }
+
+  resize() {
+    const width = Math.max(300, this.root.clientWidth), scale = window.devicePixelRatio || 1;
+    if (width !== this.width) this.place(width);
+    this.canvas.width = width * scale;
+    this.canvas.height = this.height * scale;
+    this.canvas.style.width = width + "px";
+    this.canvas.style.height = this.height + "px";
+    this.scale = scale;
+    this.draw();
+  }
+
+  show(at) {
+    this.at = Math.min(Math.max(0, at), this.data.end);
+    this.slider.value = String(Math.round(this.at / Math.max(1, this.data.end) * 1000));
+    this.draw();
+  }
+
+  // colorOf is a gang's color: one of seven hues in three shades, by a hash of its number.
+  colorOf(job, colors) {
+    const hash = (Math.imul(job + 7919, 2654435761) >>> 0) % (colors.hues.length * 3);
+    const hue = colors.hues[hash % colors.hues.length], shade = Math.floor(hash / colors.hues.length);
+    return shade === 0 ? hue : mix(hue, shade === 1 ? colors.card : colors.ink, 0.33);
+  }
+
+  draw() {
+    if (!this.nodes) return;
+    const g = this.canvas.getContext("2d"), colors = palette(), l = this.data.layout;
+    g.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    g.clearRect(0, 0, this.width, this.height);
+    const family = getComputedStyle(document.body).fontFamily;
+    for (const [x, y, text, head, room] of this.labels) {
+      g.font = (head ? "600 12px " : "10px ") + family;
+      g.fillStyle = head ? colors.ink : colors.soft;
+      g.fillText(fitting(g, text, head ? this.width : room), x, y);
+    }
+    g.fillStyle = colors.free;
+    this.nodes.forEach((n, i) => this.squares(g, n, l.squares[i] >= 32 ? 0xffffffff : (1 << l.squares[i]) - 1));
+    let used = 0, gangs = 0;
+    this.owner = new Map();
+    for (const stay of this.stays) {
+      if (stay.from > this.at) break;
+      if (stay.to <= this.at) continue;
+      gangs++;
+      g.fillStyle = this.colorOf(stay.job, colors);
+      g.globalAlpha = this.gang === null || this.gang === stay.job ? 1 : 0.12;
+      for (const [first, count, bits] of stay.runs) {
+        for (let i = first; i < first + count; i++) {
+          used += this.squares(g, this.nodes[i], bits) * l.per[i];
+          if (!this.owner.has(i)) this.owner.set(i, []);
+          this.owner.get(i).push([bits, stay]);
+        }
+      }
+    }
+    g.globalAlpha = 1;
+    this.outages(g, colors);
+    this.output.textContent = `${lasting(this.at)} · ${number(used)} GPUs in use · ${number(gangs)} gangs`;
+  }
+
+  outages(g, colors) {
+    for (const node of this.data.layout.closed || []) {
+      const n = this.nodes[node];
+      g.strokeStyle = colors.soft;
+      g.setLineDash([2, 2]);
+      g.strokeRect(n.x + 0.5, n.y + 0.5, n.w - 1, n.h - 1);
+      g.setLineDash([]);
+    }
+    this.gone = new Map();
+    for (const [node, from, to, drained] of this.data.outages || []) {
+      if (from > this.at || to <= this.at) continue;
+      const n = this.nodes[node];
+      this.gone.set(node, drained ? "drained" : "failed");
+      g.fillStyle = g.strokeStyle = colors.failed;
+      if (!drained) {
+        g.fillRect(n.x, n.y, n.w, n.h);
+        continue;
+      }
+      g.beginPath();
+      for (let k = 0; k < n.w + n.h; k += 4) {
+        g.moveTo(n.x + Math.min(k, n.w), n.y + Math.max(0, k - n.w));
+        g.lineTo(n.x + Math.max(0, k - n.h), n.y + Math.min(k, n.h));
+      }
+      g.stroke();
+    }
+  }
+
+  // squares fills those of a node whose bits are set, and says how many.
+  squares(g, n, bits) {
+    const side = this.size > 3 ? this.size - 1 : this.size - 0.5;
+    let count = 0;
+    for (let i = 0; bits; i++, bits >>>= 1) {
+      if (!(bits & 1)) continue;
+      g.fillRect(n.x + (i % this.across) * this.size, n.y + Math.floor(i / this.across) * this.size, side, side);
+      count++;
+    }
+    return count;
+  }
+
+  hover(event) {
+    const box = this.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const node = this.nodes.findIndex((n) => x >= n.x && x < n.x + n.w && y >= n.y && y < n.y + n.h);
+    if (node < 0) return this.isolate(null, "");
+    const l = this.data.layout, n = this.nodes[node], rack = l.racks[node];
+    const square = Math.floor((y - n.y) / this.size) * this.across + Math.floor((x - n.x) / this.size);
+    const where = [l.sections[l.rackSections[rack]], l.rackNames[rack], l.nodes[node]].filter(Boolean).join(" / ");
+    const found = (this.owner.get(node) || []).find(([bits]) => (bits >>> square) & 1);
+    if (!found) return this.isolate(null, `${where}: ${this.gone.get(node) || "free"}`);
+    return this.isolate(found[1].job, `${where}: ${this.say(found[1])}`);
+  }
+
+  say(stay) {
+    const d = this.data;
+    if (stay.job < 0) return `${d.before[-1 - stay.job]}, which ran at the beginning`;
+    const nodes = stay.runs.reduce((sum, run) => sum + run[1], 0);
+    const name = d.names && d.names[stay.job] ? d.names[stay.job] : "job #" + stay.job;
+    const tenant = d.tenants && d.tenants[stay.job] ? " of " + d.tenants[stay.job] : "";
+    const until = stay.to === Infinity ? "and still at the end" : "to " + lasting(stay.to);
+    return `${name}${tenant}, ${number(d.members[stay.job])} members on ${number(nodes)} nodes, from ${lasting(stay.from)} ${until}`;
+  }
+
+  isolate(job, text) {
+    this.status.textContent = text;
+    if (job === this.gang) return;
+    this.gang = job;
+    this.draw();
+  }
+
+  // play goes through the whole run in half a minute.
+  play(button) {
+    this.playing = !this.playing;
+    button.textContent = this.playing ? "❚❚" : "▶";
+    button.setAttribute("aria-label", this.playing ? "Pause" : "Play");
+    if (!this.playing) return;
+    if (this.at >= this.data.end) this.at = 0;
+    let before = performance.now();
+    const step = (now) => {
+      if (!this.playing) return;
+      this.show(this.at + (now - before) / 30000 * this.data.end);
+      before = now;
+      if (this.at >= this.data.end) return void this.play(button);
+      requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }
+}
+
+function fitting(g, text, room) {
+  if (g.measureText(text).width <= room) return text;
+  let end = text.length;
+  while (end > 1 && g.measureText("…" + text.slice(text.length - end)).width > room) end--;
+  return "…" + text.slice(text.length - end);
+}
