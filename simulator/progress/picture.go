@@ -14,6 +14,8 @@ const (
 	labelWidth = 10
 	// tableHead is how many lines stand above the first gang: an empty one, the sum, the columns.
 	tableHead = 3
+	// tableWidth is what the columns between the first and the last take.
+	tableWidth = 25
 )
 
 // picture is what a screen shows; its String is the same for the same values.
@@ -33,8 +35,7 @@ func (p picture) String() string {
 	}
 	v, others := &p.views[0], p.views[1:]
 	head := append([]string{p.title(v), p.speed(v)}, p.jobs(v)...)
-	body := append(p.accelerators(v), p.theme.label("decisions")+fmt.Sprintf(
-		"p50 %s, p99 %s, %s made", latency(v.P50), latency(v.P99), grouped(v.Decisions)))
+	body := append(p.accelerators(v), p.decisions(v))
 	for i := range others {
 		line, err := plainLine(&others[i])
 		if err == nil {
@@ -122,6 +123,14 @@ func (p picture) accelerators(v *View) []string {
 	return out
 }
 
+func (p picture) decisions(v *View) string {
+	says := "none yet"
+	if v.Decisions > 0 {
+		says = fmt.Sprintf("p50 %s, p99 %s, %s made", latency(v.P50), latency(v.P99), grouped(v.Decisions))
+	}
+	return p.theme.label("decisions") + says
+}
+
 // queue is the sum of what waits, and a table of as many gangs as there is room for.
 func (p picture) queue(v *View, room int) []string {
 	if v.Waiting == 0 {
@@ -138,7 +147,8 @@ func (p picture) queue(v *View, room int) []string {
 	}
 	name := max(min(p.width/4, 28), 8)
 	row := func(cells ...string) string {
-		return fmt.Sprintf("%s %7s %6s %7s  %s", padded(cells[0], name), cells[1], cells[2], cells[3], cells[4])
+		return fmt.Sprintf("%s %7s %6s %7s  %s", padded(cells[0], name), cells[1], cells[2], cells[3],
+			shortened(cells[4], max(p.width-name-tableWidth, 1)))
 	}
 	out = append(out, p.theme.faint.Render(row("by submission", "GPUs", "pods", "waits", "why")))
 	for i, g := range v.Queue {
@@ -152,14 +162,20 @@ func (p picture) queue(v *View, room int) []string {
 
 // padded is a text that takes as many columns as said.
 func padded(text string, width int) string {
-	runes := []rune(text)
-	if lipgloss.Width(text) > width {
-		for len(runes) > 0 && lipgloss.Width(string(runes)) > width-1 {
-			runes = runes[:len(runes)-1]
-		}
-		text = string(runes) + "…"
-	}
+	text = shortened(text, width)
 	return text + strings.Repeat(" ", max(width-lipgloss.Width(text), 0))
+}
+
+// shortened is a text that takes no more columns than said.
+func shortened(text string, width int) string {
+	if lipgloss.Width(text) <= width {
+		return text
+	}
+	runes := []rune(text)
+	for len(runes) > 0 && lipgloss.Width(string(runes)) > width-1 {
+		runes = runes[:len(runes)-1]
+	}
+	return string(runes) + "…"
 }
 
 // printable is a name out of a file without what a terminal would obey.

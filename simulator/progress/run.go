@@ -62,10 +62,10 @@ func (r *Run) Decides(d engine.Decision) {
 
 // attend does what was asked for.
 func (r *Run) attend(asked uint32) {
+	began := r.shown.clock.Now()
 	r.asked.And(^due)
 	r.leave(false)
 	if asked&hold != 0 {
-		began := r.shown.clock.Now()
 		r.shown.rest()
 		r.rested += r.shown.clock.Since(began)
 		r.leave(false)

@@ -13,8 +13,12 @@ import (
 	"golang.org/x/term"
 )
 
-// framesPerSecond is how often a screen is drawn at most.
-const framesPerSecond = 10
+const (
+	// framesPerSecond is how often a screen is drawn at most.
+	framesPerSecond = 10
+	// usualWidth and usualHeight are of a terminal that does not tell.
+	usualWidth, usualHeight = 80, 24
+)
 
 // screen draws on a terminal, by a program of Bubble Tea's. Signals are left to the process.
 type screen struct {
@@ -29,7 +33,7 @@ func newScreen(p *Progress, o Options) *screen {
 	in := keyboard(o.In)
 	options := []tea.ProgramOption{
 		tea.WithOutput(o.Out), tea.WithInput(in), tea.WithEnvironment(o.Environment),
-		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(),
+		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(), tea.WithWindowSize(usualWidth, usualHeight),
 	}
 	s := &screen{program: tea.NewProgram(newModel(p, in), options...), ended: make(chan struct{})}
 	go func() {
@@ -71,7 +75,7 @@ type model struct {
 }
 
 func newModel(p *Progress, in io.Reader) *model {
-	m := &model{shown: p, drawn: picture{width: 80, height: 24, theme: colored()}}
+	m := &model{shown: p, drawn: picture{width: usualWidth, height: usualHeight, theme: colored()}}
 	m.keys = keys{
 		quit:  key.NewBinding(key.WithKeys("q", "ctrl+c"), key.WithHelp("q", "quit with a partial report")),
 		pause: key.NewBinding(key.WithKeys("p", "space"), key.WithHelp("p", "pause")),

@@ -23,12 +23,10 @@ type stock struct {
 
 // newStock is the stock of a scene's beginning.
 func newStock(s *scene.Scene) *stock {
-	k := &stock{
-		total: make([]int64, len(s.Nodes)), used: make([]int64, len(s.Nodes)),
-		away: make([]bool, len(s.Nodes)), of: make([]int32, len(s.Nodes)),
-	}
+	n := s.Ledger.Len()
+	k := &stock{total: make([]int64, n), used: make([]int64, n), away: make([]bool, n), of: make([]int32, n)}
 	k.divide(s.Ledger.Tree)
-	for node := range s.Nodes {
+	for node := range n {
 		k.total[node] = s.Ledger.Total[node][s.Accelerator]
 		k.appear(node, k.total[node])
 		if s.Closed[node] {

@@ -1,10 +1,6 @@
 package progress
 
-import (
-	"strings"
-
-	"github.com/lockstep-project/lockstep/simulator/scene"
-)
+import "github.com/lockstep-project/lockstep/simulator/scene"
 
 // why is what is known about why a job waits.
 func (c *counts) why(job int) string {
@@ -12,7 +8,7 @@ func (c *counts) why(job int) string {
 	var now string
 	switch {
 	case c.kept.job == job && c.kept.from == scene.Forever:
-		now = "is first, nobody knows when its " + counted(c.kept.nodes, "node") + " are free"
+		now = "is first, no end known for " + counted(c.kept.nodes, "node")
 	case c.kept.job == job:
 		now = "is first, " + counted(c.kept.nodes, "node") + " kept from " + span(c.kept.from)
 	case asks > free:
@@ -22,13 +18,12 @@ func (c *counts) why(job int) string {
 	default:
 		now = "not for want of GPUs, " + grouped(free) + " are free"
 	}
-	var before string
 	switch c.past[job] {
 	case preempted:
-		before = "was preempted"
+		now += "; was preempted"
 	case disrupted:
-		before = "lost a node"
+		now += "; lost a node"
 	case unasked, refused:
 	}
-	return strings.TrimPrefix(before+"; "+now, "; ")
+	return now
 }
