@@ -17,6 +17,9 @@ type candidate struct {
 // best returns the cheapest vertex that holds all members; of equal ones the one further in, then the one with least
 // room, then that in the fuller surroundings, then the first.
 func (s *solver) best() (candidate, bool) {
+	if s.census != nil {
+		return s.quickest()
+	}
 	best, found := candidate{}, false
 	for v := range s.scope() {
 		if !s.roomy(v) || found && s.atLeast(v) > best.cost {

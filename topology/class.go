@@ -12,8 +12,8 @@ import (
 // are computed once. A class is made when a decision first asks for its vertex.
 type classes struct {
 	solver *solver
-	// of maps a vertex to its class, -1 if it is not known yet.
-	of    []int32
+	// of maps a vertex to its class, in pages; that of a page is 0 if it is not known yet, else one more.
+	of    []*classPage
 	byKey map[string]int32
 	all   []class
 	key   []byte
@@ -37,25 +37,30 @@ type class struct {
 }
 
 func newClasses(s *solver) classes {
-	c := classes{
-		solver: s, byKey: make(map[string]int32), leafs: make(map[int32]int32), of: make([]int32, len(s.lay.vertices)),
+	return classes{
+		solver: s, byKey: make(map[string]int32), leafs: make(map[int32]int32),
+		of: make([]*classPage, 1+len(s.lay.vertices)/len(classPage{})),
 	}
-	for i := range c.of {
-		c.of[i] = -1
-	}
-	return c
 }
+
+// classPage is the classes of so many vertices: most decisions look at few.
+type classPage [128]int32
 
 // find returns the class of the vertex.
 func (c *classes) find(v int) int32 {
-	if c.of[v] < 0 {
+	page := &c.of[v/len(classPage{})]
+	if *page == nil {
+		*page = new(classPage)
+	}
+	at := &(*page)[v%len(classPage{})]
+	if *at == 0 {
 		if s := c.solver; s.lay.vertices[v].level == len(s.lay.ladder) && len(s.room) == 1 && s.placed == nil {
-			c.of[v] = c.leaf(v)
+			*at = c.leaf(v) + 1
 		} else {
-			c.of[v] = c.inner(v)
+			*at = c.inner(v) + 1
 		}
 	}
-	return c.of[v]
+	return *at - 1
 }
 
 // leaf finds the class of a node by its room alone.
@@ -95,7 +100,7 @@ func (c *classes) inner(v int) int32 {
 		}
 	}
 	for _, kid := range kids {
-		key = binary.AppendVarint(key, int64(c.of[kid]))
+		key = binary.AppendVarint(key, int64(c.find(kid)))
 		key = binary.AppendVarint(key, int64(s.lay.vertices[kid].level))
 	}
 	c.key = key

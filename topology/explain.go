@@ -18,6 +18,9 @@ func (a *ask) explain() *Shortfall {
 		a = newAsk(a.ledger, fewer, a.rules)
 	}
 	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}
+	if a.ledger.noted() != nil {
+		return s // see Book
+	}
 	levels := a.ledger.Tree.levels
 	if a.rules.required >= 0 {
 		s.Level = nodeLevel()

@@ -8,6 +8,10 @@ func (s *solver) least() []int {
 	groups := s.ledger.Tree.layout().groups
 	fewest := make([]int, len(groups))
 	for l, group := range groups {
+		if s.census != nil {
+			fewest[l] = s.census.leastOf(l)
+			continue
+		}
 		fewest[l] = s.fewest(group)
 	}
 	return fewest

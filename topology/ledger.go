@@ -7,6 +7,8 @@ type Ledger struct {
 	Free []Capacity
 	// Total tells "not now" from "never": nil if it is not known.
 	Total []Capacity
+	// notes are a book's, nil if there is none.
+	notes *notes
 }
 
 // Len returns the number of nodes.

@@ -58,6 +58,9 @@ func (a *ask) fits() (bool, error) {
 		_, ok, err := a.plan()
 		return ok, err
 	}
+	if g := a.census(); g != nil {
+		return g.fits(), nil
+	}
 	s := newSolver(a, ls.first(), a.weights(), a.rules)
 	for v := range s.scope() {
 		if s.roomy(v) {
@@ -65,6 +68,14 @@ func (a *ask) fits() (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// census is what was counted before about the question, nil if nothing was.
+func (a *ask) census() *census {
+	if n := a.ledger.noted(); n != nil && a.plain() {
+		return n.census(a, a.weights())
+	}
+	return nil
 }
 
 // cost returns what a placement uses at each level and what it costs in all.

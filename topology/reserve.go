@@ -11,6 +11,8 @@ type Reservation struct {
 	At int64
 	// Placement is where the gang goes then if nothing else has changed.
 	Placement Placement
+	// then is the ledger at that instant, while nothing changes in the book that it was made from.
+	then *outlook
 }
 
 // Now is the instant of a reservation for which nobody has to end. It is before all ends.
@@ -25,6 +27,9 @@ func Reserve(l Ledger, g Gang, running []Running) (Reservation, *Shortfall, erro
 	a, err := newLeast(l, g)
 	if err != nil {
 		return Reservation{}, nil, err
+	}
+	if counted := a.census(); counted != nil {
+		return a.await(counted, running, g)
 	}
 	if err = checkRunning(l, running); err != nil {
 		return Reservation{}, nil, err
@@ -52,7 +57,7 @@ func Reserve(l Ledger, g Gang, running []Running) (Reservation, *Shortfall, erro
 	if short != nil || err != nil {
 		return Reservation{}, short, err
 	}
-	return Reservation{instants[low], p}, nil, nil
+	return Reservation{At: instants[low], Placement: p}, nil, nil
 }
 
 // ends returns Now and the known ends, each once, ascending.
@@ -93,18 +98,39 @@ func (a *ask) in(l Ledger) *ask {
 // The ledger and the running gangs are those of the moment of asking. When the head does not fit at the instant of its
 // reservation any more, only gangs that end by then pass. An elastic head is not promised more than its minimum.
 func (r Reservation) Admit(l Ledger, running []Running, head, c Gang, end int64) (Placement, *Shortfall, error) {
+	p, short, err := Place(l, c)
+	if short != nil || err != nil {
+		return p, short, err
+	}
+	return r.AdmitAt(l, running, Passer{Gang: c, End: end, Placement: p}, head)
+}
+
+// Passer is a gang that wants to start before the one that waits, and where it goes if nothing is reserved.
+type Passer struct {
+	Gang      Gang
+	End       int64
+	Placement Placement
+}
+
+// AdmitAt is Admit for a gang of which Place has told already where it goes if nothing is reserved.
+func (r Reservation) AdmitAt(l Ledger, running []Running, of Passer, head Gang) (Placement, *Shortfall, error) {
+	c, p, short := of.Gang, of.Placement, (*Shortfall)(nil)
 	a, err := newLeast(l, head)
 	if err != nil {
 		return Placement{}, nil, err
 	}
-	if err = checkRunning(l, running); err != nil {
-		return Placement{}, nil, err
+	then, known := r.foreseen(l)
+	if !known {
+		if err = checkRunning(l, running); err != nil {
+			return Placement{}, nil, err
+		}
 	}
-	p, short, err := Place(l, c)
-	if short != nil || err != nil || end != EndUnknown && end <= r.At {
-		return p, short, err
+	if of.End != EndUnknown && of.End <= r.At {
+		return p, nil, nil
 	}
-	then := l.at(running, r.At)
+	if !known {
+		then = l.at(running, r.At)
+	}
 	for _, reserved := range [][]bool{r.reserved(l, head), everyNode(l)} {
 		if ok, err := a.in(then.Beside(c, p)).keeps(); ok || err != nil {
 			return p, nil, err
@@ -125,6 +151,9 @@ func (r Reservation) Outside(l Ledger, head, c Gang) (Placement, *Shortfall, err
 
 // outside places a gang that would fit if nothing were reserved.
 func outside(l Ledger, reserved []bool, head, c Gang) (Placement, *Shortfall, error) {
+	if a, err := newLeast(l, c); err == nil && a.census() != nil {
+		return l.offLimits(reserved, c)
+	}
 	p, short, err := Place(l, c.barredFrom(reserved, "reserved for "+head.Name))
 	if short != nil {
 		short.Never = false // without the reservation it does fit
@@ -170,12 +199,13 @@ func everyNode(l Ledger) []bool { return slices.Repeat([]bool{true}, l.Len()) }
 
 // Beside returns the ledger after the gang has taken its places. Nothing of the first ledger is changed.
 func (l Ledger) Beside(c Gang, p Placement) Ledger {
-	l.Free = slices.Clone(l.Free)
+	free := slices.Clone(l.Free)
 	for i, node := range p.Nodes {
 		if m := c.Members[i]; !m.Placed {
-			l.Free[node] = l.Free[node].less(c.Shapes[m.Shape].Demand, 1)
+			free[node] = free[node].less(c.Shapes[m.Shape].Demand, 1)
 		}
 	}
+	l.notes, l.Free = l.differing(free, p.Nodes), free
 	return l
 }
 

@@ -43,6 +43,8 @@ type solver struct {
 	classes               classes
 	// labeled leaves out what a vertex costs at levels whose label it lacks.
 	labeled bool
+	// census has room, units and costs that were counted before; nil if they are counted for this question.
+	census *census
 	// narrowed is the last vertex whose cost was found by narrow.
 	narrowed narrowed
 }
@@ -67,11 +69,27 @@ func newSolver(a *ask, lay *layout, weights []int64, r rules) *solver {
 		s.countPlaced()
 		s.spares = noLevel // spares are there to be used now
 	}
-	s.countRoom()
-	s.countUnits()
-	s.countCaps()
+	if s.census = s.known(weights, r); s.census == nil {
+		s.countRoom()
+		s.countUnits()
+		s.countCaps()
+	}
 	s.classes = newClasses(s)
 	return s
+}
+
+// known takes over what was counted before, nil if that does not answer the question.
+func (s *solver) known(weights []int64, r rules) *census {
+	n := s.ledger.noted()
+	if n == nil || r != s.ask.rules || !s.plain() {
+		return nil
+	}
+	g := n.census(s.ask, weights)
+	if g != nil {
+		s.room, s.units, s.whole = [][]int32{g.room}, g.units, g.several == 0
+		s.single = s.whole
+	}
+	return g
 }
 
 func (s *solver) exact() bool { return s.mixFew.Exact() }

@@ -53,14 +53,23 @@ func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation)
 		return own, nil
 	}
 	gang := ask.Least()
-	if t.Apart && (kept.At >= Someday || ask.End == topology.EndUnknown || ask.End > kept.At) {
+	apart := t.Apart && (kept.At >= Someday || ask.End == topology.EndUnknown || ask.End > kept.At)
+	if apart {
 		gang = offPlace(gang, l.Tree.Len(), kept.Placement.Nodes)
 	}
 	if kept.At >= Someday {
 		placement, short, err := kept.Outside(l, t.Head.Least(), gang)
 		return answer(gang, placement, short, err), kept
 	}
-	placement, short, err := kept.Admit(l, running, t.Head.Least(), gang, ask.End)
+	if apart || slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed }) {
+		placement, short, err := topology.Place(l, gang) // this is not what was placed
+		own = answer(gang, placement, short, err)
+		if own.Refusal != nil {
+			return own, kept
+		}
+	}
+	passer := topology.Passer{Gang: gang, End: ask.End, Placement: own.Placement}
+	placement, short, err := kept.AdmitAt(l, running, passer, t.Head.Least())
 	out := answer(gang, placement, short, err)
 	if out.Refusal == nil && inTheWay(*kept, placement, ask.End) {
 		if moved := Keep(l.Beside(gang, placement), running, t.Head); moved != nil {

@@ -14,7 +14,7 @@ import (
 // would help. Departures are taken to help always, so that the search halves what is left.
 func (e *player) keepBy(head decision.Ask) *topology.Reservation {
 	var instants []int64
-	for _, r := range e.alive() {
+	for _, r := range e.running {
 		if r.End != topology.EndUnknown {
 			instants = append(instants, r.End)
 		}
@@ -50,7 +50,7 @@ func (e *player) then(instant int64) topology.Ledger {
 	l := e.ledger
 	l.Free = slices.Clone(l.Free)
 	own := make([]bool, len(l.Free))
-	for _, r := range e.alive() {
+	for _, r := range e.running {
 		if r.End == topology.EndUnknown || r.End > instant {
 			continue
 		}

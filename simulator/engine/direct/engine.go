@@ -41,7 +41,9 @@ type player struct {
 	// fault is why the scene cannot be played on.
 	fault error
 
-	now    int64
+	now int64
+	// book is what is free, ledger the same for those who decide.
+	book   *topology.Book
 	ledger topology.Ledger
 	jobs   []job
 	// order are the jobs in the queue's order, arrivals those that are to come, the next one first.
@@ -57,11 +59,12 @@ type player struct {
 	changed bool
 
 	ends ends
-	// runs is what runs, and what of it ended since running was made, in the order of the starts. running is the same for the
-	// core; it is made again if stale.
-	runs    []*run
+	// runs is what runs, in the order of the starts, with some that are gone; see live. alive are as many as run.
+	runs  []*run
+	alive int
+	// leaving is what runs in the order of the expected ends, running the same for the core.
+	leaving []*run
 	running []topology.Running
-	stale   bool
 	number  int
 
 	tally tally
@@ -93,15 +96,12 @@ type run struct {
 
 func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	e := &player{
-		scene: scene, options: options, emit: emit, now: scene.Now, ledger: scene.Ledger,
+		scene: scene, options: options, emit: emit, now: scene.Now, book: topology.NewBook(scene.Ledger),
 		jobs: make([]job, len(scene.Jobs)), head: head{job: nobody}, changed: true, tally: newTally(scene),
 		events: scene.Events, closed: make([]closure, scene.Ledger.Len()),
 	}
 	e.options.Preempt = options.Preempt && options.Policy == nil
-	e.ledger.Free = make([]topology.Capacity, len(scene.Ledger.Free))
-	for i, free := range scene.Ledger.Free {
-		e.ledger.Free[i] = slices.Clone(free)
-	}
+	e.ledger = e.book.Ledger()
 	for node, closed := range scene.Closed {
 		if closed {
 			e.close(node, cordoned)
@@ -269,11 +269,19 @@ func (e *player) begin(r *run) {
 	r.number, e.head.fresh = e.number, false
 	e.number++
 	e.runs = append(e.runs, r)
-	if !e.stale {
-		e.running = append(e.running, e.seen(r))
-	}
+	e.alive++
+	at, _ := e.leaves(r)
+	e.leaving = slices.Insert(e.leaving, at, r)
+	e.running = slices.Insert(e.running, at, e.seen(r))
 	e.ends.add(r)
 	e.tally.used += r.takes
+}
+
+// leaves finds a run among what runs by its expected end, and reports whether it is there.
+func (e *player) leaves(r *run) (int, bool) {
+	return slices.BinarySearchFunc(e.leaving, r, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(a.expected, b.expected), cmp.Compare(a.number, b.number))
+	})
 }
 
 // seen is what those who decide see of a run.
@@ -284,12 +292,24 @@ func (e *player) seen(r *run) topology.Running {
 	return topology.Running{Name: e.scene.Jobs[r.job].Name, Holds: r.holds, End: r.expected}
 }
 
+// live is what runs, in the order of the starts.
+func (e *player) live() []*run {
+	e.runs = slices.DeleteFunc(e.runs, func(r *run) bool { return r.gone })
+	return e.runs
+}
+
 // finish takes a run away that ended, or was ended.
 func (e *player) finish(r *run, kind Kind) {
 	for _, held := range r.holds {
 		e.add(held, 1)
 	}
-	r.gone, e.stale, e.changed, e.head.fresh = true, true, true, false
+	r.gone, e.changed, e.head.fresh = true, true, false
+	if e.alive--; len(e.runs) > 2*e.alive+64 {
+		e.live()
+	}
+	if at, ok := e.leaves(r); ok {
+		e.leaving, e.running = slices.Delete(e.leaving, at, at+1), slices.Delete(e.running, at, at+1)
+	}
 	e.tally.used -= r.takes
 	event := Event{At: e.now, Kind: kind, Job: r.job, Running: r.index}
 	if r.job == nobody {
@@ -305,28 +325,18 @@ func (e *player) finish(r *run, kind Kind) {
 
 // add changes what is free on a node.
 func (e *player) add(held topology.Held, sign int64) {
-	free := &e.ledger.Free[held.Node]
-	if e.closed[held.Node].why != 0 {
-		free = &e.closed[held.Node].free
+	c := &e.closed[held.Node]
+	switch {
+	case c.why != 0:
+		for len(c.free) < len(held.Demand) {
+			c.free = append(c.free, 0)
+		}
+		for resource, amount := range held.Demand {
+			c.free[resource] += sign * amount
+		}
+	case sign < 0:
+		e.book.Take(held.Node, held.Demand)
+	default:
+		e.book.Give(held.Node, held.Demand)
 	}
-	for len(*free) < len(held.Demand) {
-		*free = append(*free, 0)
-	}
-	for resource, amount := range held.Demand {
-		(*free)[resource] += sign * amount
-	}
-}
-
-// alive is what runs, as the core sees it.
-func (e *player) alive() []topology.Running {
-	if !e.stale {
-		return e.running
-	}
-	e.runs = slices.DeleteFunc(e.runs, func(r *run) bool { return r.gone })
-	e.running = e.running[:0]
-	for _, r := range e.runs {
-		e.running = append(e.running, e.seen(r))
-	}
-	e.stale = false
-	return e.running
 }

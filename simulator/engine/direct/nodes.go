@@ -26,8 +26,7 @@ const (
 func (e *player) close(node int, why reasons) {
 	c := &e.closed[node]
 	if c.why == 0 {
-		c.free = e.ledger.Free[node]
-		e.ledger.Free[node] = make(topology.Capacity, len(c.free))
+		c.free = e.book.Put(node, make(topology.Capacity, len(e.ledger.Free[node])))
 	}
 	c.why |= why
 }
@@ -39,14 +38,15 @@ func (e *player) open(node int, why reasons) {
 		return
 	}
 	if c.why &^= why; c.why == 0 {
-		e.ledger.Free[node], c.free = c.free, nil
+		e.book.Put(node, c.free)
+		c.free = nil
 	}
 }
 
 // happen lets something happen to nodes, and ends who ran there: nobody saves work elsewhere, so a job begins again.
 func (e *player) happen(event NodeEvent) {
 	e.emit(Event{At: e.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
-	e.changed, e.stale, e.head.fresh = true, true, false // what is seen of holds on these nodes is another thing now
+	e.changed, e.head.fresh = true, false
 	if event.Kind == NodesReturned {
 		for _, node := range event.Nodes {
 			e.open(node, away)
@@ -60,8 +60,8 @@ func (e *player) happen(event NodeEvent) {
 	for _, node := range event.Nodes {
 		lost[node] = true
 	}
-	for _, r := range slices.Clone(e.runs) {
-		if !r.gone && slices.ContainsFunc(r.holds, func(h topology.Held) bool { return lost[h.Node] }) {
+	for _, r := range slices.Clone(e.live()) {
+		if slices.ContainsFunc(r.holds, func(h topology.Held) bool { return lost[h.Node] }) {
 			e.disrupt(r)
 		}
 	}
@@ -78,7 +78,8 @@ func (e *player) disrupt(r *run) {
 	e.wait(r.job)
 }
 
-// visible are the holds of a run on nodes that take something: when it ends, nothing comes of the others.
+// visible are the holds of a run on nodes that take something: when it ends, nothing comes of the others. Whether a node does may
+// change, but what is on it then has ended before.
 func (e *player) visible(r *run) []topology.Held {
 	hidden := func(h topology.Held) bool { return e.closed[h.Node].why != 0 }
 	if !slices.ContainsFunc(r.holds, hidden) {

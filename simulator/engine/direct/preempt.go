@@ -9,8 +9,7 @@ import (
 func (e *player) preempt(i int, gang topology.Gang) bool {
 	var who []*run
 	var running []topology.Running
-	e.alive()
-	for _, r := range e.runs {
+	for _, r := range e.live() {
 		if e.yields(r, i) {
 			lost := e.scene.Jobs[r.job].Accelerators * (e.now - r.start - e.saved(r))
 			who = append(who, r)

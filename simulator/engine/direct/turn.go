@@ -108,24 +108,38 @@ func (e *player) measure(ask decision.Ask) func(placed bool) {
 	return func(placed bool) { e.decided(len(ask.Gang.Members), placed, e.wall.Since(begin)) }
 }
 
+// mayFit reports whether there may be room for a gang, which is told faster than where.
+func (e *player) mayFit(gang topology.Gang) bool {
+	if slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed }) {
+		return true // survivors may get fewer members than are asked for
+	}
+	fits, err := topology.Fits(e.ledger, gang)
+	return fits || err != nil
+}
+
 // lead asks for one who is behind nobody. If it has no room, a place is kept for it from now on.
 func (e *player) lead(l *lane) {
 	i, ask := e.ask(l)
 	done := e.measure(ask)
-	answer := decision.Place(e.ledger, ask)
-	done(answer.Refusal == nil)
-	if answer.Refusal == nil {
-		e.start(i, answer.Gang, answer.Placement)
-		return
+	gang := ask.Least()
+	if e.mayFit(gang) {
+		answer := decision.Place(e.ledger, ask)
+		if answer.Refusal == nil {
+			done(true)
+			e.start(i, answer.Gang, answer.Placement)
+			return
+		}
+		gang = answer.Gang
 	}
-	if e.options.Preempt && e.preempt(i, answer.Gang) {
+	done(false)
+	if e.options.Preempt && e.preempt(i, gang) {
 		return
 	}
 	l.closed = 0
 	if e.options.Discipline == Greedy {
 		return
 	}
-	if kept := decision.Keep(e.ledger, e.alive(), ask); kept != nil {
+	if kept := decision.Keep(e.ledger, e.running, ask); kept != nil {
 		e.head.job = i
 		e.keep(*kept)
 		e.head.moved = false // nobody was asked about another one
@@ -138,13 +152,18 @@ func (e *player) follow(l *lane) {
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: first.Gang, Needed: first.Needed},
 		Keeps:   func(node int) bool { return e.head.keeps[node] },
-		Running: e.alive,
+		Running: func() []topology.Running { return e.running },
 	}
 	if e.head.fresh {
 		turn.Fresh = &e.head.reserved
 	}
 	i, ask := e.ask(l)
 	done := e.measure(ask)
+	if !e.mayFit(ask.Least()) {
+		done(false)
+		l.closed = 0
+		return
+	}
 	answer, kept := turn.Behind(e.ledger, ask)
 	done(answer.Refusal == nil)
 	if kept != nil {

@@ -1,0 +1,142 @@
+package direct_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	simfleet "github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// machines is a fleet of nodes with so many accelerators each, in racks, of which eight are a block.
+func machines(nodes, perRack int, gpus int64) simfleet.Fleet {
+	f := simfleet.Fleet{Name: fmt.Sprint("machines-", nodes)}
+	for i := range nodes {
+		list := corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewQuantity(128, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(1<<40, resource.BinarySI),
+			corev1.ResourcePods:   *resource.NewQuantity(110, resource.DecimalSI),
+			"nvidia.com/gpu":      *resource.NewQuantity(gpus, resource.DecimalSI),
+		}
+		f.Nodes = append(f.Nodes, corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%06d", i), Labels: map[string]string{
+				"topology.kubernetes.io/zone": fmt.Sprintf("b%04d", i/perRack/8),
+				"topology.kubernetes.io/rack": fmt.Sprintf("r%05d", i/perRack),
+			}},
+			Status: corev1.NodeStatus{Capacity: list, Allocatable: list.DeepCopy()},
+		})
+	}
+	return f
+}
+
+func prepare(tb testing.TB, f simfleet.Fleet, name string, jobs int, o scene.Options) *scene.Scene {
+	tb.Helper()
+	t, err := trace.Open(name, o.Seed)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t.Jobs = t.Jobs[:min(jobs, len(t.Jobs))]
+	s, err := scene.New(f, t, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// speed counts what is told.
+type speed struct {
+	scene              *scene.Scene
+	pods, starts, asks int
+	took               time.Duration
+}
+
+func (s *speed) Happens(e engine.Event) {
+	if e.Kind == engine.Started {
+		s.starts++
+		s.pods += len(e.Nodes)
+	}
+}
+
+func (s *speed) Decides(d engine.Decision) { s.asks, s.took = s.asks+1, s.took+d.Took }
+
+// plainly asks the core about each gang anew, without anything that is kept between two questions.
+type plainly struct{}
+
+func (plainly) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
+	p, short, err := topology.Place(topology.Ledger{Tree: l.Tree, Free: l.Free, Total: l.Total}, gang)
+	return p.Nodes, short == nil && err == nil
+}
+
+func measureEngine(b *testing.B, s *scene.Scene, o direct.Options) {
+	b.Helper()
+	w := speed{scene: s}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := direct.NewEngine(o, clock.RealClock{}).Run(b.Context(), s, &w); err != nil {
+			b.Fatal(err)
+		}
+	}
+	seconds := b.Elapsed().Seconds()
+	b.ReportMetric(float64(w.pods)/seconds, "pods/s")
+	b.ReportMetric(float64(w.starts)/seconds, "gangs/s")
+	b.ReportMetric(float64(w.asks)/float64(w.starts), "asks/gang")
+	b.ReportMetric(float64(w.took.Microseconds())/float64(w.asks), "µs/ask")
+}
+
+// BenchmarkEngine replays what DESIGN.md names, once as the product and once with a policy that asks topology.Place for each
+// gang and keeps nothing.
+func BenchmarkEngine(b *testing.B) {
+	k8s, err := simfleet.Open("k8s-5000")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		scene func(b *testing.B) *scene.Scene
+	}{
+		{"tas-750x4/nodes=5000", func(b *testing.B) *scene.Scene {
+			b.Helper()
+			return prepare(b, k8s, "k8s-tas:750x4", 1e6, scene.Options{})
+		}},
+		{"tas-9x1000/nodes=5000", func(b *testing.B) *scene.Scene {
+			b.Helper()
+			return prepare(b, k8s, "k8s-tas:9x1000", 1e6, scene.Options{})
+		}},
+		{"philly/gpus=512", func(b *testing.B) *scene.Scene {
+			b.Helper()
+			return prepare(b, machines(64, 8, 8), "philly", 10000, scene.Options{Estimates: 2})
+		}},
+		{"philly-x8/gpus=4096", func(b *testing.B) *scene.Scene {
+			b.Helper()
+			return prepare(b, machines(512, 16, 8), "philly", 10000, scene.Options{Estimates: 2, Load: 8})
+		}},
+	} {
+		s := c.scene(b)
+		b.Run(c.name+"/product", func(b *testing.B) { measureEngine(b, s, direct.Options{}) })
+		b.Run(c.name+"/greedy", func(b *testing.B) { measureEngine(b, s, direct.Options{Discipline: direct.Greedy}) })
+		b.Run(c.name+"/plain", func(b *testing.B) {
+			measureEngine(b, s, direct.Options{Discipline: direct.Greedy, Policy: plainly{}})
+		})
+	}
+}
+
+// BenchmarkEngineGrowth replays gangs of four on fleets that grow; each gang has its share of time, so that half of the fleet is
+// in use.
+func BenchmarkEngineGrowth(b *testing.B) {
+	for _, nodes := range []int{1024, 4096, 16384, 65536} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			s := prepare(b, machines(nodes, 16, 8), fmt.Sprintf("k8s-gang:%dx4", nodes/4), 1e6, scene.Options{})
+			measureEngine(b, s, direct.Options{})
+		})
+	}
+}

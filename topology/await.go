@@ -1,0 +1,92 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+)
+
+// outlook is a ledger to come, and the state of the book that it was foreseen from.
+type outlook struct {
+	ledger Ledger
+	of     *notes
+	at     int
+}
+
+// foreseen is the ledger at the reservation's instant, if it is known still.
+func (r Reservation) foreseen(l Ledger) (Ledger, bool) {
+	if n := l.noted(); n == nil || r.then == nil || r.then.of != n || r.then.at != n.from+len(n.journal) {
+		return Ledger{}, false
+	}
+	return r.then.ledger, true
+}
+
+// await is Reserve for a gang that a book counts: what runs leaves in the order of its ends until the gang fits.
+func (a *ask) await(counted *census, running []Running, g Gang) (Reservation, *Shortfall, error) {
+	n, at := a.ledger.noted(), int64(Now)
+	then, fits := a.ledger, counted.fits()
+	if !fits {
+		then, at, fits = a.until(counted, byEnd(running))
+	}
+	if !fits {
+		return Reservation{}, &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}, nil
+	}
+	p, short, err := Place(then, g)
+	if short != nil || err != nil {
+		return Reservation{}, short, err
+	}
+	return Reservation{at, p, &outlook{then, n, n.from + len(n.journal)}}, nil, nil
+}
+
+// byEnd sorts what runs by its ends; what is sorted already is not copied.
+func byEnd(running []Running) []Running {
+	compare := func(x, y Running) int { return cmp.Compare(x.End, y.End) }
+	if slices.IsSortedFunc(running, compare) {
+		return running
+	}
+	return slices.SortedStableFunc(slices.Values(running), compare)
+}
+
+// until lets go who ends, until the gang fits. It returns the ledger and the instant at which it does, and whether that ever comes.
+func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
+	l, before := a.ledger, a.ledger.noted()
+	free := slices.Clone(l.Free)
+	c := counted.clone(free)
+	var touched []int
+	own := make([]bool, len(free))
+	for i := 0; i < len(running) && running[i].End != EndUnknown; {
+		end := running[i].End
+		for ; i < len(running) && running[i].End == end; i++ {
+			for _, h := range running[i].Holds {
+				if !own[h.Node] {
+					own[h.Node], free[h.Node], touched = true, slices.Clone(free[h.Node]), append(touched, h.Node)
+				}
+				free[h.Node] = free[h.Node].plus(h.Demand)
+				c.count(h.Node)
+			}
+		}
+		if !c.broken && c.fits() {
+			l.Free = free
+			l.notes = &notes{
+				free: free, parent: before, others: touched,
+				censuses: map[string]*census{censusKey(a, a.weights()): c},
+			}
+			return l, end, true
+		}
+	}
+	return l, 0, false
+}
+
+// offLimits places a gang that a book counts as if nothing were free on these nodes.
+func (l Ledger) offLimits(reserved []bool, c Gang) (Placement, *Shortfall, error) {
+	free, nodes := slices.Clone(l.Free), []int(nil)
+	for node, is := range reserved {
+		if is {
+			free[node], nodes = nil, append(nodes, node)
+		}
+	}
+	if len(nodes) == len(free) {
+		return Placement{}, &Shortfall{Gang: c.Name, Members: len(c.Members)}, nil
+	}
+	l.notes, l.Free = l.differing(free, nodes), free
+	return Place(l, c)
+}
