@@ -53,7 +53,7 @@ func (t Table) block(b *strings.Builder, other int, name string) {
 	for _, row := range t.Rows {
 		d := row.Against[other]
 		interval := "-"
-		if d.Margin != nil {
+		if d.Margin != nil && (d.Mean != 0 || *d.Margin != 0) {
 			interval = "[" + signed(d.Mean-*d.Margin) + ", " + signed(d.Mean+*d.Margin) + "]"
 		}
 		put(

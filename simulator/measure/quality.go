@@ -14,6 +14,8 @@ const mostJudged = 2000
 // quality judges placements.
 type quality struct {
 	domains *domains
+	// most is how much of each resource a node has at most.
+	most topology.Capacity
 	// first is the first job that counts; of those starts, one in every is judged.
 	first, every, seen int
 	q, gaps            []float64
@@ -29,7 +31,16 @@ func newQuality(s *scene.Scene, d *domains, first int) *quality {
 			several++
 		}
 	}
-	return &quality{domains: d, first: first, every: max((several+mostJudged-1)/mostJudged, 1)}
+	q := &quality{domains: d, first: first, every: max((several+mostJudged-1)/mostJudged, 1)}
+	for _, total := range s.Ledger.Total {
+		for r, amount := range total {
+			if r == len(q.most) {
+				q.most = append(q.most, 0)
+			}
+			q.most[r] = max(q.most[r], amount)
+		}
+	}
+	return q
 }
 
 // judge looks at a start that is about to be taken from what is free. One of a single member has nobody to talk to: it is as
@@ -48,7 +59,10 @@ func (q *quality) judge(job int, s *start, free topology.Ledger, broken bool) {
 	if (q.seen-1)%q.every != 0 {
 		return
 	}
-	best := q.best(s, paid, free, broken)
+	best := best{bound: paid.cost, least: used}
+	if !q.tight(s, paid, used) {
+		best = q.best(s, paid, used, free, broken)
+	}
 	// Where a single node would have done, the best costs nothing and no quotient says how much worse the other is: both are
 	// then counted as if they crossed one edge between nodes more.
 	extra := int64(0)
@@ -72,20 +86,29 @@ func (q *quality) judge(job int, s *start, free topology.Ledger, broken bool) {
 type best struct {
 	bound int64
 	// least is the fewest domains of each level that would have done.
-	least   []int
+	least   []int32
 	bounded bool
 }
 
-// best asks the decision core, unless the placement is as good as can be by itself. A start that breaks the gang's rules is
-// compared with what would have been possible without rules.
-func (q *quality) best(s *start, paid price, free topology.Ledger, broken bool) best {
-	own := best{bound: paid.cost, least: make([]int, len(s.domains)+1)}
-	for l, n := range s.domains {
-		own.least[l] = int(n)
-	}
+// tight reports whether the placement is as good as any by itself, so that nobody has to be asked: in one domain of every level,
+// and on as few nodes as empty ones would do, each of them entered once.
+func (q *quality) tight(s *start, paid price, used []int32) bool {
+	g := &s.job.Gang
 	if paid.cost == 0 {
-		return own
+		return true
 	}
+	levels := len(used) - 1
+	if len(g.Shapes) != 1 || g.Communication == topology.AllToAll || paid.inversions > 0 ||
+		slices.ContainsFunc(used[:levels], func(n int32) bool { return n > 1 }) {
+		return false
+	}
+	like := shape{demand: g.Shapes[0].Demand}
+	perNode := max(like.room(q.most, 0), 1)
+	return int64(used[levels]) <= (int64(len(s.nodes))+perNode-1)/perNode
+}
+
+// best asks the decision core. A start that breaks the gang's rules is compared with what would have been possible without.
+func (q *quality) best(s *start, paid price, used []int32, free topology.Ledger, broken bool) best {
 	gang := s.job.Gang
 	gang.Min, gang.Members = 0, make([]topology.Member, len(s.ranks))
 	for i, rank := range s.ranks {
@@ -97,11 +120,11 @@ func (q *quality) best(s *start, paid price, free topology.Ledger, broken bool) 
 	}
 	p, shortfall, err := topology.Place(free, gang)
 	if err != nil || shortfall != nil {
-		return own // what it took was not there: nothing better was possible
+		return best{bound: paid.cost, least: used} // it took what was not there: nothing better was possible
 	}
-	b := best{bound: p.Bound, bounded: !p.Optimal(), least: make([]int, len(p.Levels))}
+	b := best{bound: p.Bound, bounded: !p.Optimal(), least: make([]int32, len(p.Levels))}
 	for l, use := range p.Levels {
-		b.least[l] = use.Least
+		b.least[l] = int32(use.Least)
 	}
 	return b
 }
