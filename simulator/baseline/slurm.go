@@ -11,9 +11,10 @@ import (
 // slurm places as Slurm's topology/block plugin does (topology.html, topology.conf(5), sbatch(1); where these are silent, what
 // eval_nodes_block.c of 26.05 does was taken for the rule).
 //
-//   - Blocks are the innermost accelerator domains (NVLink domains are what the plugin is for), or else the innermost domains. The planning
-//     base block size is the number of nodes that every block has at least, as topology.conf(5) asks for. BlockSizes go on by doubling, to
-//     the whole cluster: contiguous blocks in label-path order make pairs, pairs of pairs, and so on.
+//   - Blocks are the innermost accelerator domains (NVLink domains are what the plugin is for), or else the innermost domains, of a level
+//     that has any with several nodes. The planning base block size is the number of nodes that every block has at least, as
+//     topology.conf(5) asks for. BlockSizes go on by doubling, to the whole cluster: contiguous blocks in label-path order make pairs,
+//     pairs of pairs, and so on.
 //   - A job stays inside one block of the smallest size that could hold it, and waits otherwise: of those with enough room, the one with
 //     least.
 //   - Inside it takes as few base blocks as it can: the largest first, and the one that holds the rest best at the end.
@@ -24,7 +25,8 @@ import (
 //
 // Room is counted in members and not in nodes, which is the same where members take whole nodes; the size of the job is what it takes of
 // nodes that are as large as the largest of the cluster. Nodes outside all blocks are a topology of their own, flat, which is tried
-// after the blocks. A gang of several shapes is placed as a heterogeneous job: a component after the other.
+// after the blocks: there a job takes as few runs of consecutive nodes as it can, best fit. A gang of several shapes is placed as a
+// heterogeneous job: a component after the other.
 //
 // Not modeled: --exclusive=topo, --consolidate-segments, --spread-segments, node weights, --switches.
 type slurm struct {
@@ -54,21 +56,15 @@ func (p *slurm) read(tree *topology.Tree) {
 		return
 	}
 	*p = slurm{tree: tree}
-	level := baseLevel(tree)
-	of := make(map[string]int)
-	var nodes fleet
-	for _, node := range nodes.of(tree) {
-		domain, inside := tree.Domain(node, level)
-		if level < 0 || !inside {
-			p.flat = append(p.flat, node)
-			continue
+	var f fleet
+	nodes, levels := f.of(tree), tree.Levels()
+	p.flat = nodes
+	for _, accelerators := range []bool{true, false} {
+		for at, level := range slices.Backward(levels) {
+			if len(p.blocks) == 0 && level.Accelerator == accelerators {
+				p.divide(nodes, at)
+			}
 		}
-		name := domain.String()
-		if _, known := of[name]; !known {
-			of[name] = len(p.blocks)
-			p.blocks = append(p.blocks, nil)
-		}
-		p.blocks[of[name]] = append(p.blocks[of[name]], node)
 	}
 	p.base = math.MaxInt
 	for _, block := range p.blocks {
@@ -76,15 +72,29 @@ func (p *slurm) read(tree *topology.Tree) {
 	}
 }
 
-// baseLevel is the innermost accelerator level, or else the innermost level; -1 if there is none.
-func baseLevel(tree *topology.Tree) int {
-	levels := tree.Levels()
-	for i, level := range slices.Backward(levels) {
-		if level.Accelerator {
-			return i
+// divide makes blocks of the level's domains, in the order of nodes, if one of them has several nodes.
+func (p *slurm) divide(nodes []int, level int) {
+	var blocks [][]int
+	var flat []int
+	of, several := make(map[string]int), false
+	for _, node := range nodes {
+		domain, inside := p.tree.Domain(node, level)
+		if !inside {
+			flat = append(flat, node)
+			continue
 		}
+		name := domain.String()
+		at, known := of[name]
+		if !known {
+			at = len(blocks)
+			of[name], blocks = at, append(blocks, nil)
+		}
+		blocks[at] = append(blocks[at], node)
+		several = several || known
 	}
-	return len(levels) - 1
+	if several {
+		p.blocks, p.flat = blocks, flat
+	}
 }
 
 // component places the ranks of a shape: in blocks, or else outside.
@@ -96,7 +106,7 @@ func (p *slurm) component(d *draft, shape int, ranks []int) bool {
 	if len(ranks)%size != 0 {
 		return false
 	}
-	room := p.room(d, shape, p.blocks)
+	room := roomOf(d, shape, p.blocks)
 	nodes := make([]int, 0, len(ranks))
 	per := d.largest(shape)
 	for len(nodes) < len(ranks) {
@@ -136,31 +146,42 @@ func (p *slurm) reach(members, per int) int {
 	return reach
 }
 
-// outside places all ranks on the nodes that are in no block, in their order.
+// outside places all ranks on the nodes that are in no block, in as few runs of nodes with room as it can.
 func (p *slurm) outside(d *draft, shape int, ranks []int) bool {
-	taken := p.room(d, shape, [][]int{p.flat}).segment(len(ranks), 1)
-	for i, node := range taken {
+	var runs [][]int
+	last := nobody
+	for at, node := range p.flat {
+		if d.room(shape, node, 1) == 0 {
+			continue
+		}
+		if last == nobody || at > last+1 {
+			runs = append(runs, nil)
+		}
+		runs[len(runs)-1] = append(runs[len(runs)-1], node)
+		last = at
+	}
+	nodes := roomOf(d, shape, runs).segment(len(ranks), max(1, len(runs)))
+	slices.Sort(nodes)
+	for i, node := range nodes {
 		d.put(ranks[i], node)
 	}
-	return taken != nil
+	return nodes != nil
 }
 
-// blockRoom is how many members each base block, and each node of it, has room for.
+// blockRoom is how many members each base block has room for, beside those that were given nodes.
 type blockRoom struct {
-	blocks [][]nodeRoom
+	*draft
+	shape  int
+	blocks [][]int
 	sums   []int
+	given  map[int]int
 }
 
-type nodeRoom struct{ node, room int }
-
-func (p *slurm) room(d *draft, shape int, blocks [][]int) *blockRoom {
-	r := &blockRoom{blocks: make([][]nodeRoom, len(blocks)), sums: make([]int, len(blocks))}
+func roomOf(d *draft, shape int, blocks [][]int) *blockRoom {
+	r := &blockRoom{draft: d, shape: shape, blocks: blocks, sums: make([]int, len(blocks)), given: make(map[int]int)}
 	for b, nodes := range blocks {
 		for _, node := range nodes {
-			if room := d.room(shape, node, math.MaxInt32); room > 0 {
-				r.blocks[b] = append(r.blocks[b], nodeRoom{node, room})
-				r.sums[b] += room
-			}
+			r.sums[b] += d.room(shape, node, math.MaxInt32)
 		}
 	}
 	return r
@@ -204,11 +225,14 @@ func (r *blockRoom) next(first, end, rest int) int {
 
 // take fills nodes of a base block, in their order, until there are so many.
 func (r *blockRoom) take(nodes []int, block, members int) []int {
-	for i := range r.blocks[block] {
-		n := &r.blocks[block][i]
-		for ; n.room > 0 && len(nodes) < members; n.room-- {
-			nodes = append(nodes, n.node)
-			r.sums[block]--
+	for _, node := range r.blocks[block] {
+		room := min(r.room(r.shape, node, math.MaxInt32)-r.given[node], members-len(nodes))
+		for range room {
+			nodes = append(nodes, node)
+		}
+		if room > 0 {
+			r.given[node] += room
+			r.sums[block] -= room
 		}
 	}
 	return nodes

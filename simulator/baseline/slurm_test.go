@@ -94,10 +94,23 @@ func TestSlurmBlocksOfTwoLadders(t *testing.T) {
 	want(t, baseline.SlurmBlock, fleet(t, "row! rack", nodes), pods(3, 8), "n1 n2 n3")
 }
 
-// Nodes outside all blocks have a topology of their own, which has no rules.
+// Domains of one node each are no blocks: those around them are.
+func TestSlurmBlocksHaveSeveralNodes(t *testing.T) {
+	l := fleet(t, "cube! pair! host!", "c/p1/h1/n1=4 c/p1/h2/n2=4 c/p2/h3/n3=4 c/p2/h4/n4=4")
+	l.Free[0][3] = 0
+	want(t, baseline.SlurmBlock, l, pods(2, 4), "n3 n4")
+	l.Free[3][3] = 0
+	want(t, baseline.SlurmBlock, l, pods(2, 4), "")
+}
+
+// Nodes outside all blocks have a topology of their own, where runs of consecutive nodes count.
 func TestSlurmOutsideBlocks(t *testing.T) {
 	l := fleet(t, "block!", "a/n1=8 a/n2=0/8 -/n3=8 -/n4=2/8")
 	want(t, baseline.SlurmBlock, l, pods(1, 8), "n1")
 	want(t, baseline.SlurmBlock, l, pods(9, 1), "n3 n3 n3 n3 n3 n3 n3 n3 n4")
-	want(t, baseline.SlurmBlock, fleet(t, "", "n1=1 n2=1"), pods(2, 1), "n1 n2")
+	flat := fleet(t, "", "n1=8 n2=8 n3=0/8 n4=8 n5=8 n6=8 n7=0/8 n8=8")
+	want(t, baseline.SlurmBlock, flat, pods(1, 8), "n8")
+	want(t, baseline.SlurmBlock, flat, pods(2, 8), "n1 n2")
+	want(t, baseline.SlurmBlock, flat, pods(4, 8), "n4 n5 n6 n8")
+	want(t, baseline.SlurmBlock, flat, pods(7, 8), "")
 }
