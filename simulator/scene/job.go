@@ -38,13 +38,26 @@ func (o Options) whole() Options {
 	return o
 }
 
-// add lets the jobs and events of a trace come.
-func (s *stage) add(t trace.Trace) error {
-	if s.Options.Estimates != 0 && !(s.Options.Estimates >= 1 && s.Options.Estimates <= 1000) {
+// check refuses what is out of its range; the load is for trace.Compress to say.
+func (o Options) check() error {
+	switch {
+	case o.Estimates != 0 && !(o.Estimates >= 1 && o.Estimates <= 1000):
 		return &badinput.Error{
-			What: "estimates of " + strconv.FormatFloat(s.Options.Estimates, 'g', -1, 64) + " times the duration cannot be had",
+			What: "estimates of " + strconv.FormatFloat(o.Estimates, 'g', -1, 64) + " times the duration cannot be had",
 			Mend: "write a number from 1 to 1000, or 0 for no estimates",
 		}
+	case o.Unsaid < 0 || o.Unsaid > trace.MostTime:
+		return &badinput.Error{
+			What: fmt.Sprintf("what waits cannot run for %s", o.Unsaid), Mend: "write a duration above 0, such as 1h, or 0 for that",
+		}
+	}
+	return nil
+}
+
+// add lets the jobs and events of a trace come.
+func (s *stage) add(t trace.Trace) error {
+	if err := s.Options.check(); err != nil {
+		return err
 	}
 	t, err := trace.Compress(t, s.Options.Load)
 	if err != nil {
@@ -54,8 +67,16 @@ func (s *stage) add(t trace.Trace) error {
 	for _, total := range s.Ledger.Total {
 		largest = max(largest, total[s.Accelerator])
 	}
-	divided := 0
+	divided, waiting := 0, make(map[string]bool, len(s.Jobs))
+	for _, j := range s.Jobs {
+		waiting[j.ID] = true
+	}
 	for _, of := range t.Jobs {
+		if waiting[of.ID] {
+			return &badinput.Error{
+				Where: "job " + of.ID, What: "a job of that name waits in the snapshot already", Mend: "give it another id",
+			}
+		}
 		whole := divide(of, largest)
 		if whole.Pods() != of.Pods() {
 			divided++

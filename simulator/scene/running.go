@@ -29,7 +29,7 @@ func (c *cluster) run() {
 			}
 		}
 		if r.Ends, r.Expected = c.end(u); r.Ends < 0 {
-			r.Ends = 0
+			r.Ends, r.Expected = 0, max(r.Expected, 0)
 			overdue = append(overdue, u.Name)
 		}
 		if r.Ends == Forever && u.Group != nil {

@@ -86,7 +86,7 @@ func (c *cluster) complete() error {
 		return &badinput.Error{Where: "the snapshot", What: "the cluster has no nodes", Mend: "take one of another cluster"}
 	}
 	if len(missing) > 0 {
-		c.Notes = append(c.Notes, "the snapshot says nothing of "+strings.Join(missing, ", ")+": taken as if there were none")
+		c.Notes = append(c.Notes, "the snapshot has no "+strings.Join(missing, ", ")+", and it is not known whether there were any")
 	}
 	c.Notes = append(c.Notes, c.snap.Warnings...)
 	return nil

@@ -40,19 +40,9 @@ type left struct {
 // lack members) and of what it could not read a note is made.
 func (c *cluster) wait() {
 	var l left
-	running := make(map[types.NamespacedName]bool)
-	for _, pod := range c.bound {
-		if key, ok := snapshot.GroupOf(pod); ok {
-			running[key] = true
-		}
-	}
 	taken := make(map[string]bool)
 	unsaid := 0
 	for _, w := range c.waiting(&l) {
-		if running[w.name] && w.group != nil {
-			l.partial = append(l.partial, w.name.String())
-			continue
-		}
 		j, err := c.waits(w)
 		if err != nil {
 			l.wrong = append(l.wrong, fmt.Sprintf("%s (%s)", w.name, err))
@@ -122,13 +112,22 @@ func (c *cluster) waiting(l *left) []waiting {
 		}
 		all = append(all, w)
 	}
+	running := make(map[types.NamespacedName]bool)
+	for _, pod := range c.bound {
+		if key, ok := snapshot.GroupOf(pod); ok {
+			running[key] = true
+		}
+	}
 	var ready []waiting
 	for _, w := range all {
-		if w.gated() {
+		switch {
+		case w.group != nil && running[w.name]:
+			l.partial = append(l.partial, w.name.String())
+		case w.gated():
 			l.gated = append(l.gated, w.name.String())
-			continue
+		default:
+			ready = append(ready, *w)
 		}
-		ready = append(ready, *w)
 	}
 	slices.SortStableFunc(ready, func(a, b waiting) int {
 		return cmp.Or(cmp.Compare(a.name.Namespace, b.name.Namespace), cmp.Compare(a.name.Name, b.name.Name))

@@ -1,0 +1,54 @@
+package scene_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// told writes down who starts, and where.
+type told struct {
+	scene *scene.Scene
+	lines []string
+}
+
+func (l *told) Happens(e engine.Event) {
+	if e.Kind != engine.Started {
+		return
+	}
+	line := fmt.Sprintf("%s %s", e.At, l.scene.Jobs[e.Job].ID)
+	for _, node := range e.Nodes {
+		line += " " + l.scene.Nodes[node].Name
+	}
+	l.lines = append(l.lines, line)
+}
+
+func (*told) Decides(engine.Decision) {}
+
+// A snapshot is played on from where it was: who waits gets what ends, the highest priority first and then who has waited longest,
+// and what a trace brings comes after.
+func TestASnapshotIsPlayedOn(t *testing.T) {
+	whole := func(name string) string { return member(name, 0, 8, "", "") + member(name, 1, 8, "", "") }
+	tr := jobs(job("new", 2, 8))
+	s := from(t, racks()+
+		gang("ends", 0, "expected-end=2026-11-22T13:00:00Z")+member("ends", 0, 8, on("a1"), "")+member("ends", 1, 8, on("a2"), "")+
+		pod("service", 1, on("b1"), "status: {phase: Running, startTime: \"2026-11-22T11:30:00Z\"}\n")+
+		gang("young", 0, "queued-at=2026-11-22T11:50:00Z", "required-topology=tier-0")+whole("young")+
+		gang("old", 0, "queued-at=2026-11-22T11:40:00Z", "required-topology=tier-0")+whole("old")+
+		gang("urgent", 9, "queued-at=2026-11-22T11:59:00Z", "required-topology=tier-0")+whole("urgent"), &tr, scene.Options{Unsaid: time.Hour})
+	l := &told{scene: s}
+	if err := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(s.Begin)).Run(t.Context(), s, l); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1h0m0s ml.urgent a1 a2", "2h0m0s ml.old a1 a2", "3h0m0s ml.young a1 a2", "4h0m0s new a1 a2"}
+	if diff := cmp.Diff(want, l.lines); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
