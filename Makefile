@@ -41,7 +41,7 @@ help: ## List the targets.
 build: ## Build lockstep, lockstep-scheduler and lockstep-controller into bin/ (minutes once, then seconds).
 	@mkdir -p $(BIN)
 	@echo "building lockstep, lockstep-scheduler and lockstep-controller"
-	@$(GO) build -v $(JOBS) -ldflags "$(LDFLAGS)" -o $(BIN)/ $(BINARIES) 2>&1 | $(PROGRESS)
+	@$(GO) build -v $(JOBS) -buildvcs=auto -ldflags "$(LDFLAGS)" -o $(BIN)/ $(BINARIES) 2>&1 | $(PROGRESS)
 
 .PHONY: run
 run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample TrainJobs and show where they went.

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/compare"
+	"github.com/lockstep-project/lockstep/simulator/experiment"
+	"github.com/lockstep-project/lockstep/simulator/measure"
+	"github.com/lockstep-project/lockstep/simulator/openb"
+	"github.com/lockstep-project/lockstep/simulator/results"
+)
+
+// compareOptions are the flags of lockstep compare.
+type compareOptions struct {
+	replayOptions
+	schedulers, seeds string
+	force             bool
+}
+
+func newCompare(env Environment) *cobra.Command {
+	var options compareOptions
+	command := &cobra.Command{
+		Use:   "compare (--fleet FLEET --trace TRACE --schedulers A,B,… | RESULTS RESULTS…)",
+		Short: "Let schedulers play the same workload, and compare what came of it, seed by seed",
+		Long: "Let schedulers play the same workload with the same seeds, and compare what came of it seed by seed, or compare\n" +
+			"results that are there already. The others are compared with the first.\n\n" +
+			"With --out, a run whose result is there, whole and of the same commit and configuration, is not played again.",
+		Example: "  lockstep compare --fleet h100-64 --trace philly --schedulers lockstep,kueue-bestfit --seeds 1,2,3 --out out\n" +
+			"  lockstep compare --fleet openb:nodes.csv --trace openb:pods.csv --schedulers best-fit,fgd --seeds 42,43,44\n" +
+			"  lockstep compare out/lockstep-1 out/kueue-bestfit-1",
+		RunE: func(command *cobra.Command, directories []string) error {
+			if len(directories) > 0 {
+				return options.compareResults(env, directories)
+			}
+			return options.run(command.Context(), env)
+		},
+	}
+	options.add(command)
+	flags := command.Flags()
+	flags.StringVar(&options.schedulers, "schedulers", "lockstep,optimum",
+		"who is compared, separated by commas: "+allSchedulers()+"; for openb "+strings.Join(openb.Policies(), ", "))
+	flags.StringVar(&options.seeds, "seeds", "0", "the seeds, separated by commas")
+	flags.BoolVar(&options.options.Quick, "quick", false,
+		fmt.Sprintf("play the first %d jobs only", experiment.QuickJobs))
+	flags.BoolVar(&options.force, "force", false, "compare what is not comparable, and say so")
+	return command
+}
+
+func (o *compareOptions) run(ctx context.Context, env Environment) error {
+	contest := experiment.Contest{
+		Schedulers: split(o.schedulers), Engine: o.engine, Dir: o.out, Wall: env.Clock,
+	}
+	for _, text := range split(o.seeds) {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return &badinput.Error{
+				Where: "--seeds " + o.seeds, What: fmt.Sprintf("%q is no seed", text), Mend: "write whole numbers, such as 1,2,3",
+			}
+		}
+		contest.Seeds = append(contest.Seeds, seed)
+	}
+	input, err := o.open()
+	if err != nil {
+		return err
+	}
+	if err := input.Check(contest); err != nil {
+		return err
+	}
+	runs := len(contest.Schedulers) * len(contest.Seeds)
+	ctx, shown, err := o.show(ctx, env, runs)
+	if err != nil {
+		return err
+	}
+	contest.Progress = shown
+	cards, err := input.Contest(ctx, contest)
+	closing := shown.Close()
+	if err != nil {
+		return o.partly(env, cards, err)
+	}
+	if err := o.print(env.Out, cards); err != nil {
+		return err
+	}
+	if closing != nil {
+		return closing
+	}
+	return verdict(cards)
+}
+
+// partly says how far an interrupted comparison came. Nothing is compared then: what is there may be of some seeds only.
+func (o *compareOptions) partly(env Environment, cards []measure.Scorecard, err error) error {
+	if badinput.Is(err) || o.out == "" {
+		return err
+	}
+	_, _ = fmt.Fprintf(env.Err, "%d runs are whole in %s; the same command goes on from there\n", len(cards), o.out) // then err
+	return err
+}
+
+// compareResults compares what was played before.
+func (o *compareOptions) compareResults(env Environment, directories []string) error {
+	if err := checkForm(o.output); err != nil {
+		return err
+	}
+	if o.names != (experiment.Names{}) {
+		return &badinput.Error{
+			What: "there are results, and inputs to be played", Mend: "leave out --fleet, --snapshot and --trace, or the results",
+		}
+	}
+	cards := make([]measure.Scorecard, len(directories))
+	for i, directory := range directories {
+		result, err := results.Open(directory)
+		if err != nil {
+			return err
+		}
+		cards[i] = result.Card
+	}
+	if err := o.print(env.Out, cards); err != nil {
+		return err
+	}
+	return verdict(cards)
+}
+
+// print compares and prints.
+func (o *compareOptions) print(out io.Writer, cards []measure.Scorecard) error {
+	if len(cards) == 1 && cards[0].AllocationAtArrival == nil {
+		return writeCard(out, cards[0])
+	}
+	pair := compare.Runs
+	if o.force {
+		pair = compare.Forced
+	}
+	table, err := pair(cards)
+	if err != nil {
+		return err
+	}
+	if table.Allocation != nil {
+		published := make(map[string]compare.Spread)
+		for policy, mean := range openb.Published(o.names.Trace) {
+			published[policy] = compare.Spread(mean)
+		}
+		allocation, err := compare.Allocations(cards, published)
+		if err != nil {
+			return err
+		}
+		table.Allocation = &allocation
+	}
+	if o.output == "json" {
+		return printJSON(out, table)
+	}
+	return table.WriteText(out)
+}
+
+// verdict is that of the first scheduler, whom the comparison is about: the others may break rules, and show that they do.
+func verdict(cards []measure.Scorecard) error {
+	for _, card := range cards {
+		if card.Scheduler == cards[0].Scheduler && failed(card) {
+			return errUnplaced
+		}
+	}
+	return nil
+}
+
+// split is the list between commas, without what is empty.
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/experiment"
+	"github.com/lockstep-project/lockstep/simulator/measure"
+	"github.com/lockstep-project/lockstep/simulator/progress"
+	"github.com/lockstep-project/lockstep/simulator/schedulers"
+)
+
+// replayOptions are the flags that simulate and compare have in common.
+type replayOptions struct {
+	names    experiment.Names
+	options  experiment.Options
+	engine   string
+	out      string
+	progress string
+	output   string
+}
+
+func (o *replayOptions) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&o.names.Fleet, "fleet", "", "a built-in fleet (see lockstep fleet list), a file, or openb:NODES.csv")
+	flags.StringVar(&o.names.Snapshot, "snapshot", "",
+		"a file of lockstep snapshot, or of kwokctl, with what runs and waits there; instead of --fleet")
+	flags.StringVar(&o.names.Trace, "trace", "",
+		"the workload: philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, "+
+			"k8s-gang, k8s-tas, FILE.jsonl or openb:PODS.csv")
+	flags.Float64Var(&o.options.Load, "load", 1, "how many times as fast jobs come; how long they run stays")
+	flags.Float64Var(&o.options.Estimates, "estimates", 0,
+		"give jobs without an estimate one: their run time times a number drawn from 1 to this; 0 for none")
+	flags.StringVar(&o.engine, "engine", "",
+		"direct (the decision core) or kube (the real kube-scheduler); the default is the scheduler's own")
+	flags.StringVar(&o.out, "out", "", "the directory for results: scorecard, event log, report; the default is none")
+	flags.StringVar(&o.progress, "progress", "auto", "how progress is shown: auto, screen, plain, json or none")
+	addForm(command, &o.output)
+}
+
+// open reads the inputs, after the flags that are wrong by themselves.
+func (o *replayOptions) open() (*experiment.Input, error) {
+	if err := checkForm(o.output); err != nil {
+		return nil, err
+	}
+	if !(o.options.Load > 0 && o.options.Load <= 1000) {
+		return nil, &badinput.Error{
+			Where: fmt.Sprintf("--load %g", o.options.Load), What: "there is no such load",
+			Mend: "write a number above 0, such as 1.3, of at most 1000",
+		}
+	}
+	return experiment.Open(o.names, o.options)
+}
+
+// show begins to show progress of so many runs.
+func (o *replayOptions) show(
+	ctx context.Context, env Environment, runs int,
+) (context.Context, *progress.Progress, error) {
+	form, err := progress.ParseForm(o.progress, env.Err, os.Getenv("TERM"))
+	if err != nil {
+		return ctx, nil, err
+	}
+	ctx, shown := progress.Start(ctx, progress.Options{
+		Out: env.Err, In: env.In, Form: form, Clock: env.Clock, Runs: runs, Environment: os.Environ(),
+	})
+	return ctx, shown, nil
+}
+
+// simulateOptions are the flags of lockstep simulate.
+type simulateOptions struct {
+	replayOptions
+	scheduler string
+	seed      uint64
+}
+
+func newSimulate(env Environment) *cobra.Command {
+	var options simulateOptions
+	command := &cobra.Command{
+		Use:   "simulate (--fleet FLEET | --snapshot FILE) --trace TRACE",
+		Short: "Play a workload on a fleet in virtual time with the production scheduler, or another one",
+		Long: "Play a workload on a fleet in virtual time, and print a scorecard.\n\n" +
+			"Equal inputs and seeds give equal events on every machine. Exit code 1 says that gangs were left waiting, or that\n" +
+			"a rule was broken.",
+		Example: "  lockstep simulate --fleet knavigator-32 --trace knavigator-53\n" +
+			"  lockstep simulate --fleet h100-64 --trace philly --load 1.3 --estimates 3 --out out/philly\n" +
+			"  lockstep simulate --snapshot prod.gz --trace next-week.jsonl --engine kube -o json",
+		Args: usage(cobra.NoArgs),
+		RunE: func(command *cobra.Command, _ []string) error { return options.run(command.Context(), env) },
+	}
+	options.add(command)
+	flags := command.Flags()
+	flags.StringVar(&options.scheduler, "scheduler", schedulers.Lockstep, "who decides: "+allSchedulers())
+	flags.Uint64Var(&options.seed, "seed", 0, "decides what is drawn; 0 plays recorded traces as they were recorded")
+	return command
+}
+
+func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) {
+	input, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, shown, err := o.show(ctx, env, 1)
+	if err != nil {
+		return err
+	}
+	outcome, err := input.Run(ctx, experiment.Run{
+		Scheduler: o.scheduler, Engine: o.engine, Seed: o.seed, Dir: o.out, Progress: shown, Wall: env.Clock,
+	})
+	closing := shown.Close()
+	if outcome.Card.Scheduler != "" {
+		if printed := o.print(env.Out, outcome.Card); err == nil {
+			err = printed
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case closing != nil:
+		return closing
+	case failed(outcome.Card):
+		return errUnplaced
+	}
+	return nil
+}
+
+// failed reports whether work was left, or a rule broken. Of workloads without time more comes than there is room for.
+func failed(card measure.Scorecard) bool {
+	v := card.Violations
+	return card.AllocationAtArrival == nil && card.Gangs.Pending > 0 ||
+		v.PartialGangs+v.RequiredLevel+v.NVLink+v.DRA+v.DoubleBooking > 0
+}
+
+func (o *simulateOptions) print(out io.Writer, card measure.Scorecard) error {
+	if o.output == "json" {
+		return printJSON(out, card)
+	}
+	if err := writeCard(out, card); err != nil {
+		return err
+	}
+	if o.out == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "results: %s (open report.html)\n", o.out)
+	if err != nil {
+		return fmt.Errorf("printing where the results are: %w", err)
+	}
+	return nil
+}

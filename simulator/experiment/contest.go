@@ -1,0 +1,120 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/measure"
+	"github.com/lockstep-project/lockstep/simulator/openb"
+	"github.com/lockstep-project/lockstep/simulator/progress"
+	"github.com/lockstep-project/lockstep/simulator/results"
+	"github.com/lockstep-project/lockstep/simulator/schedulers"
+)
+
+// Contest is several schedulers that play the same: for each seed all of them get the same scene, so runs are paired.
+type Contest struct {
+	// Schedulers and Seeds are each named once; the first scheduler is the one that the others are compared with. Engine is as in
+	// Run.
+	Schedulers []string
+	Seeds      []uint64
+	Engine     string
+	// Dir has a directory of results for each run; empty for none. A run that is there already, whole and of the same commit and
+	// configuration, is not played again.
+	Dir      string
+	Progress *progress.Progress
+	Wall     clock.PassiveClock
+}
+
+// Contest plays all runs, scheduler by scheduler for each seed, and returns their cards in that order. If it is interrupted, or a
+// result cannot be written, the cards are those of the runs before.
+func (in *Input) Contest(ctx context.Context, c Contest) ([]measure.Scorecard, error) {
+	if err := in.Check(c); err != nil {
+		return nil, err
+	}
+	var cards []measure.Scorecard
+	for _, seed := range c.Seeds {
+		for _, scheduler := range c.Schedulers {
+			name := scheduler + "-" + strconv.FormatUint(seed, 10)
+			run := Run{
+				Scheduler: scheduler, Engine: c.Engine, Seed: seed, Progress: c.Progress, Name: name, Wall: c.Wall,
+			}
+			if c.Dir != "" {
+				run.Dir = filepath.Join(c.Dir, name)
+			}
+			card, err := in.runOnce(ctx, run)
+			if err != nil {
+				return cards, fmt.Errorf("playing %s: %w", name, err)
+			}
+			cards = append(cards, card)
+		}
+	}
+	return cards, nil
+}
+
+// Check refuses a contest that cannot be played, before anything is.
+func (in *Input) Check(c Contest) error {
+	if len(c.Schedulers) == 0 || len(c.Seeds) == 0 {
+		return &badinput.Error{What: "there is nobody to compare", Mend: "name --schedulers, and --seeds"}
+	}
+	for i, name := range c.Schedulers {
+		if slices.Contains(c.Schedulers[:i], name) {
+			return &badinput.Error{Where: "--schedulers", What: name + " is named twice", Mend: "name it once"}
+		}
+		if err := in.checkScheduler(name, c.Engine, c.Wall); err != nil {
+			return err
+		}
+	}
+	for i, seed := range c.Seeds {
+		if slices.Contains(c.Seeds[:i], seed) {
+			return &badinput.Error{
+				Where: "--seeds", What: fmt.Sprintf("%d is named twice", seed), Mend: "name it once: equal seeds give equal runs",
+			}
+		}
+	}
+	return nil
+}
+
+// checkScheduler refuses a scheduler that cannot play these inputs.
+func (in *Input) checkScheduler(name, engine string, wall clock.PassiveClock) error {
+	if in.Shared() {
+		return openb.CheckPolicy(name)
+	}
+	_, err := schedulers.Open(schedulers.Ask{Name: name, Engine: engine, Nodes: in.Nodes()}, wall)
+	return err
+}
+
+// runOnce plays a run unless its result is there.
+func (in *Input) runOnce(ctx context.Context, run Run) (measure.Scorecard, error) {
+	if run.Dir != "" {
+		if card, found := in.found(run); found {
+			return card, nil
+		}
+	}
+	outcome, err := in.Run(ctx, run)
+	return outcome.Card, err
+}
+
+// found is the result of an earlier run that this one would give again. A result of a changed or unknown commit proves nothing.
+func (in *Input) found(run Run) (measure.Scorecard, bool) {
+	earlier, err := results.Open(run.Dir)
+	if err != nil || earlier.Card.Partial != "" {
+		return measure.Scorecard{}, false
+	}
+	card := earlier.Card
+	hash, err := in.hash(card.Scheduler, card.Engine)
+	commit := Commit()
+	same := err == nil && card.Scheduler == run.Scheduler && card.Seed == run.Seed && card.ConfigHash == hash &&
+		(run.Engine == "" || card.Engine == run.Engine)
+	return card, same && card.Commit == commit && isCommit(commit)
+}
+
+// isCommit reports whether the text names one state of the code.
+func isCommit(commit string) bool {
+	return commit != "unknown" && commit[len(commit)-1] != '+'
+}

@@ -1,0 +1,146 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+// Names are what users call their inputs: a fleet or a snapshot, and a trace.
+type Names struct {
+	// Fleet is a built-in one, a file, or openb:NODES.csv. Snapshot is a file of lockstep snapshot or of kwokctl, instead of it.
+	Fleet, Snapshot string
+	// Trace is what trace.Open takes, or openb:PODS.csv. A snapshot needs none.
+	Trace string
+}
+
+// Options are how the inputs are played, by every scheduler alike.
+type Options struct {
+	// Load and Estimates are those of scene.Options.
+	Load, Estimates float64
+	// Quick plays the first jobs only, at most QuickJobs.
+	Quick bool
+}
+
+// QuickJobs is how many jobs a quick run has at most.
+const QuickJobs = 1000
+
+// openbPrefix begins the names of openb's lists.
+const openbPrefix = "openb:"
+
+// Input is inputs that were read.
+type Input struct {
+	names   Names
+	options Options
+	// fleet is that of gangs, snapshot the other way to have one; nodes and pods are openb's instead.
+	fleet    fleet.Fleet
+	snapshot *capture.Snapshot
+	nodes    []trace.OpenbNode
+	pods     []trace.OpenbPod
+}
+
+// Open reads the inputs. What is missing, contradicts itself or cannot be read is bad input.
+func Open(names Names, options Options) (*Input, error) {
+	if err := names.check(); err != nil {
+		return nil, err
+	}
+	in := &Input{names: names, options: options}
+	var err error
+	switch {
+	case in.Shared():
+		return in, in.openLists()
+	case names.Snapshot != "":
+		snapshot, failed := capture.ReadFile(names.Snapshot)
+		in.snapshot, err = &snapshot, failed
+	default:
+		in.fleet, err = fleet.Open(names.Fleet)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+func (n Names) check() error {
+	nodes, pods := strings.HasPrefix(n.Fleet, openbPrefix), strings.HasPrefix(n.Trace, openbPrefix)
+	switch {
+	case n.Fleet == "" && n.Snapshot == "":
+		return &badinput.Error{
+			What: "there is no cluster to play on", Mend: "add --fleet NAME (see lockstep fleet list) or --snapshot FILE",
+		}
+	case n.Fleet != "" && n.Snapshot != "":
+		return &badinput.Error{What: "there are a fleet and a snapshot", Mend: "leave out --fleet or --snapshot"}
+	case n.Trace == "" && n.Snapshot == "":
+		return &badinput.Error{
+			What: "there is no workload", Mend: "add --trace NAME, such as philly, knavigator-53 or a file of JSONL",
+		}
+	case nodes != pods:
+		return &badinput.Error{
+			What: "pods of openb share GPUs, and need a fleet of openb; no other workload can be played there",
+			Mend: "name both as openb:FILE, or neither",
+		}
+	}
+	return nil
+}
+
+// Shared reports whether the pods share GPUs, as openb's do.
+func (in *Input) Shared() bool { return strings.HasPrefix(in.names.Fleet, openbPrefix) }
+
+func (in *Input) openLists() error {
+	if in.options.Load != 0 && in.options.Load != 1 || in.options.Estimates != 0 {
+		return &badinput.Error{
+			What: "openb's pods have no time, so there are neither loads nor estimates", Mend: "leave out --load and --estimates",
+		}
+	}
+	var err error
+	if in.nodes, err = trace.OpenbNodes(strings.TrimPrefix(in.names.Fleet, openbPrefix)); err != nil {
+		return err
+	}
+	in.pods, err = trace.OpenbPods(strings.TrimPrefix(in.names.Trace, openbPrefix))
+	return err
+}
+
+// Nodes is how many nodes there are.
+func (in *Input) Nodes() int {
+	switch {
+	case in.Shared():
+		return len(in.nodes)
+	case in.snapshot != nil:
+		return len(in.snapshot.Nodes)
+	}
+	return len(in.fleet.Nodes)
+}
+
+// scene is what a seed makes of the inputs, if they are gangs.
+func (in *Input) scene(seed uint64) (*scene.Scene, error) {
+	var workload *trace.Trace
+	cut := ""
+	if in.names.Trace != "" {
+		t, err := trace.Open(in.names.Trace, seed)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(t.Jobs); in.options.Quick && n > QuickJobs {
+			t.Jobs = t.Jobs[:QuickJobs]
+			cut = fmt.Sprintf("quick: the first %d of %d jobs", QuickJobs, n)
+		}
+		workload = &t
+	}
+	options := scene.Options{Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates}
+	var s *scene.Scene
+	var err error
+	if in.snapshot != nil {
+		s, err = scene.FromSnapshot(in.snapshot, workload, options)
+	} else {
+		s, err = scene.New(in.fleet, *workload, options)
+	}
+	if err == nil && cut != "" {
+		s.Notes = append(s.Notes, cut)
+	}
+	return s, err
+}

@@ -1,0 +1,119 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/measure"
+	"github.com/lockstep-project/lockstep/simulator/progress"
+	"github.com/lockstep-project/lockstep/simulator/results"
+	"github.com/lockstep-project/lockstep/simulator/schedulers"
+)
+
+// Run is one run of the inputs.
+type Run struct {
+	// Scheduler and Engine are names, see schedulers.Ask.
+	Scheduler, Engine string
+	Seed              uint64
+	// Dir is where the results go; empty for nowhere.
+	Dir string
+	// Progress shows how far it is; nil for nobody. Name is the run's, if there are several.
+	Progress *progress.Progress
+	Name     string
+	// Wall is the clock for what things cost.
+	Wall clock.PassiveClock
+}
+
+// Outcome is what came of a run.
+type Outcome struct {
+	Card measure.Scorecard
+	// Jobs are of gangs only, by the scene's index.
+	Jobs []measure.Outcome
+}
+
+// Run plays the inputs once. If the context ends before, the outcome is what there is until then, its card says so, and the error is
+// the context's cause.
+func (in *Input) Run(ctx context.Context, r Run) (Outcome, error) {
+	if in.Shared() {
+		return in.runShared(ctx, r)
+	}
+	chosen, err := schedulers.Open(
+		schedulers.Ask{Name: r.Scheduler, Engine: r.Engine, Nodes: in.Nodes(), Seed: r.Seed}, r.Wall)
+	if err != nil {
+		return Outcome{}, err
+	}
+	s, err := in.scene(r.Seed)
+	if err != nil {
+		return Outcome{}, err
+	}
+	header, err := in.head(chosen.Name, chosen.On, chosen.TieRule)
+	if err != nil {
+		return Outcome{}, err
+	}
+	tally := measure.New(s, header)
+	told := &listeners{watchers: []engine.Watcher{tally}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var kept *results.Run
+	if r.Dir != "" {
+		if kept, err = results.Create(r.Dir, s, results.Options{Card: tally.Scorecard(0), Failed: cancel}); err != nil {
+			return Outcome{}, err
+		}
+		told.watchers = append(told.watchers, kept)
+	}
+	if r.Progress != nil {
+		shown := r.Progress.Watch(r.Name, s)
+		defer shown.Done()
+		told.watchers = append(told.watchers, shown)
+	}
+	began := r.Wall.Now()
+	failed := chosen.Engine.Run(ctx, s, told)
+	out := Outcome{Card: tally.Scorecard(r.Wall.Since(began)), Jobs: tally.Outcomes()}
+	if failed != nil {
+		out.Card.Partial = why(ctx, failed, told.at)
+	}
+	if kept != nil {
+		err = kept.Finish(out.Card, page(out, tally.Series(), s))
+	}
+	return out, errors.Join(cause(ctx, failed), err)
+}
+
+// why says in a line why a run has no end.
+func why(ctx context.Context, failed error, at time.Duration) string {
+	return fmt.Sprintf("ended after %s of virtual time: %s", at, cause(ctx, failed))
+}
+
+// cause prefers the reason for which the context ended to the error that followed from it.
+func cause(ctx context.Context, failed error) error {
+	if reason := context.Cause(ctx); failed != nil && reason != nil {
+		return reason
+	}
+	return failed
+}
+
+// listeners are told one after the other.
+type listeners struct {
+	watchers []engine.Watcher
+	// at is the instant of the last event.
+	at time.Duration
+}
+
+// Happens tells all.
+func (l *listeners) Happens(e engine.Event) {
+	l.at = e.At
+	for _, w := range l.watchers {
+		w.Happens(e)
+	}
+}
+
+// Decides tells all.
+func (l *listeners) Decides(d engine.Decision) {
+	for _, w := range l.watchers {
+		w.Decides(d)
+	}
+}

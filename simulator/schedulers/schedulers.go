@@ -1,0 +1,123 @@
+package schedulers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/baseline"
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+)
+
+// The names of those that are no baseline.
+const (
+	// Lockstep is the product: its decision core (engine direct), or its plugins in the real kube-scheduler (engine kube).
+	Lockstep = "lockstep"
+	// NativeTAS is kube-scheduler's own profile with its gang scheduling and topology-aware placement.
+	NativeTAS = "native-tas"
+	// Optimum is Lockstep's decisions by somebody who knows when everything ends.
+	Optimum = "optimum"
+)
+
+// The names of the engines.
+const (
+	Direct = "direct"
+	Kube   = "kube"
+)
+
+// MostNative is how many nodes a fleet has at most that NativeTAS is asked about: it simulates each domain in turn.
+const MostNative = 576
+
+// Scheduler is one of them, with what is to be known of it.
+type Scheduler struct {
+	Name string
+	// Engine plays it, On is the engine's name.
+	Engine engine.Engine
+	On     string
+	// Source says what it is after, Discipline who may pass the first of its queue, TieRule how it chooses between what it holds
+	// for equally good.
+	Source, Discipline, TieRule string
+}
+
+// Names lists all, in the order of reports.
+func Names() []string {
+	names := append([]string{Lockstep, NativeTAS}, baseline.Names()...)
+	return append(names, Optimum)
+}
+
+// Ask is who is asked for, and for what.
+type Ask struct {
+	// Name is one of Names, Engine the name of an engine; empty for the one that the scheduler usually has.
+	Name, Engine string
+	// Nodes is how many nodes the fleet has, Seed for those that leave something to chance.
+	Nodes int
+	Seed  uint64
+}
+
+// Open makes a scheduler. A name that is not there, an engine that the scheduler does not have, or a fleet of so many nodes that it
+// cannot be asked about, are bad input. The clock is for what decisions cost.
+func Open(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
+	switch {
+	case ask.Engine != "" && ask.Engine != Direct && ask.Engine != Kube:
+		return Scheduler{}, &badinput.Error{
+			Where: "--engine " + ask.Engine, What: "there is no such engine", Mend: "use " + Direct + " or " + Kube,
+		}
+	case !slices.Contains(Names(), ask.Name):
+		return Scheduler{}, &badinput.Error{
+			What: fmt.Sprintf("there is no scheduler %q", ask.Name), Mend: "use " + strings.Join(Names(), ", "),
+		}
+	case ask.Name == NativeTAS || ask.Name == Lockstep && ask.Engine == Kube:
+		return stepped(ask, wall)
+	case ask.Engine == Kube:
+		return Scheduler{}, &badinput.Error{
+			What: ask.Name + " is no plugin of kube-scheduler, so the engine " + Kube + " cannot play it",
+			Mend: "leave out --engine",
+		}
+	case ask.Name == Lockstep || ask.Name == Optimum:
+		return product(ask.Name, wall), nil
+	}
+	return placement(ask, wall)
+}
+
+// product is the decision core, which knows of ends what their owners say, or, as Optimum, everything.
+func product(name string, wall clock.PassiveClock) Scheduler {
+	o := direct.Options{Discipline: direct.Backfill, Preempt: true}
+	s := Scheduler{
+		Name: name, On: Direct, Source: "the production decision core", Discipline: o.Discipline.String(), TieRule: tieRule,
+	}
+	if name == Optimum {
+		o.Foresight = direct.Perfect
+		s.Source += ", knowing when everything really ends"
+	}
+	s.Engine = direct.NewEngine(o, wall)
+	return s
+}
+
+// tieRule is the product's (promise P5 of package topology).
+const tieRule = "least cost, then the innermost and tightest domain, then names in natural order"
+
+// placement is a baseline with the discipline that it has in the field.
+func placement(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
+	about, err := baseline.Describe(ask.Name)
+	if err != nil {
+		return Scheduler{}, err
+	}
+	policy, err := baseline.New(ask.Name, ask.Seed)
+	if err != nil {
+		return Scheduler{}, err
+	}
+	o := direct.Options{Policy: policy, Discipline: direct.Greedy}
+	for _, d := range []direct.Discipline{direct.Strict, direct.Backfill} {
+		if d.String() == about.Discipline {
+			o.Discipline = d
+		}
+	}
+	return Scheduler{
+		Name: ask.Name, On: Direct, Engine: direct.NewEngine(o, wall),
+		Source: about.Source, Discipline: about.Discipline, TieRule: about.TieRule,
+	}, nil
+}
