@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/scene"
 )
 
 // slack is below what run time a slowdown counts as if the job ran as long: the tau of bounded slowdown.
@@ -130,7 +132,7 @@ func (t *Tally) addTimes(to *jobTimes, job int) {
 	to.work += hours
 	to.waits = append(to.waits, wait.Seconds())
 	to.byWork.wait.add(wait.Seconds(), hours)
-	stays := wait + runs
+	stays := wait + min(runs, scene.Forever-wait)
 	switch {
 	case j.end != Never:
 		stays = j.end - j.submit
@@ -139,7 +141,7 @@ func (t *Tally) addTimes(to *jobTimes, job int) {
 	case j.phase == waiting:
 		to.pending++
 	}
-	slow := max(ratio(stays.Seconds(), max(runs, slack).Seconds()), 1)
+	slow := max(stays.Seconds()/max(runs, slack).Seconds(), 1)
 	to.slowdowns = append(to.slowdowns, slow)
 	to.byWork.slowdown.add(slow, hours)
 	if j.q > 0 && len(of.Gang.Members) > 1 {

@@ -77,7 +77,7 @@ func ofGangs() []Definition {
 
 func ofWaits() []Definition {
 	const formula = "The wait of a job is all its waiting from submission on, what follows a preemption too; one that still waits at " +
-		"the end counts with its wait until then, so the true figure is larger. "
+		"the end counts with its wait until then, so the true figure is larger. What a snapshot's jobs had waited before is not in it. "
 	return []Definition{
 		{
 			"wait_seconds.mean", "mean wait", "s", Lower, formula + "Mean over the jobs of the window.",

@@ -110,5 +110,10 @@ func (t *Tally) waited(job int) time.Duration {
 	return j.waited
 }
 
-// work is the GPU-hours that a job asks for.
-func work(j *scene.Job) float64 { return float64(j.Accelerators) * j.Duration.Hours() }
+// work is the GPU-hours that a job asks for; 0 if it never ends by itself, since it would outweigh all others.
+func work(j *scene.Job) float64 {
+	if j.Duration == scene.Forever {
+		return 0
+	}
+	return float64(j.Accelerators) * j.Duration.Hours()
+}

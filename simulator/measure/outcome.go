@@ -38,7 +38,7 @@ func (t *Tally) Outcomes() []Outcome {
 		outcomes = append(outcomes, Outcome{
 			Job: i, ID: of.ID, Tenant: of.Tenant, Class: sizes.name(of), Accelerators: of.Accelerators,
 			Members: int(j.members), Submit: j.submit, Start: j.first, End: j.end, Wait: t.waited(i),
-			Waiting: j.phase == waiting, Nodes: int(j.nodes), Domains: j.domains, Q: j.q,
+			Waiting: j.phase == waiting, Nodes: int(j.nodes), Domains: j.domains, Q: Tidy(j.q),
 			Preemptions: int(j.preempted), Disruptions: int(j.disrupted),
 		})
 	}

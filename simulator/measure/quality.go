@@ -70,8 +70,8 @@ func (q *quality) judge(job int, s *start, free topology.Ledger, broken bool) {
 		extra = paid.unit
 	}
 	cost, bound := float64(paid.cost+extra), float64(min(best.bound, paid.cost)+extra)
-	s.q = Tidy(bound / cost)
-	q.q, q.gaps = append(q.q, s.q), append(q.gaps, Tidy((cost-bound)/bound))
+	s.q = bound / cost
+	q.q, q.gaps = append(q.q, s.q), append(q.gaps, (cost-bound)/bound)
 	q.byWork.add(s.q, work(s.job))
 	q.inversions += paid.inversions
 	if level := q.domains.closest(); level >= 0 && used[level] > 1 && best.least[level] == 1 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
 // Series is how the fleet fared over time: columns of equal length, at most MostPoints long. Points are at equal distances and
@@ -46,11 +47,14 @@ type sampler struct {
 func newSampler(s *scene.Scene) *sampler {
 	expected, total := 0.0, weighted{}
 	for i := range s.Jobs {
-		expected = max(expected, (s.Jobs[i].Submit + s.Jobs[i].Duration).Seconds())
-		total.add(s.Jobs[i].Duration.Seconds(), float64(s.Jobs[i].Accelerators))
+		expected = max(expected, s.Jobs[i].Submit.Seconds())
+		if runs := s.Jobs[i].Duration; runs != scene.Forever {
+			expected = max(expected, (s.Jobs[i].Submit + runs).Seconds())
+			total.add(runs.Seconds(), float64(s.Jobs[i].Accelerators))
+		}
 	}
 	expected = max(expected, ratio(total.sum, float64(s.GPUs())))
-	distance := time.Duration(expected/(MostPoints-1)) * time.Second
+	distance := time.Duration(min(expected, trace.MostTime.Seconds())/(MostPoints-1)) * time.Second
 	return &sampler{distance: max(distance, time.Second)}
 }
 
@@ -111,7 +115,7 @@ func (s *Series) add(at time.Duration, p sample) {
 	s.Seconds = append(s.Seconds, at.Seconds())
 	s.Used, s.Demanded = append(s.Used, p.used), append(s.Demanded, p.demanded)
 	s.Capacity = append(s.Capacity, p.capacity)
-	s.Fragmentation, s.Largest = append(s.Fragmentation, p.fragmentation), append(s.Largest, p.largest)
+	s.Fragmentation, s.Largest = append(s.Fragmentation, Tidy(p.fragmentation)), append(s.Largest, p.largest)
 	s.Waiting, s.OldestSeconds = append(s.Waiting, p.waiting), append(s.OldestSeconds, p.oldest.Seconds())
 }
 

@@ -230,7 +230,7 @@ func (s *space) fragmentation() float64 {
 		}
 		wasted.add(float64(free-usable*of.takes)/float64(free), float64(c.weight))
 	}
-	return wasted.mean()
+	return wasted.sum / wasted.weight
 }
 
 // largest is how many accelerators the wholly free nodes of a domain of the outermost level have, at most.

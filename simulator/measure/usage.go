@@ -21,7 +21,9 @@ func (u *usage) add(seconds float64, h *holdings, busy busy) {
 		u.busyCapacity += capacity
 		u.busySeconds += seconds
 	}
-	u.peak = max(u.peak, ratio(float64(h.inUse), float64(h.capacity)))
+	if h.capacity > 0 {
+		u.peak = max(u.peak, float64(h.inUse)/float64(h.capacity))
+	}
 }
 
 // busy says that somebody waits.
@@ -30,6 +32,6 @@ type busy bool
 func (u *usage) utilization() Utilization {
 	return Utilization{
 		Mean: ratio(u.used, u.capacity), BusyMean: ratio(u.busyUsed, u.busyCapacity),
-		BusySeconds: Tidy(u.busySeconds), Peak: u.peak,
+		BusySeconds: Tidy(u.busySeconds), Peak: Tidy(u.peak),
 	}
 }
