@@ -43,7 +43,7 @@ func plainLine(v *View) (string, error) {
 	if v.Over {
 		line += ", over after " + span(v.Wall)
 	} else if left, ok := v.Left(); ok {
-		line += ", about " + span(left) + " left"
+		line += ", about " + span(max(left, time.Second)) + " left"
 	}
 	return line, nil
 }

@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"charm.land/lipgloss/v2"
@@ -27,23 +28,25 @@ type picture struct {
 	footer string
 }
 
-// String draws. Every line fits into the width, and all into the height, less the line of the cursor.
+// String draws. Every line fits into the width, and all into the height, less the line of the cursor. As long as there is a footer,
+// there are equally many lines whatever waits, so that a terminal has nothing to scroll.
 func (p picture) String() string {
 	p.width = min(p.width, mostWidth)
 	if len(p.views) == 0 {
 		return p.fit([]string{"the scene is being set", p.footer})
 	}
 	v, others := &p.views[0], p.views[1:]
-	head := append([]string{p.title(v), p.speed(v)}, p.jobs(v)...)
-	body := append(p.accelerators(v), p.decisions(v))
+	out := append([]string{p.title(v), p.speed(v)}, p.jobs(v)...)
+	out = append(append(out, p.accelerators(v)...), p.decisions(v))
 	for i := range others {
-		line, err := plainLine(&others[i])
-		if err == nil {
-			body = append(body, p.theme.faint.Render(line))
+		if line, err := plainLine(&others[i]); err == nil {
+			out = append(out, p.theme.faint.Render(shortened(line, p.width)))
 		}
 	}
-	out := append(append(head, body...), p.queue(v, p.height-len(head)-len(body)-tableHead-2)...)
+	most := min(len(out)+tableHead+mostGangs+1, p.height-1)
+	out = append(out, p.queue(v, most-len(out)-tableHead-1)...)
 	if p.footer != "" {
+		out = append(out, make([]string, max(most-len(out)-1, 0))...)
 		out = append(out, p.footer)
 	}
 	return p.fit(out)
@@ -85,7 +88,7 @@ func (p picture) speed(v *View) string {
 	line := fmt.Sprintf("t=%s  %s× as fast  %s events/s  %s elapsed",
 		span(v.Virtual), short(v.rates.speed), short(v.events), span(v.Wall))
 	if left, ok := v.Left(); ok && !v.Paused {
-		line += "  about " + span(left) + " left"
+		line += "  about " + span(max(left, time.Second)) + " left"
 	}
 	return line
 }
@@ -109,16 +112,16 @@ func (p picture) accelerators(v *View) []string {
 	if away := v.Fitted - v.GPUs; away > 0 {
 		says += ", " + grouped(away) + " out of service"
 	}
-	out := []string{p.theme.label("GPUs") + says}
-	if len(v.Uses) > 0 {
-		out = append(out, p.theme.label("so far")+p.theme.chart.Render(spark(v.Uses, p.width-labelWidth)))
+	out := []string{
+		p.theme.label("GPUs") + says,
+		p.theme.label("so far") + p.theme.chart.Render(spark(v.Uses, p.width-labelWidth)),
 	}
 	if len(v.Domains) > 0 {
 		strip, cut := v.Domains, ""
 		if room := p.width - labelWidth; len(strip) > room {
 			strip, cut = strip[:max(room-1, 0)], "…"
 		}
-		out = append(out, p.theme.label(printable(v.Level)+"s")+p.theme.chart.Render(heat(strip))+cut)
+		out = append(out, p.theme.label(printable(v.Level))+p.theme.chart.Render(heat(strip))+cut)
 	}
 	return out
 }

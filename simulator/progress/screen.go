@@ -72,6 +72,8 @@ type model struct {
 	shown *Progress
 	drawn picture
 	keys  keys
+	// quit says that the reader asked for the end.
+	quit bool
 }
 
 func newModel(p *Progress, in io.Reader) *model {
@@ -117,10 +119,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(msg, m.keys.quit):
-		m.drawn.footer = "ending, what there is will be reported"
+		if m.quit {
+			return tea.Quit
+		}
+		m.quit = true
+		m.drawn.footer = "ending, what there is will be reported; once more gives the terminal back at once"
 		m.shown.quit(ErrQuit)
-		return tea.Quit
-	case key.Matches(msg, m.keys.pause):
+	case key.Matches(msg, m.keys.pause) && !m.quit:
 		m.shown.toggle()
 		what := "pause"
 		if m.shown.paused() {
