@@ -59,7 +59,7 @@ test-full: test ## The long suites: fewer gates, more deaths of the scheduler, r
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
-	$(MAKE) --no-print-directory conformance
+	$(MAKE) --no-print-directory conformance conformance-kueue
 
 .PHONY: bench
 bench: $(BIN)/benchstat ## Run the benchmarks six times and summarise them.

@@ -29,7 +29,8 @@ func BenchmarkPlace(b *testing.B) {
 		})
 	}
 	b.Run("refused/"+baseline.FirstFit, func(b *testing.B) {
-		policy, full := named(b, baseline.FirstFit), topology.Ledger{Tree: l.Tree, Free: make([]topology.Capacity, 5000)}
+		full := topology.Ledger{Tree: l.Tree, Free: make([]topology.Capacity, 5000)}
+		policy := named(b, baseline.FirstFit)
 		for b.Loop() {
 			if _, ok := policy.Place(full, g); ok {
 				b.Fatal("a place")

@@ -32,13 +32,13 @@ func Describe(name string) (Description, error) {
 func descriptions() map[string]Description {
 	return map[string]Description{
 		KueueBestFit: {
-			Source: "Kueue 0.19 topology-aware scheduling: BestFit for required and preferred levels, LeastFreeCapacity without" +
-				" (gate TASProfileMixed); queues are BestEffortFIFO",
+			Source: "Kueue 0.19 topology-aware scheduling: BestFit for required and preferred levels," +
+				" LeastFreeCapacity without (gate TASProfileMixed); queues are BestEffortFIFO",
 			Discipline: Greedy,
 			TieRule:    "the first domain by label values",
 		},
 		SlurmBlock: {
-			Source:     "Slurm 26.05 topology/block, by its documentation; sched/backfill",
+			Source:     "Slurm topology/block, by its documentation and eval_nodes_block.c (SchedMD/slurm 0032c98); sched/backfill",
 			Discipline: Backfill,
 			TieRule:    "the last block in label-path order, as the plugin does",
 		},
@@ -53,14 +53,14 @@ func descriptions() map[string]Description {
 			TieRule:    "the first node by name",
 		},
 		LeastAllocated: {
-			Source: "kube-scheduler 1.37 NodeResourcesFit, scoringStrategy LeastAllocated over cpu, memory and accelerators of" +
-				" equal weight, a pod at a time",
+			Source: "kube-scheduler 1.37 NodeResourcesFit, scoringStrategy LeastAllocated over cpu, memory" +
+				" and accelerators of equal weight, a pod at a time",
 			Discipline: Greedy,
 			TieRule:    "the first node in label-path order",
 		},
 		MostAllocated: {
-			Source: "kube-scheduler 1.37 NodeResourcesFit, scoringStrategy MostAllocated over cpu, memory and accelerators of" +
-				" equal weight, a pod at a time",
+			Source: "kube-scheduler 1.37 NodeResourcesFit, scoringStrategy MostAllocated over cpu, memory" +
+				" and accelerators of equal weight, a pod at a time",
 			Discipline: Greedy,
 			TieRule:    "the first node in label-path order",
 		},

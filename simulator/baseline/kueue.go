@@ -8,24 +8,26 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// kueue places as Kueue 0.19's topology-aware scheduling does with its default gates (KEP 2724). It is made after how Kueue behaves, and
-// held to answers of Kueue's own code: see the module in conformance.
+// kueue places as Kueue 0.19's topology-aware scheduling does with its default gates (KEP 2724). It is made after how Kueue
+// behaves, and held to answers of Kueue's own code: see the module in conformance.
 //
-//   - A required level is podset-required-topology, else a preferred one podset-preferred-topology; a gang that asks for neither is
-//     unconstrained, as in a flavor with a topology it is by implication. Segments are podset-slice-required-topology and
-//     podset-slice-size.
-//   - Required and preferred use BestFit: of the domains that hold all, the one with least room; a preferred level climbs until one does,
-//     and at the outermost takes the largest domains first, and the last where it fits best. Level by level down it goes on alike.
-//   - The others use LeastFreeCapacity: one domain of the innermost level (of the outermost, for segments) with least room, or the
-//     fullest domains first, wherever they are.
+//   - A required level is podset-required-topology, else a preferred one podset-preferred-topology; a gang that asks for
+//     neither is unconstrained, as in a flavor with a topology it is by implication. Segments are
+//     podset-slice-required-topology and podset-slice-size.
+//   - Required and preferred use BestFit: of the domains that hold all, the one with least room; a preferred level climbs until
+//     one does, and at the outermost takes the largest domains first, and the last where it fits best. Level by level down it
+//     goes on alike.
+//   - The others use LeastFreeCapacity: one domain of the innermost level (of the outermost, for segments) with least room, or
+//     the fullest domains first, wherever they are.
 //   - Ranks are in the order of label values, which the topology ungater follows.
 //
-// Kueue sees nodes that have all labels of a topology. Nodes are grouped by the levels that they have, each group with a topology and a
-// ResourceFlavor of its own; a gang is placed in the first that has its levels and room, those with most levels first.
+// Kueue sees nodes that have all labels of a topology. Nodes are grouped by the levels that they have, each group with a
+// topology and a ResourceFlavor of its own; a gang is placed in the first that has its levels and room, those with most levels
+// first.
 //
-// Not modeled: TASBalancedPlacement (off by default), leaders in podset groups (each shape is a podset of its own, and so may be in
-// another domain), slices of several layers, preferred node affinity, quotas, replacing nodes that failed.
-// A gang that segments do not divide evenly is refused: Kueue would leave its last pods gated.
+// Not modeled: TASBalancedPlacement (off by default), leaders in podset groups (each shape is a podset of its own, and so may
+// be in another domain), slices of several layers, preferred node affinity, quotas, replacing nodes that failed. A gang that
+// segments do not divide evenly is refused: Kueue would leave its last pods gated.
 type kueue struct {
 	tree    *topology.Tree
 	flavors []flavor
@@ -58,10 +60,11 @@ func (p *kueue) podset(d *draft, shape int, ranks []int) bool {
 		if !ok {
 			continue
 		}
+		next := 0
 		for _, leaf := range leaves {
 			for range f.domains[leaf].pods {
-				d.put(ranks[0], f.domains[leaf].node)
-				ranks = ranks[1:]
+				d.put(ranks[next], f.domains[leaf].node)
+				next++
 			}
 		}
 		return true
@@ -187,12 +190,13 @@ func (f *flavor) holding(w wish, sorted []int, need int) int {
 // several takes domains in their order until they hold all slices; nil if they do not.
 func (f *flavor) several(w wish, sorted []int, need int) []int {
 	var taken []int
+	rest := need
 	for at, i := range sorted {
-		if !w.loose && f.domains[i].slices >= need {
-			i = f.fitting(sorted[at:], need, slicesOf)
+		if !w.loose && f.domains[i].slices >= rest {
+			i = f.fitting(sorted[at:], rest, slicesOf)
 		}
 		taken = append(taken, i)
-		if need -= f.domains[i].slices; need <= 0 {
+		if rest -= f.domains[i].slices; rest <= 0 {
 			return taken
 		}
 	}
@@ -214,24 +218,21 @@ func (d *domain) has(u unit) int {
 	return d.pods
 }
 
-// deal gives units to domains in their order, and returns those that it gave to. From now on the pods of these are what they hold.
+// deal gives units to domains in their order, and returns those that it gave to. From now on the pods of these are what they
+// hold.
 func (f *flavor) deal(w wish, sorted []int, units int, u unit) []int {
-	size := 1
-	if u == slicesOf {
-		size = w.slice
-	}
+	rest := units
 	for at, i := range sorted {
-		if !w.loose && f.domains[i].has(u) >= units {
-			i = f.fitting(sorted[at:], units, u)
+		if !w.loose && f.domains[i].has(u) >= rest {
+			i = f.fitting(sorted[at:], rest, u)
 			sorted[at] = i
 		}
 		d := &f.domains[i]
-		if given := min(d.has(u), units); u == slicesOf {
-			d.slices, d.pods = given, given*size
-		} else {
-			d.pods = given
+		given := min(d.has(u), rest)
+		if d.pods = given; u == slicesOf {
+			d.slices, d.pods = given, given*w.slice
 		}
-		if units -= d.has(u); units <= 0 {
+		if rest -= given; rest <= 0 {
 			return sorted[:at+1]
 		}
 	}
@@ -250,8 +251,8 @@ func (f *flavor) fitting(among []int, units int, u unit) int {
 	return best
 }
 
-// sorted orders domains: those with most slices first, or with fewest if the wish is loose, then those with fewest pods, then by label
-// values.
+// sorted orders domains: those with most slices first, or with fewest if the wish is loose, then those with fewest pods, then
+// by label values.
 func (f *flavor) sorted(w wish, among []int) []int {
 	out := slices.Clone(among)
 	sign := -1

@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// golden is what Kueue's own code answered. The module in conformance says what the fields mean, and make generate-kueue asks again.
+// golden is what Kueue's own code answered. The module in conformance says what the fields mean, and make generate-kueue asks
+// again.
 type golden struct {
 	Kueue string
 	Trees []goldenTree

@@ -129,7 +129,7 @@ func TestScoresEqualTheirTwin(t *testing.T) {
 		l, g := scoredScene(t, r)
 		for _, name := range []string{baseline.LeastAllocated, baseline.MostAllocated} {
 			got, ok := named(t, name).Place(l, g)
-			if twin := twinOfScores(l, g, name == baseline.MostAllocated); ok != (twin != nil) || !slices.Equal(got, twin) {
+			if twin := twinOfScores(l, g, name); ok != (twin != nil) || !slices.Equal(got, twin) {
 				t.Fatalf("scene %d: %s places %v, its twin %v", i, name, got, twin)
 			}
 		}
@@ -150,7 +150,8 @@ func scoredScene(t *testing.T, r *rand.Rand) (topology.Ledger, topology.Gang) {
 	}
 	g := topology.Gang{Name: "job", Members: make([]topology.Member, 1+r.IntN(8))}
 	for range 2 {
-		g.Shapes = append(g.Shapes, topology.Shape{Demand: topology.Capacity{1, r.Int64N(4) * 500, r.Int64N(8), r.Int64N(3)}})
+		demand := topology.Capacity{1, r.Int64N(4) * 500, r.Int64N(8), r.Int64N(3)}
+		g.Shapes = append(g.Shapes, topology.Shape{Demand: demand})
 	}
 	for m := range g.Members {
 		g.Members[m].Shape = r.IntN(2)
@@ -158,7 +159,7 @@ func scoredScene(t *testing.T, r *rand.Rand) (topology.Ledger, topology.Gang) {
 	return l, g
 }
 
-func twinOfScores(l topology.Ledger, g topology.Gang, most bool) []int {
+func twinOfScores(l topology.Ledger, g topology.Gang, strategy string) []int {
 	var free []topology.Capacity
 	for _, f := range l.Free {
 		free = append(free, slices.Clone(f))
@@ -167,7 +168,7 @@ func twinOfScores(l topology.Ledger, g topology.Gang, most bool) []int {
 	for _, m := range g.Members {
 		demand, best, highest := g.Shapes[m.Shape].Demand, -1, int64(-1)
 		for n := range free {
-			if score := twinOfScore(l.Total[n], free[n], demand, most); score > highest {
+			if score := twinOfScore(l.Total[n], free[n], demand, strategy); score > highest {
 				best, highest = n, score
 			}
 		}
@@ -183,7 +184,7 @@ func twinOfScores(l topology.Ledger, g topology.Gang, most bool) []int {
 }
 
 // twinOfScore is -1 for a node without room.
-func twinOfScore(total, free, demand topology.Capacity, most bool) int64 {
+func twinOfScore(total, free, demand topology.Capacity, strategy string) int64 {
 	var sum, weights int64
 	for r, asked := range demand {
 		if free[r] < asked {
@@ -193,7 +194,7 @@ func twinOfScore(total, free, demand topology.Capacity, most bool) int64 {
 			continue
 		}
 		part := free[r] - asked
-		if most {
+		if strategy == baseline.MostAllocated {
 			part = total[r] - part
 		}
 		sum += part * 100 / total[r]

@@ -7,13 +7,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// scored puts each pod, in rank order, on the node with the highest score beside those before it, as kube-scheduler would that has no
-// other score. It knows no topology.
+// scored puts each pod, in rank order, on the node with the highest score beside those before it, as kube-scheduler would that
+// has no other score. It knows no topology.
 //
-// A node's score is the mean of its resources' scores, 0 to 100, all in integers that are rounded down: cpu, memory and accelerators,
-// with weight 1 each. Resources that the node has none of do not count, nor accelerators for a pod that asks for none
-// (NodeResourcesFit, k8s.io/kubernetes 1.37, pkg/scheduler/framework/plugins/noderesources). kube-scheduler takes pods that ask for no
-// cpu or memory for pods that ask for a little; that is not modeled. Of equal scores it takes any, this one the first.
+// A node's score is the mean of its resources' scores, 0 to 100, all in integers that are rounded down: cpu, memory and
+// accelerators, with weight 1 each. Resources that the node has none of do not count, nor accelerators for a pod that asks for
+// none (NodeResourcesFit, k8s.io/kubernetes 1.37, pkg/scheduler/framework/plugins/noderesources). kube-scheduler takes pods
+// that ask for no cpu or memory for pods that ask for a little; that is not modeled. Of equal scores it takes any, this one the
+// first.
 type scored struct {
 	score func(requested, capacity int64) int64
 	fleet fleet
@@ -33,7 +34,7 @@ const (
 
 // Place implements Policy.
 func (p *scored) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
-	s := scoring{draft: newDraft(l, gang), score: p.score, offers: make([]offers, len(gang.Shapes))}
+	s := scoring{draft: newDraft(l, gang), score: p.score, offers: make([]*offers, len(gang.Shapes))}
 	s.changes = make(map[int]int)
 	for rank, m := range gang.Members {
 		if s.nodes[rank] != nobody {
@@ -57,20 +58,20 @@ type scoring struct {
 	*draft
 	score func(requested, capacity int64) int64
 	// offers are the nodes for each shape, the best first; nil for a shape that nobody asked about.
-	offers []offers
+	offers []*offers
 	// changes is how often a node changed; older offers of it are void.
 	changes map[int]int
 }
 
 // open makes the offers for a shape.
 func (s *scoring) open(shape int, nodes []int) {
-	all := make(offers, 0, len(nodes))
+	all := &offers{made: make([]offer, 0, len(nodes))}
 	for _, node := range nodes {
 		if s.room(shape, node, 1) > 0 {
-			all = append(all, s.offered(shape, node))
+			all.made = append(all.made, s.offered(shape, node))
 		}
 	}
-	heap.Init(&all)
+	heap.Init(all)
 	s.offers[shape] = all
 }
 
@@ -81,16 +82,16 @@ func (s *scoring) offered(shape, node int) offer {
 // offer makes the offers of a node that changed.
 func (s *scoring) offer(node int) {
 	s.changes[node]++
-	for shape := range s.offers {
-		if s.offers[shape] != nil && s.room(shape, node, 1) > 0 {
-			heap.Push(&s.offers[shape], s.offered(shape, node))
+	for shape, all := range s.offers {
+		if all != nil && s.room(shape, node, 1) > 0 {
+			heap.Push(all, s.offered(shape, node))
 		}
 	}
 }
 
 // best takes the best offer that is not void.
 func (s *scoring) best(shape int) int {
-	for all := &s.offers[shape]; all.Len() > 0; {
+	for all := s.offers[shape]; all.Len() > 0; {
 		o, _ := heap.Pop(all).(offer)
 		if o.change == s.changes[o.node] {
 			return o.node
@@ -99,7 +100,8 @@ func (s *scoring) best(shape int) int {
 	return nobody
 }
 
-// of is the node's score with one more pod of the shape, which it has room for. Where totals are not known, the node counts as empty.
+// of is the node's score with one more pod of the shape, which it has room for. Where totals are not known, the node counts as
+// empty.
 func (s *scoring) of(shape, node int) int64 {
 	demand, free, total := s.gang.Shapes[shape].Demand, s.free(node), s.ledger.Free[node]
 	if s.ledger.Total != nil {
@@ -134,27 +136,28 @@ type offer struct {
 }
 
 // offers is a heap: the highest score first, and of equal ones the first node.
-type offers []offer
+type offers struct{ made []offer }
 
-func (o offers) Len() int { return len(o) }
+func (o *offers) Len() int { return len(o.made) }
 
-func (o offers) Less(a, b int) bool {
-	return cmp.Or(cmp.Compare(o[b].score, o[a].score), cmp.Compare(o[a].node, o[b].node)) < 0
+func (o *offers) Less(i, j int) bool {
+	a, b := o.made[i], o.made[j]
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.node, b.node)) < 0
 }
 
-func (o offers) Swap(a, b int) { o[a], o[b] = o[b], o[a] }
+func (o *offers) Swap(i, j int) { o.made[i], o.made[j] = o.made[j], o.made[i] }
 
-// Push implements heap.Interface.
+// Push is heap.Interface's.
 func (o *offers) Push(x any) {
 	if one, ok := x.(offer); ok {
-		*o = append(*o, one)
+		o.made = append(o.made, one)
 	}
 }
 
-// Pop implements heap.Interface.
+// Pop is heap.Interface's.
 func (o *offers) Pop() any {
-	old := *o
-	last := old[len(old)-1]
-	*o = old[:len(old)-1]
-	return last
+	last := len(o.made) - 1
+	one := o.made[last]
+	o.made = o.made[:last]
+	return one
 }

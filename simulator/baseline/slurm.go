@@ -9,24 +9,24 @@ import (
 )
 
 // slurm places as Slurm's topology/block plugin does (topology.html, topology.conf(5), sbatch(1); where these are silent, what
-// eval_nodes_block.c of 26.05 does was taken for the rule).
+// eval_nodes_block.c does in SchedMD/slurm at 0032c98 was taken for the rule).
 //
-//   - Blocks are the innermost accelerator domains (NVLink domains are what the plugin is for), or else the innermost domains, of a level
-//     that has any with several nodes. The planning base block size is the number of nodes that every block has at least, as
-//     topology.conf(5) asks for. BlockSizes go on by doubling, to the whole cluster: contiguous blocks in label-path order make pairs,
-//     pairs of pairs, and so on.
-//   - A job stays inside one block of the smallest size that could hold it, and waits otherwise: of those with enough room, the one with
-//     least.
+//   - Blocks are the innermost accelerator domains (NVLink domains are what the plugin is for), or else the innermost domains,
+//     of a level that has any with several nodes. The planning base block size is the number of nodes that every block has at
+//     least, as topology.conf(5) asks for. BlockSizes go on by doubling, to the whole cluster: contiguous blocks in label-path
+//     order make pairs, pairs of pairs, and so on.
+//   - A job stays inside one block of the smallest size that could hold it, and waits otherwise: of those with enough room, the
+//     one with least.
 //   - Inside it takes as few base blocks as it can: the largest first, and the one that holds the rest best at the end.
-//   - Segments (--segment) are placed like that one after the other, each on its own; they need not be in one larger block. A size that does
-//     not divide the job is refused, one that is larger than the job ignored. The level that the gang wants for its segments is not
-//     looked at, nor are required and preferred levels: Slurm's users cannot name one.
+//   - Segments (--segment) are placed like that one after the other, each on its own; they need not be in one larger block. A
+//     size that does not divide the job is refused, one that is larger than the job ignored. The level that the gang wants for
+//     its segments is not looked at, nor are required and preferred levels: Slurm's users cannot name one.
 //   - Nodes, and tasks on them, are in label-path order (block distribution).
 //
-// Room is counted in members and not in nodes, which is the same where members take whole nodes; the size of the job is what it takes of
-// nodes that are as large as the largest of the cluster. Nodes outside all blocks are a topology of their own, flat, which is tried
-// after the blocks: there a job takes as few runs of consecutive nodes as it can, best fit. A gang of several shapes is placed as a
-// heterogeneous job: a component after the other.
+// Room is counted in members and not in nodes, which is the same where members take whole nodes; the size of the job is what it
+// takes of nodes that are as large as the largest of the cluster. Nodes outside all blocks are a topology of their own, flat,
+// which is tried after the blocks: there a job takes as few runs of consecutive nodes as it can, best fit. A gang of several
+// shapes is placed as a heterogeneous job: a component after the other.
 //
 // Not modeled: --exclusive=topo, --consolidate-segments, --spread-segments, node weights, --switches.
 type slurm struct {
@@ -135,8 +135,8 @@ func (d *draft) largest(shape int) int {
 	return most
 }
 
-// reach is how many contiguous base blocks a job of so many members may use, if a node takes per of them: the smallest power of two whose
-// planned nodes hold it.
+// reach is how many contiguous base blocks a job of so many members may use, if a node takes per of them: the smallest power of
+// two whose planned nodes hold it.
 func (p *slurm) reach(members, per int) int {
 	nodes := (members + per - 1) / per
 	reach := 1
@@ -205,7 +205,8 @@ func (r *blockRoom) segment(members, reach int) []int {
 	}
 	nodes := make([]int, 0, members)
 	for len(nodes) < members {
-		nodes = r.take(nodes, r.next(best, min(best+reach, len(r.sums)), members-len(nodes)), members)
+		rest := members - len(nodes)
+		nodes = append(nodes, r.take(r.next(best, min(best+reach, len(r.sums)), rest), rest)...)
 	}
 	return nodes
 }
@@ -223,17 +224,16 @@ func (r *blockRoom) next(first, end, rest int) int {
 	return best
 }
 
-// take fills nodes of a base block, in their order, until there are so many.
-func (r *blockRoom) take(nodes []int, block, members int) []int {
+// take fills nodes of a base block, in their order, until there are so many or it is full.
+func (r *blockRoom) take(block, most int) []int {
+	var nodes []int
 	for _, node := range r.blocks[block] {
-		room := min(r.room(r.shape, node, math.MaxInt32)-r.given[node], members-len(nodes))
+		room := min(r.room(r.shape, node, math.MaxInt32)-r.given[node], most-len(nodes))
 		for range room {
 			nodes = append(nodes, node)
 		}
-		if room > 0 {
-			r.given[node] += room
-			r.sums[block] -= room
-		}
+		r.given[node] += room
+		r.sums[block] -= room
 	}
 	return nodes
 }
