@@ -55,7 +55,11 @@ func (r *objects) change(document yamlfile.Document) error {
 	case c.Target.Name == "":
 		return document.At("the "+patchKind+" names no node", "give it target.name", "target")
 	case c.DurationNanosecond < 0:
-		return document.At(fmt.Sprintf("the durationNanosecond is %d", c.DurationNanosecond), "write 0 or more", "durationNanosecond")
+		return document.At(
+			fmt.Sprintf("the durationNanosecond is %d", c.DurationNanosecond),
+			"write 0 or more",
+			"durationNanosecond",
+		)
 	case method == "create" && c.Template == nil:
 		return document.At("the node that is created is not there", "give it template", "template")
 	}

@@ -105,7 +105,10 @@ func (r *objects) read(document yamlfile.Document) error {
 	}
 	id := k.resource.Resource + " " + o.GetNamespace() + "/" + o.GetName()
 	if earlier, twice := r.lines[id]; twice {
-		return document.At(fmt.Sprintf("%s %s is there already, in line %d", k.name, o.GetName(), earlier), "leave one of them")
+		return document.At(
+			fmt.Sprintf("%s %s is there already, in line %d", k.name, o.GetName(), earlier),
+			"leave one of them",
+		)
 	}
 	r.lines[id] = document.Line
 	r.date(o)
@@ -149,7 +152,11 @@ func (r *objects) date(o object) {
 // snapshot is all that was read, ordered as every snapshot is.
 func (r *objects) snapshot(name string) Snapshot {
 	slices.SortFunc(r.found, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(
+			cmp.Compare(a.kind, b.kind),
+			cmp.Compare(a.GetNamespace(), b.GetNamespace()),
+			cmp.Compare(a.GetName(), b.GetName()),
+		)
 	})
 	s := Snapshot{Manifest: Manifest{Format: FormatObjects, Taken: r.latest.UTC()}}
 	count := make(map[int]int)
@@ -186,7 +193,8 @@ func readAny(in io.Reader, name string) (Snapshot, error) {
 		return Snapshot{}, (&reader{name: name}).unread(0, err)
 	}
 	beginning = bytes.TrimSpace(beginning)
-	if len(beginning) == 0 || bytes.HasPrefix(beginning, []byte(`{"format":`)) || bytes.HasPrefix(beginning, []byte(`{"resource":`)) {
+	if len(beginning) == 0 || bytes.HasPrefix(beginning, []byte(`{"format":`)) ||
+		bytes.HasPrefix(beginning, []byte(`{"resource":`)) {
 		return Read(lines, name)
 	}
 	content, err := io.ReadAll(lines)

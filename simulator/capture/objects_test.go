@@ -100,10 +100,21 @@ func TestKwokctlRecordingsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s.Nodes) != 2 || s.Nodes[0].Name != "node-1" || s.Nodes[1].ManagedFields != nil || len(s.Namespaces) != 1 ||
-			len(s.Pods) != 1 || s.Pods[0].Name != "runs" || s.Pods[0].Spec.Containers[0].Env[0].Value != "" {
+			len(s.Pods) != 1 || s.Pods[0].Name != "runs" ||
+			s.Pods[0].Spec.Containers[0].Env[0].Value != "" {
 			t.Errorf("nodes %v, pods %v", s.Nodes, s.Pods)
 		}
-		if want := time.Date(2026, 11, 20, 12, 0, 7, 0, time.UTC); !s.Manifest.Taken.Equal(want) || s.Manifest.Format != capture.FormatObjects {
+		if want := time.Date(
+			2026,
+			11,
+			20,
+			12,
+			0,
+			7,
+			0,
+			time.UTC,
+		); !s.Manifest.Taken.Equal(want) ||
+			s.Manifest.Format != capture.FormatObjects {
 			t.Errorf("taken at %s, format %s", s.Manifest.Taken, s.Manifest.Format)
 		}
 		if len(s.Changes) != 2 || s.Changes[0] != (capture.Change{At: time.Minute, Name: "node-2"}) ||
@@ -120,7 +131,8 @@ func TestKwokctlRecordingsAreRead(t *testing.T) {
 			}
 		}
 		missing := s.Missing()
-		if !slices.Contains(missing, "podgroups") || slices.Contains(missing, "pods") || slices.Contains(missing, "trainjobs") {
+		if !slices.Contains(missing, "podgroups") || slices.Contains(missing, "pods") ||
+			slices.Contains(missing, "trainjobs") {
 			t.Errorf("missing: %v", missing)
 		}
 	}
@@ -174,7 +186,10 @@ func TestBadObjectsAreRefused(t *testing.T) {
 		})
 	}
 	packed := compressed(t, recording)
-	if _, err := capture.ReadFile(write(t, "f.yaml.gz", packed[:len(packed)/2])); !badinput.Is(err) || !strings.Contains(err.Error(), "cut off") {
+	if _, err := capture.ReadFile(
+		write(t, "f.yaml.gz", packed[:len(packed)/2]),
+	); !badinput.Is(err) ||
+		!strings.Contains(err.Error(), "cut off") {
 		t.Errorf("half a file: %v", err)
 	}
 }

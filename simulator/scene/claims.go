@@ -109,7 +109,8 @@ func (c *claims) count(pod *corev1.Pod, group *schedulingv1beta1.PodGroup, entry
 	}
 	if group != nil && entry.ResourceClaimTemplateName != nil {
 		shared := func(of schedulingv1beta1.PodGroupResourceClaim) bool {
-			return of.Name == entry.Name && of.ResourceClaimTemplateName != nil && *of.ResourceClaimTemplateName == *entry.ResourceClaimTemplateName
+			return of.Name == entry.Name && of.ResourceClaimTemplateName != nil &&
+				*of.ResourceClaimTemplateName == *entry.ResourceClaimTemplateName
 		}
 		if slices.ContainsFunc(group.Spec.ResourceClaims, shared) {
 			owner = group.Namespace + "/" + group.Name

@@ -130,7 +130,10 @@ func mostCounted(count map[corev1.ResourceName]int) (corev1.ResourceName, error)
 // noteOthers says of which accelerators nothing is said.
 func (s *stage) noteOthers(others map[corev1.ResourceName]int, counted corev1.ResourceName) {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		s.Notes = append(s.Notes, fmt.Sprintf("accelerators are counted as %s; what %d nodes have of %s is not", counted, others[name], name))
+		s.Notes = append(
+			s.Notes,
+			fmt.Sprintf("accelerators are counted as %s; what %d nodes have of %s is not", counted, others[name], name),
+		)
 	}
 }
 

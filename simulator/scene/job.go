@@ -18,7 +18,12 @@ import (
 // node that is not there, a load out of its range) is bad input.
 func New(f fleet.Fleet, t trace.Trace, options Options) (*Scene, error) {
 	s := &stage{Scene: &Scene{
-		Fleet: f.Name, Trace: t.Name, Source: t.Source, Synthetic: t.Synthetic, Options: options.whole(), Begin: beginning(),
+		Fleet:     f.Name,
+		Trace:     t.Name,
+		Source:    t.Source,
+		Synthetic: t.Synthetic,
+		Options:   options.whole(),
+		Begin:     beginning(),
 	}}
 	if err := s.settle(f, ground{}); err != nil {
 		return nil, err
@@ -48,7 +53,11 @@ func (o Options) check() error {
 		}
 	case o.Unsaid < 0 || o.Unsaid > trace.MostTime:
 		return &badinput.Error{
-			What: fmt.Sprintf("what waits cannot run for %s", o.Unsaid), Mend: "write a duration above 0, such as 1h, or 0 for that",
+			What: fmt.Sprintf(
+				"what waits cannot run for %s",
+				o.Unsaid,
+			),
+			Mend: "write a duration above 0, such as 1h, or 0 for that",
 		}
 	}
 	return nil
@@ -74,7 +83,9 @@ func (s *stage) add(t trace.Trace) error {
 	for _, of := range t.Jobs {
 		if waiting[of.ID] {
 			return &badinput.Error{
-				Where: "job " + of.ID, What: "a job of that name waits in the snapshot already", Mend: "give it another id",
+				Where: "job " + of.ID,
+				What:  "a job of that name waits in the snapshot already",
+				Mend:  "give it another id",
 			}
 		}
 		whole := divide(of, largest)
@@ -93,7 +104,10 @@ func (s *stage) add(t trace.Trace) error {
 	})
 	if divided > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf(
-			"pods of %d jobs asked for more than the %d accelerators that a node has, and were divided", divided, largest))
+			"pods of %d jobs asked for more than the %d accelerators that a node has, and were divided",
+			divided,
+			largest,
+		))
 	}
 	return s.happens(t.Events)
 }

@@ -19,20 +19,35 @@ import (
 // A job becomes a gang: equal pods share a shape, ranks go on through all podsets, and all instants are whole seconds.
 func TestAJobBecomesAGang(t *testing.T) {
 	of := trace.Job{
-		ID: "a", Tenant: "us", Submit: 1500 * time.Millisecond, Duration: 1001 * time.Millisecond, Estimate: time.Millisecond,
+		ID:       "a",
+		Tenant:   "us",
+		Submit:   1500 * time.Millisecond,
+		Duration: 1001 * time.Millisecond,
+		Estimate: time.Millisecond,
 		Podsets: []trace.Podset{
 			{Count: 1, CPU: 500, Memory: 7}, {Count: 2, GPUs: 8, CPU: 1000, Memory: 9}, {Count: 1, CPU: 500, Memory: 7},
 		},
-		MinCount: 3, Priority: -4, Preemptible: true, Required: "tier-1", Preferred: "fabric.topograph.run/tier-0",
-		Segment: trace.Segment{Size: 2, Level: "node"}, EndState: trace.Failed,
+		MinCount:    3,
+		Priority:    -4,
+		Preemptible: true,
+		Required:    "tier-1",
+		Preferred:   "fabric.topograph.run/tier-0",
+		Segment:     trace.Segment{Size: 2, Level: "node"},
+		EndState:    trace.Failed,
 	}
 	s := made(t, open(t, "h100-64"), jobs(of), scene.Options{})
 	want := scene.Job{
 		ID: "a", Tenant: "us", Submit: 2 * time.Second, Duration: 2 * time.Second, Estimate: time.Second,
 		Needed: 3, Accelerators: 16, Priority: -4, Preemptible: true, EndState: trace.Failed,
 		Gang: topology.Gang{
-			Name: "a", Required: "tier-1", Preferred: "fabric.topograph.run/tier-0", Segment: topology.Segment{Size: 2, Level: "node"},
-			Shapes: []topology.Shape{{Demand: topology.Capacity{1, 500, 7, 0}}, {Demand: topology.Capacity{1, 1000, 9, 8}}},
+			Name:      "a",
+			Required:  "tier-1",
+			Preferred: "fabric.topograph.run/tier-0",
+			Segment:   topology.Segment{Size: 2, Level: "node"},
+			Shapes: []topology.Shape{
+				{Demand: topology.Capacity{1, 500, 7, 0}},
+				{Demand: topology.Capacity{1, 1000, 9, 8}},
+			},
 			Members: []topology.Member{
 				{Name: "a-0"}, {Name: "a-1", Shape: 1}, {Name: "a-2", Shape: 1}, {Name: "a-3"},
 			},
@@ -77,7 +92,8 @@ func TestLargePodsAreDivided(t *testing.T) {
 	if len(s.Jobs[0].Gang.Members) != 2 {
 		t.Errorf("%+v", s.Jobs[0])
 	}
-	if len(s.Notes) != 1 || s.Notes[0] != "pods of 1 jobs asked for more than the 4 accelerators that a node has, and were divided" {
+	if len(s.Notes) != 1 ||
+		s.Notes[0] != "pods of 1 jobs asked for more than the 4 accelerators that a node has, and were divided" {
 		t.Errorf("notes %q", s.Notes)
 	}
 }
@@ -126,12 +142,23 @@ func TestLoadAndEvents(t *testing.T) {
 	}
 	s := made(t, open(t, "knavigator-32"), tr, scene.Options{Load: 2})
 	want := []scene.Event{
-		{At: 2 * time.Second, Kind: trace.Fail, Nodes: []int{7, 8}}, {At: time.Hour, Kind: trace.Return, Nodes: []int{7}},
+		{
+			At:    2 * time.Second,
+			Kind:  trace.Fail,
+			Nodes: []int{7, 8},
+		},
+		{At: time.Hour, Kind: trace.Return, Nodes: []int{7}},
 	}
 	if s.Jobs[0].Submit != 30*time.Minute || s.Jobs[0].Duration != time.Hour || !cmp.Equal(s.Events, want) {
 		t.Errorf("%+v; events %+v", s.Jobs[0], s.Events)
 	}
-	if s := made(t, open(t, "knavigator-32"), tr, scene.Options{}); s.Options.Load != 1 || s.Jobs[0].Submit != time.Hour {
+	if s := made(
+		t,
+		open(t, "knavigator-32"),
+		tr,
+		scene.Options{},
+	); s.Options.Load != 1 ||
+		s.Jobs[0].Submit != time.Hour {
 		t.Errorf("no load is %g, and a comes at %s", s.Options.Load, s.Jobs[0].Submit)
 	}
 }
@@ -150,19 +177,22 @@ func TestScenesThatCannotBe(t *testing.T) {
 		want    string
 	}{
 		{
-			with(func(tr *trace.Trace) { tr.Jobs[0].Required = "rack" }), scene.Options{},
+			with(func(tr *trace.Trace) { tr.Jobs[0].Required = "rack" }),
+			scene.Options{},
 			`job a: the fleet knavigator-32 has no level "rack"; name one of "node", "tier-0", "tier-1", or another fleet`,
 		},
 		{with(func(tr *trace.Trace) { tr.Jobs[0].Preferred = "x" }), scene.Options{}, `has no level "x"`},
 		{
-			with(func(tr *trace.Trace) { tr.Jobs[0].Segment = trace.Segment{Size: 1, Level: "y"} }), scene.Options{},
+			with(func(tr *trace.Trace) { tr.Jobs[0].Segment = trace.Segment{Size: 1, Level: "y"} }),
+			scene.Options{},
 			`has no level "y"`,
 		},
 		{
 			with(func(tr *trace.Trace) {
 				tr.Events = []trace.Event{{At: 5 * time.Second, Kind: trace.Drain, Nodes: []string{"n-1"}}}
 			}),
-			scene.Options{}, "event drain at 5s: the fleet knavigator-32 has no node n-1; name a node that",
+			scene.Options{},
+			"event drain at 5s: the fleet knavigator-32 has no node n-1; name a node that",
 		},
 		{plain, scene.Options{Load: -1}, "a load of -1 cannot be had"},
 		{plain, scene.Options{Load: 1001}, "a load of 1001 cannot be had"},
@@ -182,7 +212,8 @@ func TestAFleetMakesManyScenes(t *testing.T) {
 	f := open(t, "c6")
 	first := made(t, f, jobs(job("a", 1, 1)), scene.Options{})
 	second := made(t, f, jobs(job("a", 1, 1)), scene.Options{})
-	if !cmp.Equal(first.Nodes, second.Nodes) || !cmp.Equal(first.Ledger.Free, second.Ledger.Free) || first.Nodes[0] == second.Nodes[0] {
+	if !cmp.Equal(first.Nodes, second.Nodes) || !cmp.Equal(first.Ledger.Free, second.Ledger.Free) ||
+		first.Nodes[0] == second.Nodes[0] {
 		t.Error("the second scene of a fleet is another one")
 	}
 	first.Ledger.Free[0][0] = -1

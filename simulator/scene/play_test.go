@@ -38,13 +38,23 @@ func TestASnapshotIsPlayedOn(t *testing.T) {
 	whole := func(name string) string { return member(name, 0, 8, "", "") + member(name, 1, 8, "", "") }
 	tr := jobs(job("new", 2, 8))
 	s := from(t, racks()+
-		gang("ends", 0, "expected-end=2026-11-22T13:00:00Z")+member("ends", 0, 8, on("a1"), "")+member("ends", 1, 8, on("a2"), "")+
+		gang(
+			"ends",
+			0,
+			"expected-end=2026-11-22T13:00:00Z",
+		)+member("ends", 0, 8, on("a1"), "")+member("ends", 1, 8, on("a2"), "")+
 		pod("service", 1, on("b1"), "status: {phase: Running, startTime: \"2026-11-22T11:30:00Z\"}\n")+
 		gang("young", 0, "queued-at=2026-11-22T11:50:00Z", "required-topology=tier-0")+whole("young")+
 		gang("old", 0, "queued-at=2026-11-22T11:40:00Z", "required-topology=tier-0")+whole("old")+
-		gang("urgent", 9, "queued-at=2026-11-22T11:59:00Z", "required-topology=tier-0")+whole("urgent"), &tr, scene.Options{Unsaid: time.Hour})
+		gang(
+			"urgent",
+			9,
+			"queued-at=2026-11-22T11:59:00Z",
+			"required-topology=tier-0",
+		)+whole("urgent"), &tr, scene.Options{Unsaid: time.Hour})
 	l := &told{scene: s}
-	if err := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(s.Begin)).Run(t.Context(), s, l); err != nil {
+	if err := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(s.Begin)).
+		Run(t.Context(), s, l); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"1h0m0s ml.urgent a1 a2", "2h0m0s ml.old a1 a2", "3h0m0s ml.young a1 a2", "4h0m0s new a1 a2"}

@@ -38,10 +38,20 @@ func (c *cluster) run() {
 		c.Running = append(c.Running, r)
 	}
 	if len(endless) > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("of %d gangs that run nobody knows when they end, so they run on: %s", len(endless), named(endless)))
+		c.Notes = append(
+			c.Notes,
+			fmt.Sprintf(
+				"of %d gangs that run nobody knows when they end, so they run on: %s",
+				len(endless),
+				named(endless),
+			),
+		)
 	}
 	if len(overdue) > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d that run should have ended before, and end at once: %s", len(overdue), named(overdue)))
+		c.Notes = append(
+			c.Notes,
+			fmt.Sprintf("%d that run should have ended before, and end at once: %s", len(overdue), named(overdue)),
+		)
 	}
 }
 
@@ -49,7 +59,11 @@ func (c *cluster) run() {
 func (c *cluster) units() (units []snapshot.Unit, gone int) {
 	at := make(map[string]int)
 	slices.SortFunc(c.bound, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(a.Spec.NodeName, b.Spec.NodeName), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(a.Spec.NodeName, b.Spec.NodeName),
+			cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name),
+		)
 	})
 	for _, pod := range c.bound {
 		node, ok := c.Ledger.Tree.Index(pod.Spec.NodeName)

@@ -28,7 +28,8 @@ func open(t *testing.T, name string) fleet.Fleet {
 func described(t *testing.T, group string) fleet.Fleet {
 	t.Helper()
 	f, err := fleet.Read("f.yaml", []byte(
-		"apiVersion: simulator.lockstep.dev/v1alpha1\nkind: Fleet\nmetadata: {name: f}\nspec: {groups: ["+group+"]}\n"))
+		"apiVersion: simulator.lockstep.dev/v1alpha1\nkind: Fleet\nmetadata: {name: f}\nspec: {groups: ["+group+"]}\n",
+	))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,11 @@ func made(t *testing.T, f fleet.Fleet, tr trace.Trace, o scene.Options) *scene.S
 
 // job is a job of equal pods that comes at the beginning and runs for an hour.
 func job(id string, pods, gpus int) trace.Job {
-	return trace.Job{ID: id, Duration: time.Hour, Podsets: []trace.Podset{{Count: pods, GPUs: gpus, CPU: 1000, Memory: 1 << 30}}}
+	return trace.Job{
+		ID:       id,
+		Duration: time.Hour,
+		Podsets:  []trace.Podset{{Count: pods, GPUs: gpus, CPU: 1000, Memory: 1 << 30}},
+	}
 }
 
 func jobs(of ...trace.Job) trace.Trace { return trace.Trace{Name: "t", Source: "us", Jobs: of} }
@@ -88,7 +93,15 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 				amount := node.Status.Allocatable[s.Resources[s.Accelerator]]
 				if !ok || at != i || amount.Value() != s.Ledger.Total[i][s.Accelerator] ||
 					!cmp.Equal(s.Ledger.Free[i], s.Ledger.Total[i]) {
-					t.Fatalf("node %d is %s, number %d: %v of %v free, %s", i, node.Name, at, s.Ledger.Free[i], s.Ledger.Total[i], &amount)
+					t.Fatalf(
+						"node %d is %s, number %d: %v of %v free, %s",
+						i,
+						node.Name,
+						at,
+						s.Ledger.Free[i],
+						s.Ledger.Total[i],
+						&amount,
+					)
 				}
 				if s.Closed[i] {
 					closed++
@@ -99,8 +112,18 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 				levels += " " + l.Name
 			}
 			if len(s.Nodes) != want.nodes || len(s.Closed) != want.nodes || closed != want.closed || devices != want.devices ||
-				s.Resources[s.Accelerator] != want.resource || levels[1:] != want.levels || s.Fleet != name {
-				t.Errorf("%d nodes, %d closed, %s, devices %t, %s; want %+v", len(s.Nodes), closed, s.Resources, devices, levels, want)
+				s.Resources[s.Accelerator] != want.resource ||
+				levels[1:] != want.levels ||
+				s.Fleet != name {
+				t.Errorf(
+					"%d nodes, %d closed, %s, devices %t, %s; want %+v",
+					len(s.Nodes),
+					closed,
+					s.Resources,
+					devices,
+					levels,
+					want,
+				)
 			}
 			if got := s.GPUs(); got != want.accelerators {
 				t.Errorf("%d accelerators, want %d", got, want.accelerators)

@@ -83,10 +83,17 @@ func (c *cluster) complete() error {
 		missing = append(missing, kind)
 	}
 	if len(c.snap.Nodes) == 0 {
-		return &badinput.Error{Where: "the snapshot", What: "the cluster has no nodes", Mend: "take one of another cluster"}
+		return &badinput.Error{
+			Where: "the snapshot",
+			What:  "the cluster has no nodes",
+			Mend:  "take one of another cluster",
+		}
 	}
 	if len(missing) > 0 {
-		c.Notes = append(c.Notes, "the snapshot has no "+strings.Join(missing, ", ")+", and it is not known whether there were any")
+		c.Notes = append(
+			c.Notes,
+			"the snapshot has no "+strings.Join(missing, ", ")+", and it is not known whether there were any",
+		)
 	}
 	c.Notes = append(c.Notes, c.snap.Warnings...)
 	return nil
@@ -115,7 +122,8 @@ func (c *cluster) build() error {
 		f.Nodes = append(f.Nodes, *node)
 	}
 	for _, change := range c.snap.Changes {
-		if change.Node != nil && !slices.ContainsFunc(f.Nodes, func(n corev1.Node) bool { return n.Name == change.Name }) {
+		if change.Node != nil &&
+			!slices.ContainsFunc(f.Nodes, func(n corev1.Node) bool { return n.Name == change.Name }) {
 			f.Nodes, c.later = append(f.Nodes, *change.Node), append(c.later, change.Name)
 		}
 	}
@@ -131,7 +139,10 @@ func (c *cluster) build() error {
 		return err
 	}
 	if n := len(c.snap.DeviceTaintRules); n > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d DeviceTaintRules are not looked at: devices that only a rule taints are free for all", n))
+		c.Notes = append(
+			c.Notes,
+			fmt.Sprintf("%d DeviceTaintRules are not looked at: devices that only a rule taints are free for all", n),
+		)
 	}
 	claims := newClaims(c.snap, c.Resources[c.Accelerator])
 	for _, pods := range [][]*corev1.Pod{c.bound, c.unbound} {

@@ -61,7 +61,8 @@ func (c *cluster) wait() {
 	c.noteLeft(l)
 	if unsaid > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf(
-			"of %d that wait nobody says how long they run: %s each is assumed", unsaid, c.Options.Unsaid))
+			"of %d that wait nobody says how long they run: %s each is assumed", unsaid, c.Options.Unsaid,
+		))
 	}
 }
 
@@ -147,7 +148,9 @@ func (c *cluster) waits(w waiting) (Job, error) {
 	group, queued, priority := w.group, w.pods[0].CreationTimestamp.Time, corev1helpers.PodPriority(w.pods[0])
 	needed := 1
 	if group == nil {
-		group = &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: w.name.Namespace, Name: w.name.Name}}
+		group = &schedulingv1beta1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.name.Namespace, Name: w.name.Name},
+		}
 	} else {
 		queued, priority = snapshot.QueuedAt(group), ptr.Deref(group.Spec.Priority, 0)
 		needed = int(group.Spec.SchedulingPolicy.Gang.MinCount)
@@ -166,8 +169,14 @@ func (c *cluster) waits(w waiting) (Job, error) {
 		}
 	}
 	j := Job{
-		Tenant: w.name.Namespace, Waited: max(c.Begin.Sub(queued).Round(time.Second), 0), Priority: priority, Preemptible: true,
-		Gang: gang, Needed: needed + len(late), Group: w.group, Pods: snapshot.InRankOrder(slices.Concat(w.pods, late)),
+		Tenant:      w.name.Namespace,
+		Waited:      max(c.Begin.Sub(queued).Round(time.Second), 0),
+		Priority:    priority,
+		Preemptible: true,
+		Gang:        gang,
+		Needed:      needed + len(late),
+		Group:       w.group,
+		Pods:        snapshot.InRankOrder(slices.Concat(w.pods, late)),
 	}
 	for i, shape := range gang.Shapes {
 		j.Gang.Shapes[i].Demand = c.translate(shape.Demand)

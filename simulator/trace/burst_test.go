@@ -32,7 +32,11 @@ func TestTheGangStarves(t *testing.T) {
 		t.Errorf("%+v", gang)
 	}
 	if demand := work.Hours() / 12; demand < 1.1*gpus || demand > 1.25*gpus {
-		t.Errorf("%.0f GPUs are asked for on average, want a tenth and what is there from the beginning more than %d", demand, gpus)
+		t.Errorf(
+			"%.0f GPUs are asked for on average, want a tenth and what is there from the beginning more than %d",
+			demand,
+			gpus,
+		)
 	}
 	full := 0
 	for _, j := range tr.Jobs {
@@ -59,7 +63,8 @@ func TestShapesOfSchedulerPerf(t *testing.T) {
 		}
 		last := tr.Jobs[len(tr.Jobs)-1]
 		if len(tr.Jobs) != want.gangs || last.Pods() != want.pods || last.Required != want.required || last.Submit != 0 ||
-			!strings.HasPrefix(tr.Name, name) || !tr.Synthetic {
+			!strings.HasPrefix(tr.Name, name) ||
+			!tr.Synthetic {
 			t.Errorf("%s (%s): %d gangs such as %+v", name, tr.Name, len(tr.Jobs), last)
 		}
 	}

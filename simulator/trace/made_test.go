@@ -111,7 +111,16 @@ func TestSameSeedSameBytes(t *testing.T) {
 }
 
 func names() []string {
-	return []string{"philly", "acme-kalos", "acme-seren", "knavigator-53", "fragment-then-gang", "starving-512", "k8s-gang", "k8s-tas:9x1000"}
+	return []string{
+		"philly",
+		"acme-kalos",
+		"acme-seren",
+		"knavigator-53",
+		"fragment-then-gang",
+		"starving-512",
+		"k8s-gang",
+		"k8s-tas:9x1000",
+	}
 }
 
 func TestNoSuchTrace(t *testing.T) {

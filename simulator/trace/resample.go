@@ -30,7 +30,9 @@ func Resample(t Trace, seed uint64) (Trace, error) {
 	switch {
 	case len(t.Events) > 0:
 		return Trace{}, &badinput.Error{
-			Where: "trace " + t.Name, What: "weeks cannot be drawn of a trace with events of nodes", Mend: "use seed 0, as recorded",
+			Where: "trace " + t.Name,
+			What:  "weeks cannot be drawn of a trace with events of nodes",
+			Mend:  "use seed 0, as recorded",
 		}
 	case whole < 2:
 		return Trace{}, &badinput.Error{

@@ -97,7 +97,8 @@ func TestPhillyIsDrawnByWeeks(t *testing.T) {
 	for _, j := range drawn.Jobs {
 		id, _, _ := strings.Cut(j.ID, "-w")
 		was := byID[id]
-		if was.Duration != j.Duration || was.GPUs() != j.GPUs() || was.Tenant != j.Tenant || (j.Submit-was.Submit)%week != 0 {
+		if was.Duration != j.Duration || was.GPUs() != j.GPUs() || was.Tenant != j.Tenant ||
+			(j.Submit-was.Submit)%week != 0 {
 			t.Fatalf("%+v was %+v", j, was)
 		}
 	}

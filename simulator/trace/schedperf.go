@@ -30,8 +30,12 @@ func SchedulerPerf(b Burst) Trace {
 		suite = "tas"
 	}
 	t := Trace{
-		Name:      fmt.Sprintf("k8s-%s:%dx%d", suite, b.Gangs, b.Pods),
-		Source:    fmt.Sprintf("shape of Kubernetes' scheduler_perf (podgroup): %d gangs of %d pods; Apache-2.0", b.Gangs, b.Pods),
+		Name: fmt.Sprintf("k8s-%s:%dx%d", suite, b.Gangs, b.Pods),
+		Source: fmt.Sprintf(
+			"shape of Kubernetes' scheduler_perf (podgroup): %d gangs of %d pods; Apache-2.0",
+			b.Gangs,
+			b.Pods,
+		),
 		Synthetic: true,
 	}
 	for i := range b.Gangs {
@@ -54,7 +58,11 @@ func schedulerPerf(name, shape, usual, required string) (Trace, error) {
 	if !ok || wrong != nil || wrongToo != nil || g < 1 || p < 1 || g > MostPods/p {
 		return Trace{}, &badinput.Error{
 			What: fmt.Sprintf("there is no trace %q", name),
-			Mend: fmt.Sprintf("write how many gangs of how many pods, such as %s, of at most %d pods in all", usual, MostPods),
+			Mend: fmt.Sprintf(
+				"write how many gangs of how many pods, such as %s, of at most %d pods in all",
+				usual,
+				MostPods,
+			),
 		}
 	}
 	return SchedulerPerf(Burst{Gangs: g, Pods: p, Required: required}), nil

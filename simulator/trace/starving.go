@@ -32,8 +32,15 @@ func Starving(s Starvation, seed uint64) Trace {
 	stream := gpus * hours * 11 / 10 // of one hour on average
 	t := Trace{
 		Name: fmt.Sprintf("starving-%d", s.Pods*s.GPUs),
-		Source: fmt.Sprintf("made for %d nodes of %d GPUs: %d jobs of one GPU within %d h, and a gang of %d nodes after %d h",
-			s.Nodes, s.GPUs, gpus+stream, hours, s.Pods, int64(starvesAfter/time.Hour)),
+		Source: fmt.Sprintf(
+			"made for %d nodes of %d GPUs: %d jobs of one GPU within %d h, and a gang of %d nodes after %d h",
+			s.Nodes,
+			s.GPUs,
+			gpus+stream,
+			hours,
+			s.Pods,
+			int64(starvesAfter/time.Hour),
+		),
 		Synthetic: true,
 	}
 	for i := range gpus + stream {

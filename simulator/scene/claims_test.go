@@ -1,0 +1,170 @@
+package scene_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+)
+
+// A scene counts accelerators, so what claims have or want of them is asked for by number, once for all who share it.
+func TestClaimsAreCounted(t *testing.T) {
+	const published = `---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.nvidia.com}
+spec: {extendedResourceName: nvidia.com/gpu}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s1}
+spec:
+  driver: gpu.nvidia.com
+  nodeName: a1
+  pool: {name: a1, resourceSliceCount: 1}
+  devices:
+  - {name: gpu-0, attributes: {type: {string: gpu}}}
+  - {name: gpu-1, attributes: {type: {string: gpu}}}
+  - {name: gpu-2, attributes: {type: {string: gpu}}}
+  - {name: gpu-3-mig, attributes: {type: {string: mig}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: two, namespace: ml}
+status:
+  allocation: {devices: {results: [
+    {request: r, driver: gpu.nvidia.com, pool: a1, device: gpu-0}, {request: r, driver: gpu.nvidia.com, pool: a1, device: gpu-1}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: part, namespace: ml}
+status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: a1, device: gpu-3-mig}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: three, namespace: ml}
+spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com, count: 3}}, {name: nic, exactly: {deviceClassName: nic, count: 9}}]}}}
+`
+	claims := func(claim string) string { return "  resourceClaims: [{name: c, " + claim + "}]\n" }
+	bare := strings.Replace(node("a1", "a-rack", ""), `, nvidia.com/gpu: "8"`, "", 1)
+	s := from(t, bare+node("a2", "a-rack", "")+published+
+		pod(
+			"first",
+			0,
+			on("a1")+claims("resourceClaimName: two"),
+			"",
+		)+pod("second", 0, on("a1")+claims("resourceClaimName: two"), "")+
+		pod("mig", 0, on("a1")+claims("resourceClaimName: part"), "")+
+		pod("waits", 1, claims("resourceClaimTemplateName: three"), "")+
+		pod("strange", 0, claims("resourceClaimTemplateName: none"), ""), nil, scene.Options{})
+	at, _ := s.Ledger.Tree.Index("a1")
+	if s.Ledger.Total[at][s.Accelerator] != 3 || s.Ledger.Free[at][s.Accelerator] != 1 || !s.Devices[at] {
+		t.Errorf("%v of %v are free", s.Ledger.Free[at], s.Ledger.Total[at])
+	}
+	for _, j := range s.Jobs {
+		asked := j.Pods[0].Spec.Containers[0].Resources.Requests[corev1.ResourceName("nvidia.com/gpu")]
+		want := map[string]int64{"ml.waits": 4}[j.ID]
+		if j.Accelerators != want || asked.Value() != want || len(j.Pods[0].Spec.ResourceClaims) > 0 {
+			t.Errorf("%s asks for %s, %d", j.ID, &asked, j.Accelerators)
+		}
+	}
+	if !noted(s, "what 2 claims have is not counted: claim ml/part, which has a part of an accelerator, "+
+		"claim c of ml/strange, whose template is not in the snapshot") {
+		t.Errorf("notes %q", s.Notes)
+	}
+}
+
+// Recorded changes are events; a node that comes later is not there before.
+func TestNodesComeAndGo(t *testing.T) {
+	patch := func(name, method, more string, seconds int) string {
+		return fmt.Sprintf(
+			"---\napiVersion: action.kwok.x-k8s.io/v1alpha1\nkind: ResourcePatch\nresource: {version: v1, resource: nodes}\n"+
+				"target: {name: %s}\ndurationNanosecond: %d\nmethod: %s\n%s",
+			name,
+			seconds*1e9,
+			method,
+			more,
+		)
+	}
+	object := "template: {apiVersion: v1, kind: Node, metadata: {labels: {fabric.topograph.run/tier-0: a-rack}}, " +
+		"status: {allocatable: {nvidia.com/gpu: 8}}}\n"
+	s := from(
+		t,
+		racks()+pod(
+			"p",
+			1,
+			"",
+			"",
+		)+patch(
+			"a3",
+			"create",
+			object,
+			60,
+		)+patch(
+			"a1",
+			"delete",
+			"",
+			30,
+		)+patch(
+			"a1",
+			"create",
+			object,
+			90,
+		)+
+			patch(
+				"zz",
+				"delete",
+				"",
+				95,
+			),
+		nil,
+		scene.Options{},
+	)
+	var got []string
+	for _, e := range s.Events {
+		got = append(got, fmt.Sprintf("%s %s %s", e.At, e.Kind, s.Nodes[e.Nodes[0]].Name))
+	}
+	if want := []string{"0s fail a3", "30s fail a1", "1m0s return a3", "1m30s return a1"}; !cmp.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+}
+
+// What a scene cannot be made without is refused by name; of the rest something is said.
+func TestIncompleteSnapshots(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{pod("p", 1, "", ""), "the snapshot: it says nothing of nodes; take it again with all kinds"},
+		{racks(), "the snapshot: it says nothing of pods"},
+		{
+			racks() + member("g", 0, 1, "", ""),
+			"the snapshot: it says nothing of podgroups; pod ml/g-0 is in one; take it again with them",
+		},
+		{strings.ReplaceAll(racks(), "nvidia.com/gpu", "cores") + pod("p", 0, "", ""), "the fleet has no accelerators"},
+	} {
+		if _, err := scene.FromSnapshot(
+			taken(t, tc.text),
+			nil,
+			scene.Options{},
+		); !badinput.Is(err) ||
+			!strings.Contains(err.Error(), tc.want) {
+			t.Errorf("got  %v\nwant %s", err, tc.want)
+		}
+	}
+	s := from(t, racks()+pod("p", 1, "", ""), nil, scene.Options{})
+	if !noted(s, "the snapshot has no namespaces, podgroups, poddisruptionbudgets, deviceclasses, resourceslices,") {
+		t.Errorf("notes %q", s.Notes)
+	}
+	if _, err := scene.FromSnapshot(
+		taken(t, racks()+pod("p", 1, "", "")),
+		nil,
+		scene.Options{Unsaid: -1},
+	); !badinput.Is(
+		err,
+	) {
+		t.Errorf("error %v", err)
+	}
+}
