@@ -121,14 +121,14 @@ func (a Allocation) write(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	for _, p := range a.Policies {
-		line := fmt.Sprintf("%-20s", p.Name)
+		text := fmt.Sprintf("%-20s", p.Name)
 		for _, s := range p.Allocated {
-			line += fmt.Sprintf(" %13s", s)
+			text += fmt.Sprintf(" %13s", s)
 		}
 		if p.Published != nil {
-			line += fmt.Sprintf(" %15s", *p.Published)
+			text += fmt.Sprintf(" %15s", *p.Published)
 		}
-		b.WriteString(line + "\n")
+		b.WriteString(text + "\n")
 	}
 }
 

@@ -212,8 +212,29 @@ func (g *group) notes() []string {
 			notes = append(notes, field.what+": "+strings.Join(values, ", "))
 		}
 	}
+	if left := g.waiting(); left != "" {
+		notes = append(notes, "gangs still wait at the end, so true waits are longer: "+left)
+	}
 	for _, note := range first.Notes {
 		notes = append(notes, name(first)+": "+note)
 	}
 	return notes
+}
+
+// waiting is how many gangs each scheduler left waiting, of all seeds together; empty if none.
+func (g *group) waiting() string {
+	var left []string
+	for _, scheduler := range g.schedulers {
+		sum := 0
+		for _, seed := range g.seeds {
+			sum += g.runs[scheduler][seed].Gangs.Pending
+		}
+		if sum > 0 {
+			left = append(left, fmt.Sprintf("%d of %s", sum, scheduler))
+		}
+	}
+	if len(left) == 0 || g.shared() {
+		return ""
+	}
+	return strings.Join(left, ", ")
 }

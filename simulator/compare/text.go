@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// columns of the text, and what they are separated by: 115 characters a line.
+// line is a line of the text: 36 for the title, then unit, both means, difference, interval, agreement and verdict.
 const line = "%-36s %-5s %10s %10s %10s %23s %5s %s"
 
 // WriteText prints the table for people: one block for each scheduler that is compared with the first, lines of at most 120

@@ -81,7 +81,7 @@ func (t *Tally) starts(job int, nodes []int) {
 	j.holds, j.members = s.holds, int32(len(s.nodes))
 	t.pods += len(s.nodes)
 	broken := t.domains.broken(s)
-	t.quality.judge(job, s, t.holdings.free, broken.any())
+	t.quality.judge(job, s, t.holdings.free, broken)
 	j.q, j.nodes, j.domains = s.q, int32(s.spread), s.domains
 
 	for i, node := range s.nodes {

@@ -45,7 +45,7 @@ func newQuality(s *scene.Scene, d *domains, first int) *quality {
 
 // judge looks at a start that is about to be taken from what is free. One of a single member has nobody to talk to: it is as
 // good as any.
-func (q *quality) judge(job int, s *start, free topology.Ledger, broken bool) {
+func (q *quality) judge(job int, s *start, free topology.Ledger, rules broken) {
 	paid, used := q.domains.price(&s.job.Gang, s.nodes)
 	s.domains, s.spread = used[:len(used)-1], int(used[len(used)-1])
 	if len(s.nodes) < 2 {
@@ -59,25 +59,25 @@ func (q *quality) judge(job int, s *start, free topology.Ledger, broken bool) {
 	if (q.seen-1)%q.every != 0 {
 		return
 	}
-	best := best{bound: paid.cost, least: used}
+	ideal := best{bound: paid.cost, least: used}
 	if !q.tight(s, paid, used) {
-		best = q.best(s, paid, used, free, broken)
+		ideal = q.best(s, paid, used, free, rules)
 	}
 	// Where a single node would have done, the best costs nothing and no quotient says how much worse the other is: both are
 	// then counted as if they crossed one edge between nodes more.
 	extra := int64(0)
-	if best.bound == 0 {
+	if ideal.bound == 0 {
 		extra = paid.unit
 	}
-	cost, bound := float64(paid.cost+extra), float64(min(best.bound, paid.cost)+extra)
+	cost, bound := float64(paid.cost+extra), float64(min(ideal.bound, paid.cost)+extra)
 	s.q = bound / cost
 	q.q, q.gaps = append(q.q, s.q), append(q.gaps, (cost-bound)/bound)
 	q.byWork.add(s.q, work(s.job))
 	q.inversions += paid.inversions
-	if level := q.domains.closest(); level >= 0 && used[level] > 1 && best.least[level] == 1 {
+	if level := q.domains.closest(); level >= 0 && used[level] > 1 && ideal.least[level] == 1 {
 		q.split++
 	}
-	if best.bounded && best.bound < paid.cost {
+	if ideal.bounded && ideal.bound < paid.cost {
 		q.bounded++
 	}
 }
@@ -108,13 +108,13 @@ func (q *quality) tight(s *start, paid price, used []int32) bool {
 }
 
 // best asks the decision core. A start that breaks the gang's rules is compared with what would have been possible without.
-func (q *quality) best(s *start, paid price, used []int32, free topology.Ledger, broken bool) best {
+func (q *quality) best(s *start, paid price, used []int32, free topology.Ledger, rules broken) best {
 	gang := s.job.Gang
 	gang.Min, gang.Members = 0, make([]topology.Member, len(s.ranks))
 	for i, rank := range s.ranks {
 		gang.Members[i] = s.job.Gang.Members[rank]
 	}
-	if broken {
+	if rules.any() {
 		gang.Required, gang.Segment, gang.Spread, gang.Spares, gang.PerNode = "", topology.Segment{}, topology.Spread{},
 			topology.Spares{}, 0
 	}

@@ -298,7 +298,7 @@ func TestCostsAreThoseOfTheCore(t *testing.T) {
 		}
 		// The same nodes in another order cost what the core says if it is told that they are taken.
 		if shuffled := shuffle(r, p.Nodes); shuffled != nil {
-			q, placed := priced(t, s, j, shuffled), place(t, s.Ledger, j.Gang, shuffled)
+			q, placed := priced(t, s, shuffled), place(t, s.Ledger, j.Gang, shuffled)
 			if best := max(p.Bound, 1); p.Bound > 0 && math.Abs(q-float64(min(best, placed))/float64(placed)) > 1e-9 {
 				t.Fatalf("seed %d: quality %v, the core's cost is %d of %d", seed, q, placed, p.Bound)
 			}
@@ -316,7 +316,7 @@ func shuffle(r *rand.Rand, nodes []int) []int {
 }
 
 // priced is the quality of a start.
-func priced(tb testing.TB, s *scene.Scene, _ *scene.Job, nodes []int) float64 {
+func priced(tb testing.TB, s *scene.Scene, nodes []int) float64 {
 	tb.Helper()
 	tally := listen(s)
 	tally.job(0, engine.Submitted, 0)

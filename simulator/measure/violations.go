@@ -12,7 +12,7 @@ type broken struct {
 	network, nvlink bool
 }
 
-func (b broken) any() bool { return b.network || b.nvlink }
+func (b *broken) any() bool { return b.network || b.nvlink }
 
 // booked says what a start took that was not there.
 type booked struct{ devices, others bool }
