@@ -109,7 +109,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case news:
 		return m, m.hear(msg)
 	case leaving:
-		m.drawn.footer = ""
+		// Not empty: the last picture has to be as high as the others, or Bubble Tea draws it below them.
+		m.drawn.footer = " "
 		return m, tea.Quit
 	}
 	return m, nil
@@ -150,7 +151,7 @@ func (m *model) hear(n news) tea.Cmd {
 	for i := range n.ends {
 		if n.ends[i].Runs > 1 {
 			if line, err := plainLine(&n.ends[i]); err == nil {
-				printed = append(printed, tea.Println(line))
+				printed = append(printed, tea.Println(shortened(line, m.drawn.width-1)))
 			}
 		}
 	}
