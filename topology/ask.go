@@ -37,7 +37,7 @@ type broken struct {
 }
 
 func newAsk(l Ledger, g Gang, r rules) *ask {
-	a := &ask{ledger: l, gang: g, rules: r, placedOn: make(map[int]int)}
+	a := &ask{ledger: l, gang: g, rules: r}
 	for _, level := range []int{r.required, r.segment, r.spread, r.spares} {
 		if level >= 0 && level < len(l.Tree.levels) {
 			a.labels = append(a.labels, level)
@@ -45,6 +45,9 @@ func newAsk(l Ledger, g Gang, r rules) *ask {
 	}
 	for _, m := range g.Members {
 		if m.Placed {
+			if a.placedOn == nil {
+				a.placedOn = make(map[int]int)
+			}
 			a.placedOn[m.Node]++
 		}
 	}
@@ -52,6 +55,10 @@ func newAsk(l Ledger, g Gang, r rules) *ask {
 	main := mostNumerous(all)
 	if g.Segment.Size > 0 {
 		a.segments = group(g, main.ranks)
+	}
+	if len(a.placedOn) == 0 {
+		a.kinds = mainFirst(all, main)
+		return a
 	}
 	waits := func(rank int) bool { return !g.Members[rank].Placed }
 	a.kinds = append(a.kinds, kind{main.shape, filter(main.ranks, waits)})
@@ -61,6 +68,14 @@ func newAsk(l Ledger, g Gang, r rules) *ask {
 		}
 	}
 	return a
+}
+
+// mainFirst puts the main kind before the others.
+func mainFirst(all []kind, main kind) []kind {
+	at := slices.IndexFunc(all, func(k kind) bool { return sameShape(k.shape, main.shape) })
+	copy(all[1:at+1], all[:at])
+	all[0] = main
+	return all
 }
 
 func filter(ranks []int, keep func(int) bool) []int {

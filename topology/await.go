@@ -77,16 +77,44 @@ func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
 }
 
 // offLimits places a gang that a book counts as if nothing were free on these nodes.
-func (l Ledger) offLimits(reserved []bool, c Gang) (Placement, *Shortfall, error) {
-	free, nodes := slices.Clone(l.Free), []int(nil)
+func (a *ask) offLimits(reserved []bool, c Gang) (Placement, *Shortfall, error) {
+	l, counted := a.ledger, a.census()
+	nodes, left := []int(nil), int(counted.units[0])
 	for node, is := range reserved {
 		if is {
-			free[node], nodes = nil, append(nodes, node)
+			nodes, left = append(nodes, node), left-int(counted.room[node])
 		}
 	}
-	if len(nodes) == len(free) {
-		return Placement{}, &Shortfall{Gang: c.Name, Members: len(c.Members)}, nil
+	if left < counted.target {
+		return Placement{}, &Shortfall{Gang: c.Name, Members: counted.target}, nil
+	}
+	free := slices.Clone(l.Free)
+	for _, node := range nodes {
+		free[node] = nil
 	}
 	l.notes, l.Free = l.differing(free, nodes), free
 	return Place(l, c)
+}
+
+// keepsBeside reports whether the head of the queue fits into a ledger beside a gang that is placed there.
+func (a *ask) keepsBeside(then Ledger, c Gang, p Placement) (bool, error) {
+	const few = 64 // members are compared with each other
+	counted := a.in(then).census()
+	if counted == nil || counted.required >= 0 || len(p.Nodes) > few {
+		return a.in(then.Beside(c, p)).keeps()
+	}
+	left := int(counted.units[0])
+	for rank, node := range p.Nodes {
+		if slices.Contains(p.Nodes[:rank], node) {
+			continue // with the first one there
+		}
+		free := then.Free[node]
+		for more, other := range p.Nodes[rank:] {
+			if m := c.Members[rank+more]; other == node && !m.Placed {
+				free = free.less(c.Shapes[m.Shape].Demand, 1)
+			}
+		}
+		left -= int(counted.room[node]) - min(free.times(counted.demand, counted.limit), int(counted.room[node]))
+	}
+	return left >= counted.target, nil
 }

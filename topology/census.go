@@ -3,8 +3,6 @@ package topology
 import (
 	"encoding/binary"
 	"slices"
-
-	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
 // census is what the nodes and domains of one layout hold of one kind of members, and what a gang of so many of them costs in
@@ -21,8 +19,7 @@ type census struct {
 	room, units, low []int32
 	// cost is that of the gang in a domain, unknownCost if nobody asked since something changed below.
 	cost []int64
-	// of counts the nodes by room; several how many hold more than one member.
-	of      map[int32]int32
+	// several is how many nodes hold more than one member.
 	several int
 	// broken is set if sums might not be exact.
 	broken bool
@@ -64,7 +61,7 @@ func newCensus(a *ask, free []Capacity) *census {
 		lay: lay, free: free, demand: slices.Clone(a.kinds[0].shape.Demand), limit: most,
 		required: a.rules.required, target: len(a.gang.Members),
 		room: make([]int32, len(lay.leaves)), units: make([]int32, vertices), low: make([]int32, vertices),
-		cost: make([]int64, vertices), of: make(map[int32]int32),
+		cost: make([]int64, vertices),
 	}
 	if a.gang.PerNode > 0 {
 		g.limit = a.gang.PerNode
@@ -86,10 +83,6 @@ func (g *census) clone(free []Capacity) *census {
 	c.free = free
 	c.room, c.units, c.low = slices.Clone(g.room), slices.Clone(g.units), slices.Clone(g.low)
 	c.cost = slices.Clone(g.cost)
-	c.of = make(map[int32]int32, len(g.of))
-	for room, nodes := range g.of {
-		c.of[room] = nodes
-	}
 	return &c
 }
 
@@ -110,7 +103,6 @@ func (g *census) roomOn(node int) int32 {
 func (g *census) countAll() {
 	clear(g.units)
 	clear(g.low)
-	clear(g.of)
 	g.several = 0
 	for v := range g.cost {
 		g.cost[v] = unknownCost
@@ -118,7 +110,6 @@ func (g *census) countAll() {
 	for node := range g.room {
 		n := g.roomOn(node)
 		g.room[node] = n
-		g.of[n]++
 		if n > 1 {
 			g.several++
 		}
@@ -162,8 +153,6 @@ func (g *census) count(node int) {
 	}
 	wholes := g.several == 0
 	g.room[node] = now
-	g.of[before]--
-	g.of[now]++
 	if before > 1 {
 		g.several--
 	}
@@ -210,94 +199,4 @@ func (g *census) fits() bool {
 		return g.low[0] > 0
 	}
 	return slices.ContainsFunc(g.domains[g.required+1], func(v int32) bool { return int(g.units[v]) >= g.target })
-}
-
-// quickest is best by a census: what it knows is not worked out again, and domains that are too small are not looked at.
-func (s *solver) quickest() (candidate, bool) {
-	g := s.census
-	if g.low[0] > 0 {
-		return candidate{v: s.smallestLeaf()}, true
-	}
-	best, found := candidate{}, false
-	for level := len(g.lay.ladder) - 1; level >= max(s.required, -1); level-- {
-		for _, v := range g.domains[level+1] {
-			if int(g.units[v]) < g.target {
-				continue
-			}
-			if found && s.atLeast(int(v)) > best.cost {
-				break // so it is for all of the level
-			}
-			if g.cost[v] == unknownCost {
-				g.cost[v] = s.cost(int(v))
-			}
-			c := candidate{int(v), g.cost[v]}
-			if c.cost != knapsack.Never && (!found || s.compare(c, best) < 0) {
-				best, found = c, true
-			}
-		}
-	}
-	return best, found
-}
-
-// smallestLeaf is the node with the least room that holds the whole gang, of equal ones that in the fullest surroundings, then
-// the first.
-func (s *solver) smallestLeaf() int {
-	g, best := s.census, -1
-	room := g.low[0]
-	var descend func(v int)
-	descend = func(v int) {
-		for kid := v + 1; kid < g.lay.vertices[v].end; kid = g.lay.vertices[kid].end {
-			switch {
-			case g.low[kid] != room:
-			case g.lay.vertices[kid].level < len(g.lay.ladder):
-				descend(kid)
-			default:
-				if best < 0 || s.compare(candidate{v: kid}, candidate{v: best}) < 0 {
-					best = kid
-				}
-				return // others beside it have the same around them, and come later, as do nodes after domains
-			}
-		}
-	}
-	descend(0)
-	return best
-}
-
-// leastOf is the fewest domains of a level that hold the gang, by a census.
-func (g *census) leastOf(level int) int {
-	needed, fewest := g.target, 0
-	if level == len(g.lay.ladder) {
-		rooms := make([]int32, 0, len(g.of))
-		for room, nodes := range g.of {
-			if room > 0 && nodes > 0 {
-				rooms = append(rooms, room)
-			}
-		}
-		slices.Sort(rooms)
-		for _, room := range slices.Backward(rooms) {
-			n := min(int(g.of[room]), (needed+int(room)-1)/int(room))
-			fewest, needed = fewest+n, needed-n*int(room)
-			if needed <= 0 {
-				break
-			}
-		}
-		return max(fewest, 1)
-	}
-	var units []int32
-	for _, v := range g.spans[level] {
-		if int(g.units[v]) >= needed {
-			return 1
-		}
-		if g.units[v] > 0 {
-			units = append(units, g.units[v])
-		}
-	}
-	slices.Sort(units)
-	for _, n := range slices.Backward(units) {
-		if needed <= 0 {
-			break
-		}
-		needed, fewest = needed-int(n), fewest+1
-	}
-	return max(fewest, 1)
 }

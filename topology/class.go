@@ -37,10 +37,7 @@ type class struct {
 }
 
 func newClasses(s *solver) classes {
-	return classes{
-		solver: s, byKey: make(map[string]int32), leafs: make(map[int32]int32),
-		of: make([]*classPage, 1+len(s.lay.vertices)/len(classPage{})),
-	}
+	return classes{solver: s, of: make([]*classPage, 1+len(s.lay.vertices)/len(classPage{}))}
 }
 
 // classPage is the classes of so many vertices: most decisions look at few.
@@ -73,6 +70,9 @@ func (c *classes) leaf(v int) int32 {
 	id, ok := c.leafs[room]
 	if !ok {
 		id = c.add(nil)
+		if c.leafs == nil {
+			c.leafs = make(map[int32]int32)
+		}
 		c.leafs[room] = id
 	}
 	return id
@@ -108,6 +108,9 @@ func (c *classes) inner(v int) int32 {
 		return id
 	}
 	id := c.add(kids)
+	if c.byKey == nil {
+		c.byKey = make(map[string]int32)
+	}
 	c.byKey[string(key)] = id
 	return id
 }

@@ -55,6 +55,9 @@ func (a *ask) never() bool {
 
 // strays returns a shortfall if a running member is where the rules do not allow it.
 func (a *ask) strays() *Shortfall {
+	if len(a.placedOn) == 0 {
+		return nil
+	}
 	groups := a.ledger.Tree.layout().groups
 	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}
 	home := int32(-1)

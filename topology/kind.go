@@ -22,7 +22,7 @@ func kinds(g Gang) []kind {
 			of[m.Shape] = slices.IndexFunc(found, func(k kind) bool { return sameShape(k.shape, s) })
 			if of[m.Shape] < 0 {
 				of[m.Shape] = len(found)
-				found = append(found, kind{shape: s})
+				found = append(found, kind{shape: s, ranks: make([]int, 0, (len(g.Members)-rank)/(1+len(found)))})
 			}
 		}
 		k := &found[of[m.Shape]]

@@ -9,7 +9,7 @@ func (s *solver) least() []int {
 	fewest := make([]int, len(groups))
 	for l, group := range groups {
 		if s.census != nil {
-			fewest[l] = s.census.leastOf(l)
+			fewest[l] = s.census.least(l)
 			continue
 		}
 		fewest[l] = s.fewest(group)

@@ -1,5 +1,7 @@
 package topology
 
+import "slices"
+
 // plan is a way to place an ask's members, and a proven lower bound of the cost of any way.
 type plan struct {
 	ask   *ask
@@ -11,6 +13,11 @@ type plan struct {
 // plan decides: on the one layout of the tree, or on one of two (see crossed), or for many kinds by packing. It reports
 // false if the members do not fit.
 func (a *ask) plan() (plan, bool, error) {
+	if c := a.census(); c != nil {
+		if p, ok := c.onOneNode(a); ok {
+			return p, true, nil
+		}
+	}
 	ls := a.ledger.Tree.layout()
 	if !a.exact() {
 		return a.packed()
@@ -84,15 +91,35 @@ func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 	levels, total := make([]Use, len(groups)), int64(0)
 	at := make([]int32, len(p.nodes))
 	for l, group := range groups {
-		used := make(map[int32]bool)
 		for i, node := range p.nodes {
 			at[i] = group[node]
-			used[at[i]] = true
 		}
+		used := distinct(at)
 		levels[l] = Use{
-			Domains: len(used), Least: min(p.least[l], len(used)), Cost: weights[l] * a.gang.Communication.edges(at),
+			Domains: used, Least: min(p.least[l], used), Cost: weights[l] * a.gang.Communication.edges(at),
 		}
 		total += levels[l].Cost
 	}
 	return levels, total
+}
+
+// distinct is how many places there are.
+func distinct(at []int32) int {
+	const few = 16
+	if len(at) > few {
+		used := make(map[int32]struct{})
+		for i, place := range at {
+			if i == 0 || place != at[i-1] {
+				used[place] = struct{}{}
+			}
+		}
+		return len(used)
+	}
+	n := 0
+	for i, place := range at {
+		if !slices.Contains(at[:i], place) {
+			n++
+		}
+	}
+	return n
 }

@@ -132,7 +132,7 @@ func (r Reservation) AdmitAt(l Ledger, running []Running, of Passer, head Gang) 
 		then = l.at(running, r.At)
 	}
 	for _, reserved := range [][]bool{r.reserved(l, head), everyNode(l)} {
-		if ok, err := a.in(then.Beside(c, p)).keeps(); ok || err != nil {
+		if ok, err := a.keepsBeside(then, c, p); ok || err != nil {
 			return p, nil, err
 		}
 		if p, short, err = outside(l, reserved, head, c); short != nil || err != nil {
@@ -151,8 +151,10 @@ func (r Reservation) Outside(l Ledger, head, c Gang) (Placement, *Shortfall, err
 
 // outside places a gang that would fit if nothing were reserved.
 func outside(l Ledger, reserved []bool, head, c Gang) (Placement, *Shortfall, error) {
-	if a, err := newLeast(l, c); err == nil && a.census() != nil {
-		return l.offLimits(reserved, c)
+	if l.noted() != nil {
+		if a, err := newLeast(l, c); err == nil && a.census() != nil {
+			return a.offLimits(reserved, c)
+		}
 	}
 	p, short, err := Place(l, c.barredFrom(reserved, "reserved for "+head.Name))
 	if short != nil {

@@ -70,10 +70,10 @@ func (e *player) then(instant int64) topology.Ledger {
 // where it says beside the head's place.
 func (e *player) followBy(l *lane) {
 	i, ask := e.ask(l)
-	done := e.measure(ask)
+	asked := e.measure(ask)
 	gang, nodes, ok := e.placeBy(e.ledger, ask)
 	if !ok {
-		done(false)
+		asked.answered(false)
 		l.closed = 0
 		return
 	}
@@ -82,7 +82,7 @@ func (e *player) followBy(l *lane) {
 		gang, nodes, ok = e.placeBy(e.beside(), ask)
 		ok = ok && e.passes(ask, gang, nodes)
 	}
-	done(ok)
+	asked.answered(ok)
 	if !ok {
 		l.closed = l.spots[l.next].promise
 		return

@@ -45,7 +45,9 @@ func (a *asking) Run(ctx context.Context, s *scene.Scene, w engine.Watcher) erro
 
 // translate says a scene in seconds since its beginning.
 func translate(s *scene.Scene) Scene {
-	out := Scene{Ledger: s.Ledger, Accelerator: s.Accelerator, Closed: s.Closed}
+	out := Scene{
+		Ledger: s.Ledger, Accelerator: s.Accelerator, Closed: s.Closed, Jobs: make([]Job, 0, len(s.Jobs)),
+	}
 	for _, r := range s.Running {
 		out.Running = append(out.Running, topology.Running{Name: r.Name, Holds: r.Holds, End: expected(r)})
 		out.RunningEnds = append(out.RunningEnds, seconds(r.Ends))

@@ -19,9 +19,9 @@ type Policy interface {
 // same question.
 func (e *player) leadBy(l *lane) {
 	i, ask := e.ask(l)
-	done := e.measure(ask)
+	asked := e.measure(ask)
 	gang, nodes, ok := e.placeBy(e.ledger, ask)
-	done(ok)
+	asked.answered(ok)
 	if ok {
 		e.start(i, gang, topology.Placement{Gang: gang.Name, Nodes: nodes})
 		return

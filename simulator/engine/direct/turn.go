@@ -2,6 +2,7 @@ package direct
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
@@ -99,13 +100,27 @@ func (e *player) ask(l *lane) (int, decision.Ask) {
 	}
 }
 
-// measure begins to measure a decision; what it returns is told the answer.
-func (e *player) measure(ask decision.Ask) func(placed bool) {
-	if e.decided == nil {
-		return func(bool) {}
+// measured is a decision that is being made, and since when.
+type measured struct {
+	by      *player
+	begin   time.Time
+	members int
+}
+
+// measure begins to measure a decision.
+func (e *player) measure(ask decision.Ask) measured {
+	m := measured{by: e, members: len(ask.Gang.Members)}
+	if e.decided != nil {
+		m.begin = e.wall.Now()
 	}
-	begin := e.wall.Now()
-	return func(placed bool) { e.decided(len(ask.Gang.Members), placed, e.wall.Since(begin)) }
+	return m
+}
+
+// answered tells what the decision cost, now that it is made.
+func (m measured) answered(placed bool) {
+	if m.by.decided != nil {
+		m.by.decided(m.members, placed, m.by.wall.Since(m.begin))
+	}
 }
 
 // mayFit reports whether there may be room for a gang, which is told faster than where.
@@ -120,18 +135,18 @@ func (e *player) mayFit(gang topology.Gang) bool {
 // lead asks for one who is behind nobody. If it has no room, a place is kept for it from now on.
 func (e *player) lead(l *lane) {
 	i, ask := e.ask(l)
-	done := e.measure(ask)
+	asked := e.measure(ask)
 	gang := ask.Least()
 	if e.mayFit(gang) {
 		answer := decision.Place(e.ledger, ask)
 		if answer.Refusal == nil {
-			done(true)
+			asked.answered(true)
 			e.start(i, answer.Gang, answer.Placement)
 			return
 		}
 		gang = answer.Gang
 	}
-	done(false)
+	asked.answered(false)
 	if e.options.Preempt && e.preempt(i, gang) {
 		return
 	}
@@ -158,14 +173,14 @@ func (e *player) follow(l *lane) {
 		turn.Fresh = &e.head.reserved
 	}
 	i, ask := e.ask(l)
-	done := e.measure(ask)
+	asked := e.measure(ask)
 	if !e.mayFit(ask.Least()) {
-		done(false)
+		asked.answered(false)
 		l.closed = 0
 		return
 	}
 	answer, kept := turn.Behind(e.ledger, ask)
-	done(answer.Refusal == nil)
+	asked.answered(answer.Refusal == nil)
 	if kept != nil {
 		e.keep(*kept)
 	}

@@ -1,0 +1,122 @@
+package topology
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
+)
+
+// quickest is best by a census: what it knows is not worked out again, and domains that are too small are not looked at. No node
+// holds the whole gang (see onOneNode).
+func (s *solver) quickest() (candidate, bool) {
+	c := s.census
+	best, found := candidate{}, false
+	for level := len(c.lay.ladder) - 1; level >= max(s.required, -1); level-- {
+		for _, at := range c.domains[level+1] {
+			v := int(at)
+			if int(c.units[v]) < c.target {
+				continue
+			}
+			if found && s.atLeast(v) > best.cost {
+				break // so it is for all of the level
+			}
+			if c.cost[v] == unknownCost {
+				c.cost[v] = s.cost(v)
+			}
+			other := candidate{v, c.cost[v]}
+			if other.cost != knapsack.Never && (!found || s.compare(other, best) < 0) {
+				best, found = other, true
+			}
+		}
+	}
+	return best, found
+}
+
+// onOneNode plans the gang on the node with the least room that holds all of it, of equal ones that in the fullest surroundings,
+// then the first. It reports whether there is one: no domain costs less, and of those that cost as much a node is the best.
+func (c *census) onOneNode(a *ask) (plan, bool) {
+	if c.low[0] == 0 {
+		return plan{}, false
+	}
+	node := c.lay.nodes[c.lay.vertices[c.smallest(0, -1)].first]
+	p := plan{nodes: make([]int, c.target), least: make([]int, len(c.lay.ladder)+1)}
+	for i := range p.nodes {
+		p.nodes[i] = node
+	}
+	for level := range p.least {
+		p.least[level] = 1
+	}
+	p.ask = a
+	return p, true
+}
+
+// smallest is the better of the best leaf so far (-1 for none) and those below a vertex.
+func (c *census) smallest(v, best int) int {
+	for kid := v + 1; kid < c.lay.vertices[v].end; kid = c.lay.vertices[kid].end {
+		switch {
+		case c.low[kid] != c.low[0]:
+		case c.lay.vertices[kid].level < len(c.lay.ladder):
+			best = c.smallest(kid, best)
+		case best < 0 || c.fuller(kid, best):
+			return kid // the others beside it have the same around them, and come later, as do nodes after domains
+		default:
+			return best
+		}
+	}
+	return best
+}
+
+// fuller reports whether what is around a leaf has less room than what is around another one that comes before it.
+func (c *census) fuller(leaf, other int) bool {
+	for leaf >= 0 && other >= 0 {
+		if c.units[leaf] != c.units[other] {
+			return c.units[leaf] < c.units[other]
+		}
+		leaf, other = c.lay.vertices[leaf].parent, c.lay.vertices[other].parent
+	}
+	return false
+}
+
+// least is the fewest domains of a level that hold the gang.
+func (c *census) least(level int) int {
+	var units []int32
+	if level == len(c.lay.ladder) {
+		return c.fewest(append(units, c.room...))
+	}
+	for _, v := range c.spans[level] {
+		if int(c.units[v]) >= c.target {
+			return 1
+		}
+		if c.units[v] > 0 {
+			units = append(units, c.units[v])
+		}
+	}
+	return c.fewest(units)
+}
+
+// fewest is how many of the domains it takes, the roomiest first. They are counted by room where that is little.
+func (c *census) fewest(units []int32) int {
+	const little = 256
+	var with [little]int32
+	large := units[:0]
+	for _, n := range units {
+		if n < little {
+			with[max(n, 0)]++
+		} else {
+			large = append(large, n)
+		}
+	}
+	slices.Sort(large)
+	needed, fewest := c.target, 0
+	for _, n := range slices.Backward(large) {
+		if needed <= 0 {
+			break
+		}
+		needed, fewest = needed-int(n), fewest+1
+	}
+	for n := little - 1; n > 0 && needed > 0; n-- {
+		take := min(int(with[n]), (needed+n-1)/n)
+		needed, fewest = needed-take*n, fewest+take
+	}
+	return max(fewest, 1)
+}
