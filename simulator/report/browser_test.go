@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -215,16 +216,22 @@ func (b *browser) show(file, scheme string, width int) {
 	b.t.Fatalf("the page was not ready in 20 s; it said %v", b.complaints)
 }
 
-// keep saves a picture of the whole page where LOCKSTEP_SCREENSHOTS says, if it says so.
+// keep saves pictures of the whole page where LOCKSTEP_SCREENSHOTS says, if it says so: each as high as it is wide.
 func (b *browser) keep(name string) {
 	b.t.Helper()
 	dir := os.Getenv("LOCKSTEP_SCREENSHOTS")
 	if dir == "" {
 		return
 	}
-	var shot struct{ Data string }
-	b.ask("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
-	b.save(filepath.Join(dir, name+".png"), shot.Data)
+	width, _ := b.evaluate(`document.documentElement.clientWidth`).(float64)
+	height, _ := b.evaluate(`document.documentElement.scrollHeight`).(float64)
+	for part := range int(height/width) + 1 {
+		var shot struct{ Data string }
+		b.ask("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": map[string]any{
+			"x": 0, "y": float64(part) * width, "width": width, "height": min(width, height-float64(part)*width), "scale": 1,
+		}}, &shot)
+		b.save(filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, part+1)), shot.Data)
+	}
 }
 
 // print saves the page as it prints.

@@ -9,6 +9,6 @@
 // the browser, by Apache ECharts and by page/map.js, from one columnar JSON object that is compressed into the page. A content
 // security policy in the page forbids it every request.
 //
-// A page has at most 2,000 instants of each series, 200 points of each distribution and 120,000 stretches of nodes that gangs
+// A page has at most 2,000 instants of each series, 200 points of each distribution and 400,000 stretches of nodes that gangs
 // held. If a run had more of these, the shortest stays are left out of the map, and the page says so.
 package report

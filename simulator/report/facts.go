@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/lockstep-project/lockstep/simulator/measure"
@@ -34,13 +35,12 @@ func facts(card *measure.Scorecard) []fact {
 		{Name: "Speed was measured on", Value: card.Machine, Wide: true},
 		{Name: "Source of the workload", Value: card.Source, Wide: true},
 	}
-	kept := all[:0]
-	for _, f := range all {
-		if f.Value != "" {
-			kept = append(kept, f)
-		}
-	}
-	return kept
+	return kept(all...)
+}
+
+// kept are the facts that say something.
+func kept(all ...fact) []fact {
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
 func estimates(factor float64) string {
@@ -68,7 +68,7 @@ func alarms(card *measure.Scorecard) []alarm {
 		all = append(all, alarm{"Partial result.", card.Partial + ". All numbers are of the part that was played."})
 	}
 	if n := violations(card); n > 0 {
-		all = append(all, alarm{"Rules were broken.", count(n) + " starts broke a rule; see the headline numbers."})
+		all = append(all, alarm{"Rules were broken.", counted(n, "start") + " broke a rule; see the headline numbers."})
 	}
 	return all
 }

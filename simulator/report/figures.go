@@ -16,8 +16,10 @@ type figure struct {
 // pageData is what the page's scripts draw.
 type pageData struct {
 	// End is the last instant, Busiest the first one at which most accelerators are in use, in seconds.
-	End     float64      `json:"end"`
-	Busiest float64      `json:"busiest"`
+	End     float64 `json:"end"`
+	Busiest float64 `json:"busiest"`
+	// Window is what the scorecard's means are of, in seconds.
+	Window  []float64    `json:"window,omitempty"`
 	Series  *seriesData  `json:"series,omitempty"`
 	Waits   []curve      `json:"waits,omitempty"`
 	Quality *qualityData `json:"quality,omitempty"`
@@ -46,6 +48,9 @@ func (p *page) overTime(in *Input, d *pageData) {
 		d.End = max(d.End, in.Series.Seconds[len(in.Series.Seconds)-1])
 		most := slices.Index(in.Series.Used, slices.Max(in.Series.Used))
 		d.Busiest = in.Series.Seconds[most]
+		if w := in.Card.Window; w.To > w.From {
+			d.Window = []float64{w.From, w.To}
+		}
 	}
 	p.add(has, figure{
 		ID: "allocation", Title: "Allocation and demand over time", Chart: true, Wide: true, Tall: true,
@@ -99,7 +104,8 @@ func (p *page) ofJobs(in *Input, d *pageData) {
 	has := presence(len(in.Series.Seconds) > 1)
 	p.add(has, figure{
 		ID: "space", Title: "Fragmentation and the largest placeable gang", Chart: true, Table: spaceTable(&in.Series),
-		Caption: formula("fragmentation.mean"), Formula: formula("largest_placeable.mean"),
+		Caption: "Fragmentation is the part of the free GPUs that no gang of the trace's mix can use.",
+		Formula: formula("fragmentation.mean") + " " + formula("largest_placeable.mean"),
 	})
 	p.add(has, figure{
 		ID: "queue", Title: "Who waits", Chart: true, Table: queueTable(&in.Series),
@@ -116,13 +122,13 @@ func (p *page) ofTables(in *Input, d *pageData) {
 	}
 	if d.Latency != nil {
 		p.add(true, figure{
-			ID: "latency", Title: "What decisions cost", Chart: true, Table: latencyTable(d.Latency),
+			ID: "latency", Title: "What decisions cost", Chart: true, Wide: true, Table: latencyTable(d.Latency),
 			Caption: "Wall time on the machine that the header names; everything else on this page is virtual time.",
 			Formula: formula("decision_ms.p99"),
 		})
 	}
 	p.add(len(in.Card.Classes) > 0, figure{
-		ID: "classes", Title: "Size classes", Table: classTable(&in.Card), Wide: d.Latency == nil,
+		ID: "classes", Title: "Size classes", Table: classTable(&in.Card), Wide: true,
 		Caption: "Jobs of the window.",
 	})
 	long := longest(in.Outcomes, 20)

@@ -18,6 +18,7 @@ type page struct {
 	Facts       []fact
 	Tiles       []tile
 	Figures     []figure
+	Paired      *pairedTable
 	Foot        string
 	Style       template.CSS
 	Data        template.JS
@@ -46,6 +47,7 @@ func Write(w io.Writer, in Input) error {
 		p.ofJobs(&in, &d)
 		p.ofTables(&in, &d)
 	}
+	p.Foot = "Made by lockstep simulate."
 	return p.write(w, &d)
 }
 
@@ -61,7 +63,7 @@ func (p *page) write(w io.Writer, d *pageData) error {
 	}
 	// These are our own files, or base64: nothing that a user wrote is in them unescaped.
 	p.Data, p.Library = template.JS(`"`+data+`"`), template.JS(charts)
-	p.Foot = "Made by lockstep simulate. Charts: Apache ECharts " + LibraryVersion + ", Apache License 2.0. This file loads nothing."
+	p.Foot += " Charts: Apache ECharts " + LibraryVersion + ", Apache License 2.0. This file loads nothing."
 	style, err := pages.ReadFile("page/page.css")
 	if err != nil {
 		return fmt.Errorf("reading the page's style: %w", err)

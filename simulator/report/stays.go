@@ -39,7 +39,7 @@ type mapData struct {
 
 // stretches is how many stretches a page has at most, namesKept how many bytes of names of jobs.
 const (
-	stretches = 120_000
+	stretches = 400_000
 	namesKept = 600_000
 )
 

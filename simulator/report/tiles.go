@@ -37,7 +37,7 @@ func tiles(card *measure.Scorecard) []tile {
 		of("Bounded slowdown", "bounded_slowdown.geometric_mean", number(card.BoundedSlowdown.GeometricMean)+" ×",
 			"geometric mean; p95 "+number(card.BoundedSlowdown.P95)),
 		of("Quality Q", "quality.mean_q", number(round(card.Quality.MeanQ, 3)), "1 is the best possible; p05 "+number(card.Quality.P05Q)),
-		of("Split for nothing", "quality.split_domains", count(card.Quality.Split)+" gangs",
+		of("Split for nothing", "quality.split_domains", counted(card.Quality.Split, "gang"),
 			count(card.Quality.RankInversions)+" boundaries crossed for nothing"),
 		of("Fragmentation", "fragmentation.mean", percent(card.Fragmentation.Mean), percent(card.Fragmentation.End)+" at the end"),
 		of("Largest placeable", "largest_placeable.mean", number(round(card.Largest.Mean, 0))+" GPUs",
@@ -48,7 +48,7 @@ func tiles(card *measure.Scorecard) []tile {
 			"wall time; "+number(card.Throughput.PodsPerSecond)+" pods/s"),
 	}
 	broken := violations(card)
-	rules := of("Rules broken", "violations.required_level", count(broken)+" starts", "partial, level, NVLink, devices, capacity")
+	rules := of("Rules broken", "violations.required_level", counted(broken, "start"), "partial, level, NVLink, devices, capacity")
 	rules.Bad = broken > 0
 	return append(strip, rules)
 }

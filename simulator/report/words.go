@@ -53,6 +53,14 @@ func count[I int | int64](n I) string {
 	return sign + strings.Join(append([]string{text}, parts...), ",")
 }
 
+// counted writes how many of a thing there are.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return count(n) + " " + thing
+}
+
 // number writes a number with as many digits as help.
 func number(v float64) string {
 	switch magnitude := math.Abs(v); {

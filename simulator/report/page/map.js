@@ -35,60 +35,61 @@ class FleetMap {
     });
   }
 
-  // place lays racks out in lines, and squares as large as the height allows.
+  // place lays everything out, with squares as large as the height allows.
   place(width) {
     const l = this.data.layout;
-    const racks = l.rackNames.map(() => []);
-    l.racks.forEach((rack, node) => racks[rack].push(node));
-    for (let size = 12; size >= 2; size--) {
-      this.size = size;
-      const height = this.try(width, racks, size);
-      if (height <= 640 || size === 2) {
-        this.width = width;
-        this.height = height;
-        return;
-      }
+    const racks = l.rackNames.map((name, i) => ({ name, section: l.rackSections[i], nodes: [] }));
+    l.racks.forEach((rack, node) => racks[rack].nodes.push(node));
+    this.width = width;
+    for (this.size = 14; this.size >= 2; this.size--) {
+      this.height = this.lay(width, racks);
+      if (this.height <= 620) return;
     }
+    this.size = 2;
   }
 
-  try(width, racks, size) {
-    const l = this.data.layout, text = 15, space = Math.max(6, size);
-    const most = Math.max(1, ...l.squares);
-    const across = most <= 1 ? 1 : most <= 4 ? 2 : most <= 16 ? 4 : 8;
-    const node = { w: across * size + 3, h: Math.ceil(most / across) * size + 3, across };
-    const largest = Math.max(...racks.map((r) => r.length));
-    const columns = Math.max(1, Math.min(largest, Math.round(Math.sqrt(largest * 1.6 * node.h / node.w))));
+  // lay puts racks into blocks, one for each section, and blocks into lines, and says how high that is.
+  lay(width, racks) {
+    const l = this.data.layout, size = this.size, most = Math.max(1, ...l.squares);
+    this.across = most <= 1 ? 1 : most <= 4 ? 2 : most <= 16 ? 4 : 8;
+    const node = { w: this.across * size + 3, h: Math.ceil(most / this.across) * size + 3 };
+    const largest = Math.max(...racks.map((r) => r.nodes.length));
+    const columns = Math.max(1, Math.min(largest, Math.round(Math.sqrt(largest * 1.7 * node.h / node.w))));
+    const named = columns * node.w > 50;
+    const rack = { w: columns * node.w + Math.max(6, size), head: named ? 14 : 0 };
     this.nodes = new Array(l.nodes.length);
     this.labels = [];
-    const label = columns * node.w > 46;
-    let x = 0, y = 0, line = 0, section = -1;
-    racks.forEach((members, rack) => {
-      const w = Math.min(columns, members.length) * node.w + space;
-      const h = Math.ceil(members.length / columns) * node.h + (label ? text : 4);
-      if (l.rackSections[rack] !== section) {
-        section = l.rackSections[rack];
-        y += line + (x > 0 ? 6 : 0);
-        x = line = 0;
-        if (l.sections[section]) {
-          this.labels.push([0, y + 12, l.sections[section], true]);
-          y += 18;
-        }
-      } else if (x + w > width) {
-        y += line + 4;
+    let x = 0, y = 0, line = 0;
+    for (let first = 0, end; first < racks.length; first = end) {
+      for (end = first; end < racks.length && racks[end].section === racks[first].section;) end++;
+      const fit = Math.max(1, Math.min(end - first, Math.floor(width / rack.w)));
+      if (x > 0 && x + fit * rack.w > width + size) {
+        y += line + 8;
         x = line = 0;
       }
-      if (label && l.rackNames[rack]) this.labels.push([x, y + 11, l.rackNames[rack], false, w - space]);
-      members.forEach((n, i) => {
-        this.nodes[n] = {
-          x: x + (i % columns) * node.w, y: y + (label ? text : 0) + Math.floor(i / columns) * node.h,
-          w: node.w - 3, h: Math.ceil(Math.max(1, l.squares[n]) / node.across) * size,
-        };
-      });
-      x += w;
-      line = Math.max(line, h);
+      const name = l.sections[racks[first].section], top = name ? 18 : 0;
+      if (name) this.labels.push([x, y + 12, name, true, fit * rack.w - 8]);
+      let at = y + top;
+      for (let r = first; r < end; r += fit) {
+        const row = racks.slice(r, Math.min(end, r + fit));
+        row.forEach((of, k) => this.laySingle(of, { x: x + k * rack.w, y: at, columns, node, head: rack.head }));
+        at += rack.head + Math.ceil(Math.max(...row.map((of) => of.nodes.length)) / columns) * node.h + 5;
+      }
+      line = Math.max(line, at - y);
+      x += fit * rack.w + 10;
+    }
+    return y + line;
+  }
+
+  laySingle(rack, place) {
+    const { columns, node, head } = place;
+    if (head && rack.name) this.labels.push([place.x, place.y + 10, brief(rack.name), false, columns * node.w - 3]);
+    rack.nodes.forEach((n, i) => {
+      this.nodes[n] = {
+        x: place.x + (i % columns) * node.w, y: place.y + head + Math.floor(i / columns) * node.h,
+        w: node.w - 3, h: Math.ceil(Math.max(1, this.data.layout.squares[n]) / this.across) * this.size,
+      };
     });
-    this.across = node.across;
-    return y + line + 2;
   }
 
   resize() {
@@ -124,7 +125,7 @@ class FleetMap {
     for (const [x, y, text, head, room] of this.labels) {
       g.font = (head ? "600 12px " : "10px ") + family;
       g.fillStyle = head ? colors.ink : colors.soft;
-      g.fillText(fitting(g, text, head ? this.width : room), x, y);
+      g.fillText(fitting(g, text, room), x, y);
     }
     g.fillStyle = colors.free;
     this.nodes.forEach((n, i) => this.squares(g, n, l.squares[i] >= 32 ? 0xffffffff : (1 << l.squares[i]) - 1));
@@ -234,6 +235,11 @@ class FleetMap {
     };
     requestAnimationFrame(step);
   }
+}
+
+// brief is the beginning of a name that is a UUID; nobody reads more of it.
+function brief(name) {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-/.test(name) ? name.slice(0, 8) + "…" : name;
 }
 
 function fitting(g, text, room) {

@@ -6,14 +6,12 @@
   const makers = {
     allocation: allocationChart, space: spaceChart, queue: queueChart, waits: classWaits, quality: qualityChart,
     latency: latencyChart, arrival: (d, colors) => arrivalChart(d.arrival, colors),
-    "waits-compared": typeof comparedWaits === "function" ? comparedWaits : null,
-    "use-compared": typeof comparedUse === "function" ? comparedUse : null,
-    scatter: typeof scatterChart === "function" ? scatterChart : null,
+    "waits-compared": comparedWaits, "use-compared": comparedUse, scatter: scatterChart,
   };
   const charts = [];
   for (const [id, make] of Object.entries(makers)) {
     const root = document.getElementById("chart-" + id);
-    if (!root || !make) continue;
+    if (!root) continue;
     const chart = echarts.init(root, null, { renderer: "canvas" });
     if (["allocation", "space", "queue"].includes(id)) chart.group = "time";
     charts.push({ id, chart, make });
@@ -24,7 +22,7 @@
 
   const draw = () => {
     const colors = palette();
-    for (const { chart, make } of charts) chart.setOption(make(data, colors), true);
+    for (const { chart, make } of charts) chart.setOption(make(data, colors, chart.getHeight()), true);
     if (map) map.draw();
   };
   const fit = () => {
