@@ -1,0 +1,300 @@
+package reality_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
+
+// driver carries a plan out on the cluster.
+type driver struct {
+	t         *testing.T
+	plan      rerun.Plan
+	namespace string
+	recorder  *rerun.Recorder
+	record    rerun.Record
+}
+
+// drive carries a plan out and returns what happened. Nothing of it is left on the cluster.
+func drive(t *testing.T, plan rerun.Plan) rerun.Record {
+	t.Helper()
+	d := &driver{
+		t: t, plan: plan, namespace: fmt.Sprintf("%s-%d", plan.Kind, plan.Seed),
+		recorder: rerun.NewRecorder(plan, clock.RealClock{}),
+	}
+	_, err := shared.Client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.discard()
+	if err := d.recorder.Watch(t.Context(), shared.Client, d.namespace); err != nil {
+		t.Fatal(err)
+	}
+	d.record = rerun.Record{
+		Plan: plan, Begin: time.Now(),
+		Asked: make([]time.Time, len(plan.Gangs)), Queued: make([]time.Time, len(plan.Gangs)),
+	}
+	if plan.Kind == rerun.Burst {
+		d.burst()
+	} else {
+		d.serial()
+	}
+	d.within(2*time.Minute, "the start of every gang", func() bool { return d.waiting() == 0 })
+	d.record.Runs = d.recorder.Runs()
+	return d.record
+}
+
+// burst submits all gangs at once, by ten clients.
+func (d *driver) burst() {
+	numbers := make(chan int)
+	var group sync.WaitGroup
+	for range 10 {
+		group.Go(func() {
+			for i := range numbers {
+				d.submit(i)
+			}
+		})
+	}
+	for i := range d.plan.Gangs {
+		numbers <- i
+	}
+	close(numbers)
+	group.Wait()
+}
+
+// serial submits one gang after another: each when the last has its nodes, or is known to wait, and nothing else is about to happen.
+func (d *driver) serial() {
+	for i := range d.plan.Gangs {
+		d.quiet()
+		d.submit(i)
+		d.settled()
+		for k, after := range d.plan.Losses {
+			if after == i {
+				d.lose(d.plan.Picks[k])
+			}
+		}
+	}
+}
+
+// submit creates the TrainJob of a gang.
+func (d *driver) submit(i int) {
+	job, err := d.plan.Gangs[i].TrainJob(d.namespace)
+	if err != nil {
+		d.t.Error(err)
+		return
+	}
+	d.record.Asked[i] = time.Now()
+	stored, err := shared.Create(d.t.Context(), job)
+	if err != nil {
+		d.t.Error(err)
+		return
+	}
+	d.record.Queued[i] = stored.GetCreationTimestamp().Time
+}
+
+const (
+	// still is how long nothing has to have happened before something else does, ahead how long nothing may be due.
+	still, ahead = 300 * time.Millisecond, 1500 * time.Millisecond
+	// enough is how long a gang that is whole waits until it is taken for one that has no room.
+	enough = 1500 * time.Millisecond
+)
+
+// quiet returns when nothing happens, or is about to: whether a gang that comes at the instant at which another one goes sees its
+// room is chance, on any system. It waits ten seconds at most.
+func (d *driver) quiet() {
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) && d.t.Context().Err() == nil && !d.isQuiet(time.Now()) {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (d *driver) isQuiet(now time.Time) bool {
+	if now.Sub(d.recorder.Changed()) < still {
+		return false
+	}
+	for _, run := range d.recorder.Runs() {
+		if !run.Bound.IsZero() && run.Free.IsZero() && d.due(run).Sub(now) < ahead {
+			return false
+		}
+	}
+	return true
+}
+
+// due is when a run ends.
+func (d *driver) due(run rerun.Run) time.Time {
+	i := slices.IndexFunc(d.plan.Gangs, func(g rerun.Gang) bool { return g.Name == run.Gang })
+	return run.Bound.Add(d.plan.Gangs[i].RunTime)
+}
+
+// settled returns when every gang that was submitted has its nodes, or has waited for a while.
+func (d *driver) settled() {
+	d.within(time.Minute, "the pods of every gang", func() bool {
+		submitted := 0
+		for _, asked := range d.record.Asked {
+			if !asked.IsZero() {
+				submitted++
+			}
+		}
+		for _, run := range d.latest() {
+			if run.Whole.IsZero() || run.Bound.IsZero() && time.Since(run.Whole) < enough {
+				return false
+			}
+			submitted--
+		}
+		return submitted == 0
+	})
+}
+
+// latest is the last run of each gang.
+func (d *driver) latest() map[string]rerun.Run {
+	last := make(map[string]rerun.Run)
+	for _, run := range d.recorder.Runs() {
+		last[run.Gang] = run
+	}
+	return last
+}
+
+// waiting is how many gangs have not started, or not again.
+func (d *driver) waiting() int {
+	n := len(d.plan.Gangs)
+	for _, run := range d.latest() {
+		if !run.Bound.IsZero() {
+			n--
+		}
+	}
+	return n
+}
+
+// away is how long a node is gone.
+const away = 4 * time.Second
+
+// lose loses a node under a gang that runs for a while yet, and lets it come back when that gang waits again, or runs.
+func (d *driver) lose(pick int) {
+	d.quiet()
+	var nodes []string
+	for _, run := range d.latest() {
+		if !run.Bound.IsZero() && run.Free.IsZero() && time.Until(d.due(run)) > ahead {
+			nodes = append(nodes, run.Nodes...)
+		}
+	}
+	if len(nodes) == 0 {
+		d.t.Log("nothing runs that could lose a node")
+		return
+	}
+	slices.Sort(nodes)
+	node := nodes[pick%len(nodes)]
+	struck := make(map[string]int)
+	for _, run := range d.latest() {
+		if !run.Bound.IsZero() && run.Free.IsZero() && slices.Contains(run.Nodes, node) {
+			struck[run.Gang] = run.Attempt
+		}
+	}
+	d.taint(node, trace.Fail)
+	d.within(time.Minute, "the new pods of gangs that lost a node", func() bool {
+		return !slices.ContainsFunc(d.recorder.Runs(), func(run rerun.Run) bool {
+			attempt, hit := struck[run.Gang]
+			return hit && attempt == run.Attempt && !d.again(run)
+		})
+	})
+	d.settled()
+	back := time.Now().Add(away)
+	for time.Now().Before(back) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	d.quiet()
+	d.taint(node, trace.Return)
+}
+
+// again reports whether there is a later run of a gang that is whole.
+func (d *driver) again(run rerun.Run) bool {
+	return slices.ContainsFunc(d.recorder.Runs(), func(other rerun.Run) bool {
+		return other.Gang == run.Gang && other.Attempt > run.Attempt && !other.Whole.IsZero()
+	})
+}
+
+// taint lets a node be lost, or come back, and notes when.
+func (d *driver) taint(node string, kind trace.Kind) {
+	d.t.Helper()
+	taints := []corev1.Taint{}
+	if kind == trace.Fail {
+		taints = append(taints, rerun.Lost())
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	at := time.Now()
+	_, err = shared.Client.CoreV1().Nodes().
+		Patch(context.WithoutCancel(d.t.Context()), node, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.record.Events = append(d.record.Events, rerun.NodeEvent{At: at, Kind: kind, Node: node})
+}
+
+// discard deletes what is left and waits until it is gone, so that runs do not see each other's gangs.
+func (d *driver) discard() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), time.Minute)
+	defer cancel()
+	lost := make(map[string]bool)
+	for _, e := range d.record.Events {
+		lost[e.Node] = e.Kind == trace.Fail
+	}
+	for node, still := range lost {
+		if still {
+			d.taint(node, trace.Return)
+		}
+	}
+	for _, g := range d.plan.Gangs {
+		err := shared.Dynamic.Resource(trainJobs).Namespace(d.namespace).Delete(ctx, g.Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			d.t.Error(err)
+		}
+	}
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		pods, err := shared.Client.CoreV1().Pods(d.namespace).List(ctx, metav1.ListOptions{})
+		return err == nil && len(pods.Items) == 0, nil
+	})
+	if err != nil {
+		d.t.Errorf("pods of %s are still there: %v", d.namespace, err)
+	}
+}
+
+// within fails the test unless what is waited for comes in time.
+func (d *driver) within(patience time.Duration, what string, holds func() bool) {
+	d.t.Helper()
+	err := wait.PollUntilContextTimeout(d.t.Context(), 20*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		d.t.Fatalf("%s did not come: %v\n%s", what, err, d.state())
+	}
+}
+
+// state says where every gang is, for a test that failed.
+func (d *driver) state() string {
+	var lines []string
+	for _, run := range d.recorder.Runs() {
+		lines = append(lines, fmt.Sprintf("%s/%d: whole %t, bound %t, free %t", run.Gang, run.Attempt,
+			!run.Whole.IsZero(), !run.Bound.IsZero(), !run.Free.IsZero()))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,102 @@
+package rerun
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Kind is what a scenario is about.
+type Kind string
+
+// The scenarios.
+const (
+	// Serial lets one gang come at a time, on a fleet that others leave meanwhile.
+	Serial Kind = "serial"
+	// Burst lets fifty gangs come at once, several times what the fleet holds.
+	Burst Kind = "burst"
+	// Loss is Serial, and now and then a node is lost under a gang, and comes back.
+	Loss Kind = "loss"
+)
+
+// Kinds are all scenarios, in the order of tables.
+func Kinds() []Kind { return []Kind{Serial, Burst, Loss} }
+
+// Gang is a TrainJob of a plan.
+type Gang struct {
+	Name string
+	// Members is 1 to 18, GPUs how many each of them asks for: 1, 2 or 4.
+	Members, GPUs int
+	// Required says that all members have to be in one clique, Segment how many consecutive ones have to; 0 for no such wish.
+	Required bool
+	Segment  int
+	// RunTime is how long its pods run.
+	RunTime time.Duration
+}
+
+// Plan is what is submitted, and what happens to nodes.
+type Plan struct {
+	Kind  Kind
+	Seed  uint64
+	Gangs []Gang
+	// Losses say after the placement of which gangs a node is lost, by their numbers, ascending.
+	Losses []int
+	// Picks choose the nodes that are lost, one for each loss: whatever number, modulo what there is to choose from.
+	Picks []int
+}
+
+// shape is how large the scenarios of a kind are.
+type shape struct {
+	gangs, losses     int
+	shortest, longest time.Duration
+}
+
+func shapeOf(kind Kind) shape {
+	switch kind {
+	case Burst:
+		return shape{gangs: 50, shortest: 5 * time.Second, longest: 12 * time.Second}
+	case Loss:
+		return shape{gangs: 16, losses: 3, shortest: 10 * time.Second, longest: 20 * time.Second}
+	case Serial:
+	}
+	return shape{gangs: 20, shortest: 8 * time.Second, longest: 20 * time.Second}
+}
+
+// stream keeps the numbers that are drawn here apart from those of others who are given the same seed.
+const stream = 29
+
+// Draw makes the plan of a seed: equal seeds give equal plans on every machine.
+func Draw(kind Kind, seed uint64) Plan {
+	of := shapeOf(kind)
+	chance := rand.New(rand.NewPCG(seed, stream))
+	plan := Plan{Kind: kind, Seed: seed}
+	for i := range of.gangs {
+		g := drawGang(chance)
+		g.Name = fmt.Sprintf("gang-%02d", i)
+		span := (of.longest - of.shortest).Milliseconds()
+		g.RunTime = of.shortest + time.Duration(chance.Int64N(span+1))*time.Millisecond
+		plan.Gangs = append(plan.Gangs, g)
+	}
+	for i := range of.losses {
+		apart := of.gangs / (of.losses + 1)
+		plan.Losses = append(plan.Losses, (i+1)*apart+chance.IntN(2))
+		plan.Picks = append(plan.Picks, chance.IntN(1<<16))
+	}
+	return plan
+}
+
+// drawGang draws a gang's size and wishes: of twelve, two ask for parts of nodes, four for one clique, and two of those that have
+// eight members or more for segments.
+func drawGang(chance *rand.Rand) Gang {
+	sizes := []int{1, 1, 2, 2, 3, 4, 4, 6, 8, 8, 12, 16, 18}
+	g := Gang{Members: sizes[chance.IntN(len(sizes))], GPUs: 4}
+	switch wish := chance.IntN(12); {
+	case wish < 2:
+		g.GPUs = 1 + wish
+	case wish < 6:
+		g.Required = true
+	case wish < 8 && g.Members >= 8 && g.Members%4 == 0:
+		g.Segment = 4
+	}
+	return g
+}

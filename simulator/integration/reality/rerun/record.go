@@ -1,0 +1,123 @@
+package rerun
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+// Record is what happened in a run on real components.
+type Record struct {
+	Plan Plan
+	// Begin is before everything else.
+	Begin time.Time
+	// Asked is when the creation of each TrainJob was asked for, Queued the second of its creation, as the API server has it: both
+	// by the number of the gang.
+	Asked, Queued []time.Time
+	Runs          []Run
+	// Events are what happened to nodes, in order.
+	Events []NodeEvent
+}
+
+// Gather is how long lockstep-scheduler gathers changes before it asks those again that wait (scheduler/parking).
+const Gather = 50 * time.Millisecond
+
+// Delays are how long a decision takes until a watcher sees its first member bound: for who comes to a place that is free already,
+// and for who waits until others go.
+type Delays struct{ Fresh, Waited time.Duration }
+
+// Scene is the record's workload for an engine: who is whole when, and how long each holds its room.
+//
+// Room is held from the decision until the last pod ended. Nobody outside the scheduler sees a decision: it is the first binding that
+// was seen, less the usual delay. Of a gang that lost a node the last run counts, and with it the time until its pods were there
+// again, because in the simulator it is there again at once.
+func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays Delays) (*scene.Scene, error) {
+	t := trace.Trace{Name: string(record.Plan.Kind), Source: "recorded on an embedded cluster"}
+	queued := make(map[string]time.Duration)
+	for i, g := range record.Plan.Gangs {
+		runs := record.of(g.Name)
+		if len(runs) == 0 || runs[0].Whole.IsZero() {
+			return nil, fmt.Errorf("gang %s was never whole", g.Name)
+		}
+		j := g.job()
+		j.Submit = record.scaled(runs[0].Whole)
+		delay := delays.Fresh
+		if waited[g.Name] {
+			delay = delays.Waited
+		}
+		j.Duration = max(scale(record.held(g, runs)+delay), time.Second)
+		queued[g.Name] = j.Submit - record.scaled(record.Queued[i])
+		t.Jobs = append(t.Jobs, j)
+	}
+	slices.SortFunc(t.Jobs, func(a, b trace.Job) int {
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
+	})
+	for _, e := range record.Events {
+		t.Events = append(t.Events, trace.Event{At: record.scaled(e.At), Kind: e.Kind, Nodes: []string{e.Node}})
+	}
+	s, err := scene.New(machines, t, scene.Options{Seed: record.Plan.Seed})
+	if err != nil {
+		return nil, fmt.Errorf("making the scene of a record: %w", err)
+	}
+	for i := range s.Jobs {
+		s.Jobs[i].Waited = queued[s.Jobs[i].ID]
+	}
+	slices.SortStableFunc(s.Jobs, func(a, b scene.Job) int {
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.ID, b.ID))
+	})
+	return s, nil
+}
+
+// of are the runs of a gang, by attempt.
+func (r Record) of(gang string) []Run {
+	var out []Run
+	for _, run := range r.Runs {
+		if run.Gang == gang {
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+// held is how long a gang's last run held its room, from its first binding; what was not seen to end runs as planned. What was lost
+// is there again at once in the simulator, so the time that its job took to make its pods again is added.
+func (r Record) held(g Gang, runs []Run) time.Duration {
+	last := runs[len(runs)-1]
+	if last.First.IsZero() {
+		return g.RunTime
+	}
+	again := time.Duration(0)
+	if len(runs) > 1 && !last.Whole.IsZero() {
+		again = last.Whole.Sub(r.lostAt(runs[len(runs)-2]))
+	}
+	if last.Free.IsZero() {
+		return g.RunTime + again
+	}
+	return last.Free.Sub(last.First) + again
+}
+
+// lostAt is when a node of a run was lost: the last such event before it ended. Without one it is when it began to end.
+func (r Record) lostAt(run Run) time.Time {
+	at := run.Ending
+	for _, e := range r.Events {
+		if e.Kind == trace.Fail && !e.At.After(run.Free) && e.At.After(run.Whole) && slices.Contains(run.Nodes, e.Node) {
+			at = e.At
+		}
+	}
+	return at
+}
+
+// scale lets a millisecond be a second.
+func scale(d time.Duration) time.Duration {
+	return time.Duration(d.Round(time.Millisecond).Milliseconds()) * time.Second
+}
+
+// unscale is the other way.
+func unscale(d time.Duration) time.Duration { return d / 1000 }
+
+func (r Record) scaled(at time.Time) time.Duration { return scale(at.Sub(r.Begin)) }
