@@ -44,7 +44,10 @@ func Allocations(cards []measure.Scorecard, published map[string]Spread) (Alloca
 	for i := range cards {
 		if len(cards[i].AllocationAtArrival) == 0 {
 			return Allocation{}, &badinput.Error{
-				What: "the run of " + name(&cards[i]) + " has no allocation at arrival", Mend: "play a trace and a fleet of openb",
+				What: "the run of " + name(
+					&cards[i],
+				) + " has no allocation at arrival",
+				Mend: "play a trace and a fleet of openb",
 			}
 		}
 	}
@@ -74,7 +77,10 @@ func allocation(cards []measure.Scorecard) Allocation {
 	for i, p := range a.Policies {
 		for _, of := range values[p.Name] {
 			mean, deviation := spread(of)
-			a.Policies[i].Allocated = append(a.Policies[i].Allocated, Spread{measure.Tidy(mean), measure.Tidy(deviation)})
+			a.Policies[i].Allocated = append(
+				a.Policies[i].Allocated,
+				Spread{measure.Tidy(mean), measure.Tidy(deviation)},
+			)
 			a.Policies[i].Seeds = max(a.Policies[i].Seeds, len(of))
 		}
 	}
@@ -111,7 +117,9 @@ func (a Allocation) WriteText(w io.Writer) error {
 
 func (a Allocation) write(b *strings.Builder) {
 	published := slices.ContainsFunc(a.Policies, func(p Policy) bool { return p.Published != nil })
-	b.WriteString("GPUs allocated, in per cent of all, when so many per cent had been asked for: mean ± sd of the seeds\n")
+	b.WriteString(
+		"GPUs allocated, in per cent of all, when so many per cent had been asked for: mean ± sd of the seeds\n",
+	)
 	fmt.Fprintf(b, "%-20s", "")
 	for _, mark := range a.Arrivals {
 		fmt.Fprintf(b, " %13s", strconv.Itoa(mark)+" %")

@@ -47,8 +47,20 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 func TestDifferencesArePaired(t *testing.T) {
 	// Seeds differ by far more than schedulers do; seed by seed, b waits 10, 12 and 14 s longer, and allocates as much.
 	table, err := compare.Runs([]measure.Scorecard{
-		card("a", 1, 100, 0.5), card("b", 1, 110, 0.5), card("c", 1, 90, 0.6), card("a", 3, 900, 0.7), card("b", 3, 914, 0.7),
-		card("c", 3, 905, 0.7), card("a", 2, 500, 0.6), card("b", 2, 512, 0.6), card("c", 2, 480, 0.8),
+		card(
+			"a",
+			1,
+			100,
+			0.5,
+		),
+		card("b", 1, 110, 0.5),
+		card("c", 1, 90, 0.6),
+		card("a", 3, 900, 0.7),
+		card("b", 3, 914, 0.7),
+		card("c", 3, 905, 0.7),
+		card("a", 2, 500, 0.6),
+		card("b", 2, 512, 0.6),
+		card("c", 2, 480, 0.8),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +74,8 @@ func TestDifferencesArePaired(t *testing.T) {
 	}
 	// The standard deviation is 2, so the margin is 4.3027 * 2 / sqrt(3).
 	b := waits.Against[0]
-	if b.Mean != 12 || math.Abs(*b.Margin-4.96828) > 0.0001 || b.Pairs != 3 || b.Agree != 3 || b.Verdict != compare.Worse {
+	if b.Mean != 12 || math.Abs(*b.Margin-4.96828) > 0.0001 || b.Pairs != 3 || b.Agree != 3 ||
+		b.Verdict != compare.Worse {
 		t.Errorf("b against a is %+v, give or take %v", b, *b.Margin)
 	}
 	// -10, -20 and +5: two of three agree with the mean, and the interval has 0 in it.
@@ -128,7 +141,8 @@ func TestRunsOfOtherInputsAreRefused(t *testing.T) {
 			cards := []measure.Scorecard{card("a", 1, 1, 1), card("a", 2, 1, 1), card("b", 1, 2, 1), card("b", 2, 2, 1)}
 			tc.change(&cards[3])
 			_, err := compare.Runs(cards)
-			if !badinput.Is(err) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "--force") {
+			if !badinput.Is(err) || !strings.Contains(err.Error(), tc.want) ||
+				!strings.Contains(err.Error(), "--force") {
 				t.Fatalf("the error is %v", err)
 			}
 			table, err := compare.Forced(cards)
@@ -221,8 +235,22 @@ func TestAllocationsOfOpenb(t *testing.T) {
 
 func TestTextFitsAndSaysWhoIsBetter(t *testing.T) {
 	table, err := compare.Runs([]measure.Scorecard{
-		card("lockstep", 1, 123456.7, 0.93121), card("least-allocated", 1, 98765.4, 0.5), card("lockstep", 2, 124456.7, 0.92),
-		card("least-allocated", 2, 98000, 0.51), card("lockstep", 3, 7654321, 0), card("least-allocated", 3, 1e9, 0.00001),
+		card(
+			"lockstep",
+			1,
+			123456.7,
+			0.93121,
+		),
+		card("least-allocated", 1, 98765.4, 0.5),
+		card("lockstep", 2, 124456.7, 0.92),
+		card(
+			"least-allocated",
+			2,
+			98000,
+			0.51,
+		),
+		card("lockstep", 3, 7654321, 0),
+		card("least-allocated", 3, 1e9, 0.00001),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +264,8 @@ func TestTextFitsAndSaysWhoIsBetter(t *testing.T) {
 			t.Errorf("%d characters: %s", n, line)
 		}
 	}
-	if !strings.Contains(text.String(), "A = lockstep, B = least-allocated") || !strings.Contains(text.String(), "~ unclear") {
+	if !strings.Contains(text.String(), "A = lockstep, B = least-allocated") ||
+		!strings.Contains(text.String(), "~ unclear") {
 		t.Error(text.String())
 	}
 	if _, err := json.Marshal(table); err != nil {

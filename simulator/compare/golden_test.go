@@ -18,9 +18,25 @@ func TestGolden(t *testing.T) {
 		switch d.Cmd {
 		case "gangs":
 			cards = []measure.Scorecard{
-				card("lockstep", 1, 312.44, 0.912), card("kueue-bestfit", 1, 401.2, 0.911), card("random", 1, 280, 0.7),
-				card("lockstep", 2, 1245.1, 0.93), card("kueue-bestfit", 2, 1300.75, 0.935), card("random", 2, 12345.6, 0.71),
-				card("lockstep", 3, 18, 0.42), card("kueue-bestfit", 3, 96.5, 0.42), card("random", 3, 1_234_567.8, 0.401),
+				card("lockstep", 1, 312.44, 0.912),
+				card("kueue-bestfit", 1, 401.2, 0.911),
+				card("random", 1, 280, 0.7),
+				card(
+					"lockstep",
+					2,
+					1245.1,
+					0.93,
+				),
+				card("kueue-bestfit", 2, 1300.75, 0.935),
+				card("random", 2, 12345.6, 0.71),
+				card(
+					"lockstep",
+					3,
+					18,
+					0.42,
+				),
+				card("kueue-bestfit", 3, 96.5, 0.42),
+				card("random", 3, 1_234_567.8, 0.401),
 			}
 			cards[1].Gangs.Pending, cards[7].Gangs.Pending = 2, 1
 			cards[0].Notes, cards[0].Synthetic = []string{"quick: the first 1000 of 82247 jobs"}, true

@@ -20,7 +20,8 @@ func Runs(cards []measure.Scorecard) (Table, error) {
 	}
 	if faults := g.faults(); len(faults) > 0 {
 		return Table{}, &badinput.Error{
-			What: faults[0], Mend: "play all schedulers on the same inputs to their end, or compare them by force (--force)",
+			What: faults[0],
+			Mend: "play all schedulers on the same inputs to their end, or compare them by force (--force)",
 		}
 	}
 	return g.table(), nil
@@ -98,8 +99,11 @@ func (g *group) faults() []string {
 			faults = append(faults, fmt.Sprintf("the run of %s is partial: %s", name(card), card.Partial))
 		}
 		if !slices.Contains(g.seeds, card.Seed) {
-			faults = append(faults, fmt.Sprintf("the seeds differ: not every scheduler has a run with seed %d, which %s has",
-				card.Seed, card.Scheduler))
+			faults = append(
+				faults,
+				fmt.Sprintf("the seeds differ: not every scheduler has a run with seed %d, which %s has",
+					card.Seed, card.Scheduler),
+			)
 		}
 	}
 	return faults
@@ -134,7 +138,10 @@ func (g *group) differing() []string {
 				continue
 			}
 			if a, b := field.of(first), field.of(card); a != b && card.Partial == "" && first.Partial == "" {
-				faults = append(faults, fmt.Sprintf("the %s differs: %q of %s, %q of %s", field.name, a, name(first), b, name(card)))
+				faults = append(
+					faults,
+					fmt.Sprintf("the %s differs: %q of %s, %q of %s", field.name, a, name(first), b, name(card)),
+				)
 				break
 			}
 		}
@@ -189,7 +196,10 @@ func (g *group) notes() []string {
 	var notes []string
 	first := &g.cards[0]
 	if len(g.seeds) == 1 {
-		notes = append(notes, "one seed: nothing follows about others, so there are no intervals; 5 seeds or more tell more")
+		notes = append(
+			notes,
+			"one seed: nothing follows about others, so there are no intervals; 5 seeds or more tell more",
+		)
 	}
 	if first.Synthetic {
 		notes = append(notes, "the workload was made, it is no record: "+first.Source)

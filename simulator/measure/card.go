@@ -16,13 +16,27 @@ const slack = time.Minute
 func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 	s := t.scene
 	card := Scorecard{
-		Scheduler: t.header.Scheduler, Engine: t.header.Engine, Commit: t.header.Commit, ConfigHash: t.header.ConfigHash,
-		TieRule: t.header.TieRule, Machine: t.header.Machine, Fleet: s.Fleet, Trace: s.Trace, Seed: s.Options.Seed,
-		Source: s.Source, Synthetic: s.Synthetic, Load: cmp.Or(s.Options.Load, 1), Estimates: s.Options.Estimates,
-		Nodes: s.Ledger.Len(), GPUs: s.GPUs(), Notes: slices.Clone(s.Notes),
-		Window:  Window{From: t.window.from.Seconds(), To: min(t.window.to, t.now).Seconds(), Rule: t.window.rule},
-		Quality: t.quality.quality(), Utilization: t.use.utilization(), Violations: t.violations,
-		Pods: Pods{Placed: t.pods},
+		Scheduler:   t.header.Scheduler,
+		Engine:      t.header.Engine,
+		Commit:      t.header.Commit,
+		ConfigHash:  t.header.ConfigHash,
+		TieRule:     t.header.TieRule,
+		Machine:     t.header.Machine,
+		Fleet:       s.Fleet,
+		Trace:       s.Trace,
+		Seed:        s.Options.Seed,
+		Source:      s.Source,
+		Synthetic:   s.Synthetic,
+		Load:        cmp.Or(s.Options.Load, 1),
+		Estimates:   s.Options.Estimates,
+		Nodes:       s.Ledger.Len(),
+		GPUs:        s.GPUs(),
+		Notes:       slices.Clone(s.Notes),
+		Window:      Window{From: t.window.from.Seconds(), To: min(t.window.to, t.now).Seconds(), Rule: t.window.rule},
+		Quality:     t.quality.quality(),
+		Utilization: t.use.utilization(),
+		Violations:  t.violations,
+		Pods:        Pods{Placed: t.pods},
 	}
 	card.Fragmentation, card.Largest = t.spaces()
 	card.Preemption = t.preemption
@@ -113,8 +127,13 @@ func (t *Tally) sumJobs(card *Scorecard) {
 	for i, name := range SizeClasses() {
 		if c := &classes[i]; c.jobs > 0 {
 			of := Class{
-				Name: name, Jobs: c.jobs, Pending: c.pending, GPUHours: Tidy(c.work), Wait: times(c.waits), JCT: times(c.jcts),
-				MeanQ: 1,
+				Name:     name,
+				Jobs:     c.jobs,
+				Pending:  c.pending,
+				GPUHours: Tidy(c.work),
+				Wait:     times(c.waits),
+				JCT:      times(c.jcts),
+				MeanQ:    1,
 			}
 			if len(c.q) > 0 {
 				of.MeanQ = mean(c.q)

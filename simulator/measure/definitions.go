@@ -88,11 +88,19 @@ func ofWaits() []Definition {
 			func(c *Scorecard) float64 { return c.Wait.P50 },
 		},
 		{
-			"wait_seconds.p95", "95th percentile of waits", "s", Lower, formula + "95 per cent of the jobs wait no longer.",
+			"wait_seconds.p95",
+			"95th percentile of waits",
+			"s",
+			Lower,
+			formula + "95 per cent of the jobs wait no longer.",
 			func(c *Scorecard) float64 { return c.Wait.P95 },
 		},
 		{
-			"wait_seconds.p99", "99th percentile of waits", "s", Lower, formula + "99 per cent of the jobs wait no longer.",
+			"wait_seconds.p99",
+			"99th percentile of waits",
+			"s",
+			Lower,
+			formula + "99 per cent of the jobs wait no longer.",
 			func(c *Scorecard) float64 { return c.Wait.P99 },
 		},
 		{
@@ -123,7 +131,11 @@ func ofCourse() []Definition {
 			func(c *Scorecard) float64 { return c.JCT.P50 },
 		},
 		{
-			"jct_seconds.p95", "95th percentile of completion times", "s", Lower, jct + "95 per cent of them took no longer.",
+			"jct_seconds.p95",
+			"95th percentile of completion times",
+			"s",
+			Lower,
+			jct + "95 per cent of them took no longer.",
 			func(c *Scorecard) float64 { return c.JCT.P95 },
 		},
 		{
@@ -136,7 +148,11 @@ func ofCourse() []Definition {
 			func(c *Scorecard) float64 { return c.Makespan },
 		},
 		{
-			"bounded_slowdown.mean", "mean bounded slowdown", "1", Lower, slowdown + "Mean over the jobs of the window.",
+			"bounded_slowdown.mean",
+			"mean bounded slowdown",
+			"1",
+			Lower,
+			slowdown + "Mean over the jobs of the window.",
 			func(c *Scorecard) float64 { return c.BoundedSlowdown.Mean },
 		},
 		{
@@ -167,7 +183,11 @@ func ofQuality() []Definition {
 			func(c *Scorecard) float64 { return c.Quality.MeanQ },
 		},
 		{
-			"quality.p05_q", "5th percentile of quality", "1", Higher, cost + "5 per cent of the starts have no higher Q.",
+			"quality.p05_q",
+			"5th percentile of quality",
+			"1",
+			Higher,
+			cost + "5 per cent of the starts have no higher Q.",
 			func(c *Scorecard) float64 { return c.Quality.P05Q },
 		},
 		{
@@ -175,7 +195,11 @@ func ofQuality() []Definition {
 			func(c *Scorecard) float64 { return c.Quality.MeanGap },
 		},
 		{
-			"quality.p95_gap", "95th percentile of gaps", "1", Lower, cost + "95 per cent of the starts have no larger gap.",
+			"quality.p95_gap",
+			"95th percentile of gaps",
+			"1",
+			Lower,
+			cost + "95 per cent of the starts have no larger gap.",
 			func(c *Scorecard) float64 { return c.Quality.P95Gap },
 		},
 		{
@@ -184,12 +208,18 @@ func ofQuality() []Definition {
 			func(c *Scorecard) float64 { return c.ByGPUHours.Q },
 		},
 		{
-			"quality.split_domains", "gangs split for nothing", "", Lower,
+			"quality.split_domains",
+			"gangs split for nothing",
+			"",
+			Lower,
 			"Starts in several NVLink domains (where there are none: innermost network domains) when one had room for all members.",
 			func(c *Scorecard) float64 { return float64(c.Quality.Split) },
 		},
 		{
-			"quality.rank_inversions", "boundaries crossed for nothing", "", Lower,
+			"quality.rank_inversions",
+			"boundaries crossed for nothing",
+			"",
+			Lower,
 			"Edges of rings and chains that cross a boundary, summed over all levels, less the fewest that the domains used need: " +
 				"as many as domains for a ring, one less for a chain.",
 			func(c *Scorecard) float64 { return float64(c.Quality.RankInversions) },

@@ -8,7 +8,10 @@ func ArrivalDefinitions() []Definition {
 	var all []Definition
 	for _, mark := range [...]string{"80", "90", "95", "100", "110", "130"} {
 		all = append(all, Definition{
-			"allocation_at_arrival." + mark, fmt.Sprintf("allocated at %s %% asked for", mark), "%", Higher,
+			"allocation_at_arrival." + mark,
+			fmt.Sprintf("allocated at %s %% asked for", mark),
+			"%",
+			Higher,
 			"GPUs allocated in per cent of all, as the mean over the moments at which pods had asked for that many per cent, rounded, " +
 				"whether they were placed or not.",
 			func(c *Scorecard) float64 { return c.AllocationAtArrival[mark] },

@@ -31,11 +31,19 @@ func ofSpace() []Definition {
 			func(c *Scorecard) float64 { return c.Fragmentation.End },
 		},
 		{
-			"largest_placeable.mean", "mean largest placeable gang", "GPUs", Higher, largest + "Mean over the time of the window.",
+			"largest_placeable.mean",
+			"mean largest placeable gang",
+			"GPUs",
+			Higher,
+			largest + "Mean over the time of the window.",
 			func(c *Scorecard) float64 { return c.Largest.Mean },
 		},
 		{
-			"largest_placeable.min", "smallest largest placeable gang", "GPUs", Higher, largest + "The least in the window.",
+			"largest_placeable.min",
+			"smallest largest placeable gang",
+			"GPUs",
+			Higher,
+			largest + "The least in the window.",
 			func(c *Scorecard) float64 { return c.Largest.Min },
 		},
 	}
@@ -48,12 +56,19 @@ func ofRules() []Definition {
 			func(c *Scorecard) float64 { return float64(c.Preemption.Gangs) },
 		},
 		{
-			"preemption.gpu_hours", "GPU-hours lost to preemption", "GPU-h", Lower,
+			"preemption.gpu_hours",
+			"GPU-hours lost to preemption",
+			"GPU-h",
+			Lower,
 			"Accelerators times run time until then, of runs that were ended for another gang: traces know no checkpoints.",
 			func(c *Scorecard) float64 { return c.Preemption.GPUHours },
 		},
 		{
-			"preemption.disrupted", "runs lost with their nodes", "", Lower, "Runs that ended because a node failed or was drained.",
+			"preemption.disrupted",
+			"runs lost with their nodes",
+			"",
+			Lower,
+			"Runs that ended because a node failed or was drained.",
 			func(c *Scorecard) float64 { return float64(c.Preemption.Disrupted) },
 		},
 		{
@@ -62,7 +77,11 @@ func ofRules() []Definition {
 			func(c *Scorecard) float64 { return c.Preemption.DisruptedGPUHours },
 		},
 		{
-			"violations.partial_gangs", "partial gangs", "", Lower, "Starts with fewer members than have to start together.",
+			"violations.partial_gangs",
+			"partial gangs",
+			"",
+			Lower,
+			"Starts with fewer members than have to start together.",
 			func(c *Scorecard) float64 { return float64(c.Violations.PartialGangs) },
 		},
 		{
@@ -71,7 +90,11 @@ func ofRules() []Definition {
 			func(c *Scorecard) float64 { return float64(c.Violations.RequiredLevel) },
 		},
 		{
-			"violations.nvlink", "required NVLink domains broken", "", Lower, "Those of them that had to be in one NVLink domain.",
+			"violations.nvlink",
+			"required NVLink domains broken",
+			"",
+			Lower,
+			"Those of them that had to be in one NVLink domain.",
 			func(c *Scorecard) float64 { return float64(c.Violations.NVLink) },
 		},
 		{
@@ -79,7 +102,10 @@ func ofRules() []Definition {
 			func(c *Scorecard) float64 { return float64(c.Violations.DRA) },
 		},
 		{
-			"violations.double_booking", "capacity given twice", "", Lower,
+			"violations.double_booking",
+			"capacity given twice",
+			"",
+			Lower,
 			"Starts that take more of anything else than a node has left, or anything on a node that is closed or gone.",
 			func(c *Scorecard) float64 { return float64(c.Violations.DoubleBooking) },
 		},
@@ -94,7 +120,11 @@ func ofSpeed() []Definition {
 			func(c *Scorecard) float64 { return c.DecisionMS.P50 },
 		},
 		{
-			"decision_ms.p99", "99th percentile of decisions", "ms", Lower, decision + "99 per cent of them took no longer.",
+			"decision_ms.p99",
+			"99th percentile of decisions",
+			"ms",
+			Lower,
+			decision + "99 per cent of them took no longer.",
 			func(c *Scorecard) float64 { return c.DecisionMS.P99 },
 		},
 		{
@@ -102,11 +132,19 @@ func ofSpeed() []Definition {
 			func(c *Scorecard) float64 { return c.DecisionMS.Max },
 		},
 		{
-			"throughput.gangs_per_s", "gangs started per second", "/s", Higher, "Starts by the wall time of the run, harness included.",
+			"throughput.gangs_per_s",
+			"gangs started per second",
+			"/s",
+			Higher,
+			"Starts by the wall time of the run, harness included.",
 			func(c *Scorecard) float64 { return c.Throughput.GangsPerSecond },
 		},
 		{
-			"throughput.pods_per_s", "pods started per second", "/s", Higher, "Members started by the wall time of the run.",
+			"throughput.pods_per_s",
+			"pods started per second",
+			"/s",
+			Higher,
+			"Members started by the wall time of the run.",
 			func(c *Scorecard) float64 { return c.Throughput.PodsPerSecond },
 		},
 		{

@@ -62,7 +62,10 @@ func TestJobsThatNeverEnd(t *testing.T) {
 	tally.job(5, "submitted", 1)
 	tally.job(65, "refused", 1)
 	equal(t, tally.card(), map[string]float64{
-		"bounded_slowdown.mean": 1, "by_gpu_hours.wait_seconds_mean": 0, "utilisation.mean": 0.5, "wait_seconds.max": 60,
+		"bounded_slowdown.mean":          1,
+		"by_gpu_hours.wait_seconds_mean": 0,
+		"utilisation.mean":               0.5,
+		"wait_seconds.max":               60,
 	})
 	if n := len(tally.Series().Seconds); n < 60 {
 		t.Errorf("a run of 65 s has a series of %d points", n)

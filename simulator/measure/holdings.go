@@ -27,8 +27,12 @@ type holdings struct {
 func newHoldings(s *scene.Scene) *holdings {
 	n := s.Ledger.Len()
 	h := &holdings{
-		scene: s, left: make([]topology.Capacity, n), there: make([]bool, n), used: make([]int64, n), marked: make([]bool, n),
-		free: topology.Ledger{Tree: s.Ledger.Tree, Free: make([]topology.Capacity, n), Total: s.Ledger.Total},
+		scene:  s,
+		left:   make([]topology.Capacity, n),
+		there:  make([]bool, n),
+		used:   make([]int64, n),
+		marked: make([]bool, n),
+		free:   topology.Ledger{Tree: s.Ledger.Tree, Free: make([]topology.Capacity, n), Total: s.Ledger.Total},
 	}
 	for node, free := range s.Ledger.Free {
 		h.left[node], h.free.Free[node] = slices.Clone(free), make(topology.Capacity, len(free))

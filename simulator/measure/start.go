@@ -20,7 +20,10 @@ type start struct {
 // newStart reads the nodes of a start. A rank without a node, or with one that is not there, did not start.
 func newStart(job *scene.Job, nodes []int, fleet int) *start {
 	s := &start{
-		job: job, holds: make([]int32, 0, len(nodes)), nodes: make([]int, 0, len(nodes)), ranks: make([]int, 0, len(nodes)),
+		job:   job,
+		holds: make([]int32, 0, len(nodes)),
+		nodes: make([]int, 0, len(nodes)),
+		ranks: make([]int, 0, len(nodes)),
 	}
 	for rank, node := range nodes[:min(len(nodes), len(job.Gang.Members))] {
 		if node < 0 || node >= fleet {

@@ -44,8 +44,15 @@ func of(tb testing.TB, levels []topology.Level, nodes []topology.Node) *scene.Sc
 	}
 	n := len(nodes)
 	s := &scene.Scene{
-		Fleet: "racks", Trace: "story", Source: "made here", Synthetic: true, Resources: []corev1.ResourceName{"cpu", "gpu"},
-		Accelerator: accelerator, Closed: make([]bool, n), Devices: make([]bool, n), Options: scene.Options{Seed: 7},
+		Fleet:       "racks",
+		Trace:       "story",
+		Source:      "made here",
+		Synthetic:   true,
+		Resources:   []corev1.ResourceName{"cpu", "gpu"},
+		Accelerator: accelerator,
+		Closed:      make([]bool, n),
+		Devices:     make([]bool, n),
+		Options:     scene.Options{Seed: 7},
 	}
 	s.Ledger.Tree = tree
 	for range n {
@@ -135,34 +142,64 @@ func TestThreeJobsByHand(t *testing.T) {
 	tally.Decides(engine.Decision{Took: 20 * time.Millisecond, Members: 4})
 	card := tally.card()
 	equal(t, card, map[string]float64{
-		"gangs.submitted": 3, "gangs.placed": 3, "gangs.finished": 3, "gangs.pending": 0, "pods.placed": 7,
+		"gangs.submitted": 3,
+		"gangs.placed":    3,
+		"gangs.finished":  3,
+		"gangs.pending":   0,
+		"pods.placed":     7,
 		// The waits are 0, 90 and 0.
-		"wait_seconds.mean": 30, "wait_seconds.p50": 0, "wait_seconds.p95": 90, "wait_seconds.p99": 90, "wait_seconds.max": 90,
+		"wait_seconds.mean": 30,
+		"wait_seconds.p50":  0,
+		"wait_seconds.p95":  90,
+		"wait_seconds.p99":  90,
+		"wait_seconds.max":  90,
 		// Times from submission to end are 100, 140 and 30.
-		"jct_seconds.mean": 90, "jct_seconds.p50": 100, "jct_seconds.p95": 140, "makespan_seconds": 150,
+		"jct_seconds.mean": 90,
+		"jct_seconds.p50":  100,
+		"jct_seconds.p95":  140,
+		"makespan_seconds": 150,
 		// Slowdowns are 1, 140/60 and 1: 30 s are less than the slack of 60 s.
-		"bounded_slowdown.mean": (2 + 140.0/60) / 3, "bounded_slowdown.p95": 140.0 / 60,
+		"bounded_slowdown.mean":           (2 + 140.0/60) / 3,
+		"bounded_slowdown.p95":            140.0 / 60,
 		"bounded_slowdown.geometric_mean": 1.3263524026321305,
 		// Work is 8*100, 16*50 and 4*30 accelerator-seconds.
 		"by_gpu_hours.wait_seconds_mean":     90 * 800.0 / 1720,
 		"by_gpu_hours.jct_seconds_mean":      (100*800 + 140*800 + 30*120) / 1720.0,
 		"by_gpu_hours.bounded_slowdown_mean": (800 + 140.0/60*800 + 120) / 1720.0,
 		// 8 are in use until 20, 12 until 50, 8 until 100 and 16 until 150; the second waits from 10 to 100.
-		"utilisation.mean": 1720.0 / (16 * 150), "utilisation.busy_mean": 840.0 / (16 * 90), "utilisation.peak": 1,
+		"utilisation.mean":      1720.0 / (16 * 150),
+		"utilisation.busy_mean": 840.0 / (16 * 90),
+		"utilisation.peak":      1,
 		// Sizes of 2, 4 and 1 nodes. Until 20, and from 50 to 100, a rack is free: only the 4 have no use for it. From 20 to 50
 		// one node is free, of which the 2 have no use either; then none is.
-		"fragmentation.mean": (70*1.0/3 + 30*2.0/3) / 150, "fragmentation.end": 0,
-		"largest_placeable.mean": (70*8.0 + 30*4.0) / 150, "largest_placeable.min": 0,
-		"quality.mean_q": 1, "quality.p05_q": 1, "quality.mean_gap": 0, "quality.p95_gap": 0, "quality.split_domains": 0,
-		"quality.rank_inversions": 0, "by_gpu_hours.quality_mean_q": 1,
-		"violations.partial_gangs": 0, "violations.required_level": 0, "violations.double_booking": 0,
-		"throughput.gangs_per_s": 1.5, "throughput.pods_per_s": 3.5, "throughput.wall_s": 2, "decision_ms.max": 20,
+		"fragmentation.mean":          (70*1.0/3 + 30*2.0/3) / 150,
+		"fragmentation.end":           0,
+		"largest_placeable.mean":      (70*8.0 + 30*4.0) / 150,
+		"largest_placeable.min":       0,
+		"quality.mean_q":              1,
+		"quality.p05_q":               1,
+		"quality.mean_gap":            0,
+		"quality.p95_gap":             0,
+		"quality.split_domains":       0,
+		"quality.rank_inversions":     0,
+		"by_gpu_hours.quality_mean_q": 1,
+		"violations.partial_gangs":    0,
+		"violations.required_level":   0,
+		"violations.double_booking":   0,
+		"throughput.gangs_per_s":      1.5,
+		"throughput.pods_per_s":       3.5,
+		"throughput.wall_s":           2,
+		"decision_ms.max":             20,
 	})
 	if card.Window.Jobs != 3 || card.Window.From != 0 || card.Window.To != 150 {
 		t.Errorf("the window of three jobs is %+v", card.Window)
 	}
 	if card.Utilization.BusySeconds != 90 || card.Quality.Samples != 2 || card.Quality.Every != 1 {
-		t.Errorf("somebody waited for %v s, and %d starts were judged", card.Utilization.BusySeconds, card.Quality.Samples)
+		t.Errorf(
+			"somebody waited for %v s, and %d starts were judged",
+			card.Utilization.BusySeconds,
+			card.Quality.Samples,
+		)
 	}
 	if d := card.DecisionMS; d.Count != 2 || d.P50 < 10 || d.P50 > 10.1 || d.P99 != 20 {
 		t.Errorf("decisions of 10 and 20 ms are summed up as %+v", d)
@@ -180,15 +217,21 @@ func TestPlacementsAreComparedWithTheBest(t *testing.T) {
 	// The second goes from rack to rack at each step: 4 edges between nodes and 4 between racks, 1200, instead of 800.
 	tally := three(t, []int{0, 2}, []int{0, 2, 1, 3})
 	equal(t, tally.card(), map[string]float64{
-		"quality.mean_q": (1.0/3 + 2.0/3) / 2, "quality.p05_q": 1.0 / 3, "quality.mean_gap": (2 + 0.5) / 2, "quality.p95_gap": 2,
-		"quality.split_domains": 1, "quality.rank_inversions": 2, "by_gpu_hours.quality_mean_q": 0.5,
+		"quality.mean_q":              (1.0/3 + 2.0/3) / 2,
+		"quality.p05_q":               1.0 / 3,
+		"quality.mean_gap":            (2 + 0.5) / 2,
+		"quality.p95_gap":             2,
+		"quality.split_domains":       1,
+		"quality.rank_inversions":     2,
+		"by_gpu_hours.quality_mean_q": 0.5,
 	})
 	outcomes := tally.Outcomes()
 	if q := outcomes[0].Q; q < 0.333 || q > 0.334 || outcomes[2].Q != 1 {
 		t.Errorf("the jobs' qualities are %v and %v", q, outcomes[2].Q)
 	}
 	if o := outcomes[1]; o.Nodes != 4 || !slices.Equal(o.Domains, []int32{2}) || o.Wait != seconds(90) || o.Start != seconds(100) ||
-		o.End != seconds(150) || o.Members != 4 || o.Class != "2-4 nodes" {
+		o.End != seconds(150) || o.Members != 4 ||
+		o.Class != "2-4 nodes" {
 		t.Errorf("the second job came to %+v", o)
 	}
 }
@@ -200,7 +243,11 @@ func TestOneNodeWouldHaveDone(t *testing.T) {
 	tally := listen(s)
 	tally.job(0, engine.Submitted, 0)
 	tally.job(0, engine.Started, 0, 0, 1)
-	equal(t, tally.card(), map[string]float64{"quality.mean_q": 1.0 / 3, "quality.mean_gap": 2, "quality.split_domains": 0})
+	equal(
+		t,
+		tally.card(),
+		map[string]float64{"quality.mean_q": 1.0 / 3, "quality.mean_gap": 2, "quality.split_domains": 0},
+	)
 }
 
 func TestPreemptionCountsAllWaits(t *testing.T) {
@@ -237,7 +284,11 @@ func TestWhoStillWaitsCountsUntilTheEnd(t *testing.T) {
 	tally.job(120, engine.Ended, 0)
 	card := tally.card()
 	equal(t, card, map[string]float64{
-		"gangs.pending": 1, "gangs.finished": 1, "wait_seconds.max": 100, "jct_seconds.mean": 120, "makespan_seconds": 120,
+		"gangs.pending":        1,
+		"gangs.finished":       1,
+		"wait_seconds.max":     100,
+		"jct_seconds.mean":     120,
+		"makespan_seconds":     120,
 		"bounded_slowdown.p95": 220.0 / 120,
 	})
 	if o := tally.Outcomes()[1]; !o.Waiting || o.Start != measure.Never || o.End != measure.Never || o.Q != 0 {
@@ -251,8 +302,12 @@ func TestWhoStillWaitsCountsUntilTheEnd(t *testing.T) {
 	last := len(series.Seconds) - 1
 	if series.Seconds[last] != 120 || series.Waiting[last] != 1 || series.OldestSeconds[last] != 100 ||
 		series.Demanded[last] != 8 || series.OldestSeconds[50] != 30 || series.Used[50] != 4 || series.Largest[50] != 4 {
-		t.Errorf("the series ends with %v s, %d waiting, the oldest for %v s", series.Seconds[last], series.Waiting[last],
-			series.OldestSeconds[last])
+		t.Errorf(
+			"the series ends with %v s, %d waiting, the oldest for %v s",
+			series.Seconds[last],
+			series.Waiting[last],
+			series.OldestSeconds[last],
+		)
 	}
 }
 

@@ -44,8 +44,12 @@ var _ engine.Watcher = (*Tally)(nil)
 // New listens to a scene that is about to be played.
 func New(s *scene.Scene, header Header) *Tally {
 	t := &Tally{
-		scene: s, header: header, window: newWindow(s.Jobs), domains: newDomains(s.Ledger.Tree), holdings: newHoldings(s),
-		jobs: make([]record, len(s.Jobs)),
+		scene:    s,
+		header:   header,
+		window:   newWindow(s.Jobs),
+		domains:  newDomains(s.Ledger.Tree),
+		holdings: newHoldings(s),
+		jobs:     make([]record, len(s.Jobs)),
 	}
 	for i := range t.jobs {
 		t.jobs[i].first, t.jobs[i].end = Never, Never
@@ -128,7 +132,11 @@ func (t *Tally) happensTo(e engine.Event) {
 			}
 			t.waits(e.Job)
 		}
-	case engine.Refused, engine.Kept, engine.NodesFailed, engine.NodesDrained, engine.NodesReturned: // not of a job's course
+	case engine.Refused,
+		engine.Kept,
+		engine.NodesFailed,
+		engine.NodesDrained,
+		engine.NodesReturned: // not of a job's course
 	}
 }
 

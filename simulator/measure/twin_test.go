@@ -130,7 +130,11 @@ func random(tb testing.TB, seed uint64) (measure.Scorecard, *twin) {
 	}
 	tally := listen(s)
 	w := &twin{
-		scene: s, waits: make(map[int]int), place: make(map[int][]int), gone: make(map[int]bool), end: make(map[int]int),
+		scene:  s,
+		waits:  make(map[int]int),
+		place:  make(map[int][]int),
+		gone:   make(map[int]bool),
+		end:    make(map[int]int),
 		waited: make([]int, len(s.Jobs)),
 	}
 	for at := range last {
@@ -230,11 +234,19 @@ func TestTallyCountsLikeItsTwin(t *testing.T) {
 			}
 		}
 		equal(t, card, map[string]float64{
-			"utilisation.mean": average(w.used, w.capacity, nil), "utilisation.busy_mean": average(w.used, w.capacity, w.busy),
-			"utilisation.peak": peak, "wait_seconds.mean": float64(sum) / 18, "wait_seconds.max": float64(longest),
-			"fragmentation.mean":     average(w.fragmentation, ones, nil),
-			"largest_placeable.mean": average(w.largest, ones, nil),
-			"gangs.pending":          float64(len(w.waits)), "violations.double_booking": 0,
+			"utilisation.mean": average(
+				w.used,
+				w.capacity,
+				nil,
+			),
+			"utilisation.busy_mean":     average(w.used, w.capacity, w.busy),
+			"utilisation.peak":          peak,
+			"wait_seconds.mean":         float64(sum) / 18,
+			"wait_seconds.max":          float64(longest),
+			"fragmentation.mean":        average(w.fragmentation, ones, nil),
+			"largest_placeable.mean":    average(w.largest, ones, nil),
+			"gangs.pending":             float64(len(w.waits)),
+			"violations.double_booking": 0,
 		})
 		if t.Failed() {
 			t.Fatalf("with seed %d", seed)
@@ -247,7 +259,11 @@ func TestTallyCountsLikeItsTwin(t *testing.T) {
 func TestCostsAreThoseOfTheCore(t *testing.T) {
 	ladders := [][]topology.Level{
 		{{Name: "block", Key: "b", Weight: 300}, {Name: "rack", Key: "r"}},
-		{{Name: "block", Key: "b", Weight: 50}, {Name: "rack", Key: "r", Weight: 20}, {Name: "nvlink", Key: "l", Weight: 700, Accelerator: true}},
+		{
+			{Name: "block", Key: "b", Weight: 50},
+			{Name: "rack", Key: "r", Weight: 20},
+			{Name: "nvlink", Key: "l", Weight: 700, Accelerator: true},
+		},
 		{},
 	}
 	judged := 0

@@ -50,8 +50,13 @@ func TestWindowOfAStream(t *testing.T) {
 		t.Fatalf("the window is %+v", w)
 	}
 	equal(t, card, map[string]float64{
-		"wait_seconds.mean": (40 + 398) / 2.0, "wait_seconds.max": 398, "utilisation.mean": 1, "utilisation.busy_mean": 1,
-		"gangs.finished": 200, "makespan_seconds": 2000, "largest_placeable.mean": 0,
+		"wait_seconds.mean":      (40 + 398) / 2.0,
+		"wait_seconds.max":       398,
+		"utilisation.mean":       1,
+		"utilisation.busy_mean":  1,
+		"gangs.finished":         200,
+		"makespan_seconds":       2000,
+		"largest_placeable.mean": 0,
 	})
 	if card.Utilization.BusySeconds != 1592-160 {
 		t.Errorf("somebody waited for %v s", card.Utilization.BusySeconds)
@@ -60,7 +65,8 @@ func TestWindowOfAStream(t *testing.T) {
 
 func TestWindowOfWhatIsNoStream(t *testing.T) {
 	few := stream(t, every(99, 8))
-	if few.Window.Jobs != 99 || few.Window.From != 0 || few.Window.To != 990 || !strings.Contains(few.Window.Rule, "fewer") {
+	if few.Window.Jobs != 99 || few.Window.From != 0 || few.Window.To != 990 ||
+		!strings.Contains(few.Window.Rule, "fewer") {
 		t.Errorf("the window of 99 jobs is %+v", few.Window)
 	}
 	burst := stream(t, append(make([]int, 21), every(200, 8)[21:]...))
@@ -74,8 +80,14 @@ func TestWindowOfWhatIsNoStream(t *testing.T) {
 func TestNothingHappens(t *testing.T) {
 	s := racks(t, 2)
 	equal(t, listen(s).card(), map[string]float64{
-		"gangs.submitted": 0, "wait_seconds.mean": 0, "utilisation.mean": 0, "utilisation.busy_mean": 0, "quality.mean_q": 1,
-		"largest_placeable.min": 8, "fragmentation.mean": 0, "decision_ms.p99": 0,
+		"gangs.submitted":       0,
+		"wait_seconds.mean":     0,
+		"utilisation.mean":      0,
+		"utilisation.busy_mean": 0,
+		"quality.mean_q":        1,
+		"largest_placeable.min": 8,
+		"fragmentation.mean":    0,
+		"decision_ms.p99":       0,
 	})
 	if series := listen(s).Series(); len(series.Seconds) != 1 || series.Capacity[0] != 8 {
 		t.Errorf("a run without events has the series %+v", series)
