@@ -111,7 +111,8 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 			for _, l := range s.Ledger.Tree.Levels() {
 				levels += " " + l.Name
 			}
-			if len(s.Nodes) != want.nodes || len(s.Closed) != want.nodes || closed != want.closed || devices != want.devices ||
+			if len(s.Nodes) != want.nodes || len(s.Closed) != want.nodes || closed != want.closed ||
+				devices != want.devices ||
 				s.Resources[s.Accelerator] != want.resource ||
 				levels[1:] != want.levels ||
 				s.Fleet != name {

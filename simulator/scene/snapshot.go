@@ -118,24 +118,19 @@ func (c *cluster) build() error {
 		}
 	}
 	f := fleet.Fleet{Name: c.Fleet}
+	there := make(map[string]bool, len(c.snap.Nodes))
 	for _, node := range c.snap.Nodes {
-		f.Nodes = append(f.Nodes, *node)
+		f.Nodes, there[node.Name] = append(f.Nodes, *node), true
 	}
 	for _, change := range c.snap.Changes {
-		if change.Node != nil &&
-			!slices.ContainsFunc(f.Nodes, func(n corev1.Node) bool { return n.Name == change.Name }) {
-			f.Nodes, c.later = append(f.Nodes, *change.Node), append(c.later, change.Name)
+		if change.Node != nil && !there[change.Name] {
+			f.Nodes, c.later, there[change.Name] = append(f.Nodes, *change.Node), append(c.later, change.Name), true
 		}
 	}
 	for _, slice := range c.snap.ResourceSlices {
 		f.Slices = append(f.Slices, *slice)
 	}
-	err := c.settle(f, ground{resources: c.asked(), levels: c.levels(f.Nodes), open: func(taint *corev1.Taint) bool {
-		return slices.ContainsFunc(c.unbound, func(p *corev1.Pod) bool {
-			return corev1helpers.TolerationsTolerateTaint(klog.Logger{}, p.Spec.Tolerations, taint, true)
-		})
-	}})
-	if err != nil {
+	if err := c.settle(f, ground{resources: c.asked(), levels: c.levels(f.Nodes), open: c.tolerated()}); err != nil {
 		return err
 	}
 	if n := len(c.snap.DeviceTaintRules); n > 0 {
@@ -153,6 +148,21 @@ func (c *cluster) build() error {
 	}
 	c.Notes = append(c.Notes, claims.notes()...)
 	return nil
+}
+
+// tolerated is who asks whether somebody who waits tolerates a taint. Fleets have many nodes with few taints, so answers are kept.
+func (c *cluster) tolerated() func(taint *corev1.Taint) bool {
+	known := make(map[string]bool)
+	return func(taint *corev1.Taint) bool {
+		answer, asked := known[taint.ToString()]
+		if !asked {
+			answer = slices.ContainsFunc(c.unbound, func(p *corev1.Pod) bool {
+				return corev1helpers.TolerationsTolerateTaint(klog.Logger{}, p.Spec.Tolerations, taint, true)
+			})
+			known[taint.ToString()] = answer
+		}
+		return answer
+	}
 }
 
 // asked are the resources that pods ask for, but for those that stand for devices which are no accelerators: of these nobody counts
@@ -177,8 +187,13 @@ func (c *cluster) levels(nodes []corev1.Node) []topology.Level {
 	}
 	detected := topology.DetectLevels(labeled)
 	var more []topology.Level
+	asked := make(map[string]bool)
 	for _, group := range c.snap.PodGroups {
 		required := snapshot.Required(group)
+		if asked[required] {
+			continue
+		}
+		asked[required] = true
 		is := func(l topology.Level) bool { return l.Name == required || l.Key == required }
 		carried := slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Labels[required] != "" })
 		if carried && required != corev1.LabelHostname && !slices.ContainsFunc(slices.Concat(detected, more), is) {

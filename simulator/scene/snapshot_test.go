@@ -121,7 +121,8 @@ func TestWhatWaits(t *testing.T) {
 	}
 	known := byID["ml.known"]
 	if known.Waited != 20*time.Minute || known.Duration != 2*time.Hour || known.Estimate != 2*time.Hour || known.Priority != 5 ||
-		known.Needed != 2 || known.Accelerators != 12 ||
+		known.Needed != 2 ||
+		known.Accelerators != 12 ||
 		known.Gang.Required != "tier-0" ||
 		known.Gang.Segment != (topology.Segment{Size: 1, Level: "node"}) ||
 		known.Gang.Members[0].Name != "ml.known-0" {
