@@ -1,0 +1,55 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+// gang is a job of whole machines.
+func gang(id string, pods int, at, runs time.Duration) trace.Job {
+	return trace.Job{ID: id, Submit: at, Duration: runs, Podsets: []trace.Podset{{Count: pods, GPUs: gpus}}}
+}
+
+// promised says how long each of the jobs runs, and is right.
+func promised(jobs ...trace.Job) []trace.Job {
+	for i := range jobs {
+		jobs[i].Estimate = jobs[i].Duration
+	}
+	return jobs
+}
+
+// prioritized is the job with a priority; only one of 0 may be ended by others.
+func prioritized(j trace.Job, priority int32) trace.Job {
+	j.Priority, j.Preemptible = priority, priority == 0
+	return j
+}
+
+// within is the job with a level one domain of which has to hold it.
+func within(j trace.Job, level string) trace.Job {
+	j.Required = level
+	return j
+}
+
+// segmented is the job in groups of consecutive ranks, each in one domain of a level.
+func segmented(j trace.Job, size int, level string) trace.Job {
+	j.Segment = trace.Segment{Size: size, Level: level}
+	return j
+}
+
+// pods is the job with so many accelerators for each of its pods.
+func pods(j trace.Job, each int) trace.Job {
+	j.Podsets[0].GPUs = each
+	return j
+}
+
+// atLeast is the job that may run with fewer pods.
+func atLeast(j trace.Job, least int) trace.Job {
+	j.MinCount = least
+	return j
+}
+
+// happens is something that happens to machines.
+func happens(kind trace.Kind, at time.Duration, names ...string) trace.Event {
+	return trace.Event{At: at, Kind: kind, Nodes: names}
+}

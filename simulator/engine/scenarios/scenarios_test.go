@@ -1,0 +1,192 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// judge finds starts that break a rule, while it writes down what happens.
+type judge struct {
+	t     *testing.T
+	scene *scene.Scene
+	free  []topology.Capacity
+	away  []bool
+	on    [][]int
+	lines []string
+}
+
+func (j *judge) Decides(engine.Decision) {}
+
+func (j *judge) Happens(e engine.Event) {
+	who := ""
+	if e.Job >= 0 {
+		who = j.scene.Jobs[e.Job].ID + " "
+	}
+	j.lines = append(j.lines, fmt.Sprintf("%g %s%s", e.At.Minutes(), who, e.Kind))
+	switch e.Kind {
+	case engine.Started:
+		j.starts(e)
+	case engine.Ended, engine.Preempted, engine.Disrupted:
+		j.holds(e.Job, 1)
+		j.on[e.Job] = nil
+	case engine.NodesFailed, engine.NodesDrained, engine.NodesReturned:
+		for _, n := range e.Nodes {
+			j.away[n] = e.Kind != engine.NodesReturned
+		}
+	}
+}
+
+// holds gives back, or with -1 takes, what a job's ranks ask for.
+func (j *judge) holds(job int, sign int64) {
+	of := j.scene.Jobs[job].Gang
+	for rank, n := range j.on[job] {
+		if n < 0 {
+			continue
+		}
+		for i, amount := range of.Shapes[of.Members[rank].Shape].Demand {
+			j.free[n][i] += sign * amount
+			if j.free[n][i] < 0 {
+				j.t.Errorf("%s overbooks node %d", of.Name, n)
+			}
+		}
+	}
+}
+
+func (j *judge) starts(e engine.Event) {
+	of := j.scene.Jobs[e.Job]
+	j.on[e.Job] = slices.Clone(e.Nodes)
+	j.holds(e.Job, -1)
+	placed := 0
+	for _, n := range e.Nodes {
+		if n < 0 {
+			continue
+		}
+		placed++
+		if j.away[n] {
+			j.t.Errorf("%s starts on node %d, which is out of service", of.ID, n)
+		}
+	}
+	if placed < of.Needed {
+		j.t.Errorf("%s starts with %d of %d", of.ID, placed, of.Needed)
+	}
+	if level := of.Gang.Required; level != "" {
+		j.together(of.ID, e.Nodes, level)
+	}
+	if segment := of.Gang.Segment; segment.Size > 0 {
+		for ranks := range slices.Chunk(e.Nodes, segment.Size) {
+			j.together(of.ID, ranks, segment.Level)
+		}
+	}
+}
+
+func (j *judge) together(who string, nodes []int, level string) {
+	tree := j.scene.Ledger.Tree
+	at, ok := tree.Level(level)
+	if !ok {
+		j.t.Fatalf("there is no level %s", level)
+	}
+	first, _ := tree.Domain(nodes[0], at)
+	for _, n := range nodes {
+		if d, _ := tree.Domain(n, at); d.String() != first.String() {
+			j.t.Errorf("%s has ranks in %s and in %s", who, first, d)
+		}
+	}
+}
+
+// perform plays a scenario.
+func perform(t *testing.T, of scenarios.Scenario) *judge {
+	t.Helper()
+	s, err := of.Scene()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &judge{t: t, scene: s, away: slices.Clone(s.Closed), on: make([][]int, len(s.Jobs))}
+	for _, free := range s.Ledger.Free {
+		j.free = append(j.free, slices.Clone(free))
+	}
+	e := direct.NewEngine(direct.Options{Preempt: true}, clock.RealClock{})
+	if err := e.Run(t.Context(), s, j); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// facts are what each scenario is there to show: lines of which each has to be told after the one before it.
+func facts() map[string][]string {
+	return map[string][]string{
+		"serial":      {"0 a started", "60 a ended", "60 b started", "120 c started"},
+		"burst":       {"0 burst-00 started"},
+		"priority":    {"0 low started", "10 low preempted", "10 urgent started", "30 urgent ended", "30 low started", "60 kept ended"},
+		"backfill":    {"1 first refused", "2 short started", "32 short ended", "60 holds ended", "60 first started"},
+		"reservation": {"1 first refused", "2 long refused", "60 first started", "120 long started"},
+		"singles":     {"31 whole refused", "whole started", "single-39 started"},
+		"ties":        {"0 a started", "0 b started", "0 c started", "0 d started", "60 e started"},
+		"segments":    {"0 one started", "1 whole-racks started", "2 pairs refused", "61 pairs started"},
+		"clique":      {"1 together refused", "60 left ended", "60 together started"},
+		"elastic":     {"0 holds started", "1 elastic started", "120 holds ended"},
+		"failure":     {"30 pair disrupted", "30 pair started", "31 pair disrupted", "40 pair started", "100 pair ended", "next started"},
+		"drain":       {"0 nodes-drained", "1 small started", "120 rack refused", "360 nodes-returned", "360 rack started"},
+	}
+}
+
+// Each scenario is played to the end of all its jobs, breaks no rule, shows what it says, and is the same again.
+func TestScenarios(t *testing.T) {
+	all := scenarios.All()
+	want := facts()
+	if len(all) != len(want) {
+		t.Errorf("%d scenarios, and facts about %d", len(all), len(want))
+	}
+	for _, of := range all {
+		t.Run(of.Name, func(t *testing.T) {
+			if strings.Count(of.About, ".") != 1 || !strings.HasSuffix(of.About, ".") {
+				t.Errorf("%q is not one sentence", of.About)
+			}
+			j := perform(t, of)
+			rest := j.lines
+			for _, fact := range want[of.Name] {
+				at := slices.IndexFunc(rest, func(line string) bool { return line == fact || strings.HasSuffix(line, " "+fact) })
+				if at < 0 {
+					t.Fatalf("%q is not told where it should be:\n%s", fact, strings.Join(j.lines, "\n"))
+				}
+				rest = rest[at+1:]
+			}
+			for _, job := range j.scene.Jobs {
+				if !slices.ContainsFunc(j.lines, func(l string) bool { return strings.HasSuffix(l, " "+job.ID+" ended") }) {
+					t.Errorf("%s does not end:\n%s", job.ID, strings.Join(j.lines, "\n"))
+				}
+			}
+			if again := perform(t, of); !slices.Equal(again.lines, j.lines) {
+				t.Error("it is another story the second time")
+			}
+		})
+	}
+}
+
+// Who waits for a whole fleet waits for what runs, and for nobody who came later.
+func TestSinglesDoNotStarveTheGang(t *testing.T) {
+	for _, of := range scenarios.All() {
+		if of.Name != "singles" {
+			continue
+		}
+		j := perform(t, of)
+		at := slices.IndexFunc(j.lines, func(l string) bool { return strings.HasSuffix(l, " whole started") })
+		var minutes float64
+		if _, err := fmt.Sscan(j.lines[at], &minutes); err != nil {
+			t.Fatal(err)
+		}
+		if runs := 31 + (30 * time.Minute).Minutes(); minutes > runs {
+			t.Errorf("the gang starts at %g", minutes)
+		}
+	}
+}
