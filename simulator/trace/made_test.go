@@ -112,7 +112,6 @@ func TestSameSeedSameBytes(t *testing.T) {
 
 func names() []string {
 	return []string{
-		"philly",
 		"acme-kalos",
 		"acme-seren",
 		"knavigator-53",

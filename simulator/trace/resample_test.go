@@ -37,6 +37,10 @@ func TestWholeWeeksAreDrawnWithReplacement(t *testing.T) {
 		if len(drawn.Jobs) != n*7 || !drawn.Synthetic || !strings.Contains(drawn.Source, "us; of its 6 whole weeks") {
 			t.Fatalf("%d jobs, synthetic %t, %s", len(drawn.Jobs), drawn.Synthetic, drawn.Source)
 		}
+		again, err := trace.Resample(weeks(n), seed)
+		if err != nil || !bytes.Equal(written(t, again), written(t, drawn)) {
+			t.Errorf("seed %d draws another trace the second time, %v", seed, err)
+		}
 		from := map[string]int{}
 		for i, j := range drawn.Jobs {
 			if want := time.Duration(i) * 24 * time.Hour; j.Submit != want {
