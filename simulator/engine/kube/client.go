@@ -111,7 +111,7 @@ type podClient struct {
 }
 
 func (p podClient) there(name string, uid *types.UID) (*corev1.Pod, error) {
-	pod, ok := get[*corev1.Pod](p.of.pods, p.namespace, name)
+	pod, ok := get[*corev1.Pod](p.of.pods, types.NamespacedName{Namespace: p.namespace, Name: name})
 	if !ok {
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
 	}

@@ -40,7 +40,7 @@ func (w *world) deliver() (bool, error) {
 
 // bind puts a pod on its node. Kubelets start it at once.
 func (w *world) bind(b bound) error {
-	pod, ok := get[*corev1.Pod](w.pods, b.pod.Namespace, b.pod.Name)
+	pod, ok := get[*corev1.Pod](w.pods, b.pod)
 	if !ok {
 		return nil // it was deleted in the same cycle
 	}
@@ -57,7 +57,7 @@ func (w *world) bind(b bound) error {
 
 // nominate writes down where a pod is to go when others have left.
 func (w *world) nominate(n nominated) error {
-	pod, ok := get[*corev1.Pod](w.pods, n.pod.Namespace, n.pod.Name)
+	pod, ok := get[*corev1.Pod](w.pods, n.pod)
 	if !ok || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == n.node {
 		return nil
 	}
@@ -70,12 +70,12 @@ func (w *world) nominate(n nominated) error {
 func (w *world) evict(asked calls) error {
 	victims := make(map[owner]bool)
 	for _, name := range asked.deleted {
-		pod, ok := get[*corev1.Pod](w.pods, name.Namespace, name.Name)
+		pod, ok := get[*corev1.Pod](w.pods, name)
 		if !ok {
 			continue
 		}
-		if who, ok := w.ownerOf(pod); ok {
-			victims[who] = true
+		if of, ok := w.seats[name]; ok {
+			victims[of.owner] = true
 			continue
 		}
 		if err := w.pods.remove(pod); err != nil {
@@ -96,18 +96,6 @@ func (w *world) evict(asked calls) error {
 	return nil
 }
 
-// ownerOf is whose a pod is.
-func (w *world) ownerOf(pod *corev1.Pod) (owner, bool) {
-	if who, ok := w.byPod[pod.Namespace+"/"+pod.Name]; ok {
-		return who, true
-	}
-	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
-		who, ok := w.byGroup[pod.Namespace+"/"+*group.PodGroupName]
-		return who, ok
-	}
-	return owner{}, false
-}
-
 // reportKept tells for whom a place is kept, if that is other than before.
 func (w *world) reportKept() {
 	if w.parts.book == nil {
@@ -121,7 +109,7 @@ func (w *world) reportKept() {
 	}
 	same := before != nil && before.Group.UID == head.Group.UID && before.At == head.At &&
 		slices.Equal(slices.Sorted(maps.Keys(before.Rooms)), slices.Sorted(maps.Keys(head.Rooms)))
-	who, ok := w.byGroup[head.Key.String()]
+	who, ok := w.byGroup[head.Key]
 	if same || !ok || who.job == engine.Nobody {
 		return
 	}

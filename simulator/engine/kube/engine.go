@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
@@ -49,7 +51,7 @@ type player struct{ options Options }
 
 // Run implements engine.Engine. The context is looked at between instants.
 func (p *player) Run(ctx context.Context, s *scene.Scene, w engine.Watcher) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	defer cancel()
 	world, err := newWorld(ctx, s, w, p.options)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -30,6 +31,11 @@ type object interface {
 	runtime.Object
 	GetNamespace() string
 	GetName() string
+}
+
+// nameOf is the name of an object.
+func nameOf(o object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 func (i *informer) add(o object) error {
@@ -62,10 +68,14 @@ func (i *informer) remove(o object) error {
 	return nil
 }
 
-// get is the object of a name, nil for none.
-func get[T object](i *informer, namespace, name string) (T, bool) {
+// get is the object of a name; false for none.
+func get[T object](i *informer, name types.NamespacedName) (T, bool) {
 	var none T
-	found, ok, err := i.objects.GetByKey(namespace + "/" + name)
+	key := name.Name
+	if name.Namespace != "" {
+		key = name.Namespace + "/" + name.Name
+	}
+	found, ok, err := i.objects.GetByKey(key)
 	if err != nil || !ok {
 		return none, false
 	}

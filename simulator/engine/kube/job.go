@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
-	"strconv"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -44,23 +42,27 @@ func (w *world) submit(i int) error {
 	w.fresh = append(w.fresh, i)
 	w.quiet = w.clock.Now()
 	group, pods := w.objects(i)
-	addGroup := func() error { return w.groups.add(group) }
-	addPods := func() error {
-		for _, pod := range pods {
-			if err := w.pods.add(pod); err != nil {
-				return err
-			}
-		}
-		return nil
+	for rank, pod := range pods {
+		w.seats[nameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
 	}
-	// The controller makes the PodGroup first. In-tree, each pod that comes after it is a pass over those before it; if the pods come
-	// first there is one pass less, with the same outcome.
-	steps := []func() error{addGroup, addPods}
+	// The controller makes the PodGroup first. In-tree, each pod that comes after it is a pass over those before it; if the pods
+	// come first there is one pass less, with the same outcome.
+	early, late := pods[:0], pods
 	if w.options.Profile == Native {
-		steps = []func() error{addPods, addGroup}
+		early, late = pods, nil
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
+	for _, pod := range early {
+		if err := w.pods.add(pod); err != nil {
+			return err
+		}
+	}
+	if group != nil {
+		if err := w.groups.add(group); err != nil {
+			return err
+		}
+	}
+	for _, pod := range late {
+		if err := w.pods.add(pod); err != nil {
 			return err
 		}
 	}
@@ -72,34 +74,31 @@ func (w *world) submit(i int) error {
 // remains when they run, so nothing is said of the time that it waited. The object is changed where it lies: an update would bring the gang
 // into the queue, in which it is already, and nobody else is at work.
 func (w *world) promise(group *framework.QueuedPodGroupInfo) {
-	who, ok := w.byGroup[group.GetNamespace()+"/"+group.GetName()]
+	name := types.NamespacedName{Namespace: group.GetNamespace(), Name: group.GetName()}
+	who, ok := w.byGroup[name]
 	if !ok || who.job == engine.Nobody || w.scene.Jobs[who.job].Estimate == 0 || w.jobs[who.job].runs {
 		return
 	}
-	if known, ok := get[*schedulingv1beta1.PodGroup](w.groups, group.GetNamespace(), group.GetName()); ok {
+	if known, ok := get[*schedulingv1beta1.PodGroup](w.groups, name); ok {
 		known.Annotations[topology.AnnotationExpectedEnd] = w.instant(w.since() + w.scene.Jobs[who.job].Estimate)
 	}
 }
 
 // binds takes note of a member that has its node; the job starts with the last one that it needs.
 func (w *world) binds(pod *corev1.Pod) {
-	who, ok := w.ownerOf(pod)
-	if !ok || who.job == engine.Nobody {
+	of, ok := w.seats[nameOf(pod)]
+	if !ok || of.job == engine.Nobody {
 		return
 	}
-	j, of := &w.jobs[who.job], &w.scene.Jobs[who.job]
 	at, known := w.scene.Ledger.Tree.Index(pod.Spec.NodeName)
-	rank, err := strconv.Atoi(pod.Labels[batchv1.JobCompletionIndexAnnotation])
-	if !known || err != nil || rank < 0 || rank >= len(j.nodes) {
+	j := &w.jobs[of.job]
+	if !known || j.nodes[of.rank] != engine.Nobody {
 		return
 	}
-	if j.nodes[rank] == engine.Nobody {
-		j.bound++
-	}
-	j.nodes[rank] = at
-	if !j.runs && j.bound >= of.Needed {
-		w.started = append(w.started, who.job)
+	j.nodes[of.rank] = at
+	if j.bound++; j.waits && j.bound >= w.scene.Jobs[of.job].Needed {
 		j.runs, j.waits = true, false
+		w.started = append(w.started, of.job)
 	}
 }
 
@@ -115,10 +114,8 @@ func (w *world) start(i int) error {
 			nodes = append(nodes, at)
 			continue
 		}
-		if pod, ok := get[*corev1.Pod](w.pods, namespace, of.Gang.Members[rank].Name); ok {
-			if err := w.pods.remove(pod); err != nil {
-				return err
-			}
+		if err := w.removePod(podOf(of, rank)); err != nil {
+			return err
 		}
 	}
 	w.quiet = w.clock.Now()
@@ -136,14 +133,14 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 		r := w.scene.Running[who.running]
 		w.running[who.running].over = true
 		for _, pod := range r.Pods {
-			if err := w.removePod(pod.Namespace, pod.Name); err != nil {
+			if err := w.removePod(nameOf(pod)); err != nil {
 				return err
 			}
 		}
 		if r.Group == nil {
 			return nil
 		}
-		return w.removeGroup(r.Group.Namespace, r.Group.Name)
+		return w.removeGroup(nameOf(r.Group))
 	}
 	j, of := &w.jobs[who.job], &w.scene.Jobs[who.job]
 	if j.waits {
@@ -151,23 +148,23 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 	}
 	j.waits, j.runs = false, false
 	for rank := range of.Gang.Members {
-		name := cmp.Or(of.Gang.Members[rank].Name, scene.PodName(of.ID, rank))
-		if err := w.removePod(namespace, name); err != nil {
+		if err := w.removePod(podOf(of, rank)); err != nil {
 			return err
 		}
 	}
-	return w.removeGroup(namespace, of.ID)
+	return w.removeGroup(groupOf(of))
 }
 
-func (w *world) removePod(namespace, name string) error {
-	if pod, ok := get[*corev1.Pod](w.pods, namespace, name); ok {
+func (w *world) removePod(name types.NamespacedName) error {
+	delete(w.seats, name)
+	if pod, ok := get[*corev1.Pod](w.pods, name); ok {
 		return w.pods.remove(pod)
 	}
 	return nil
 }
 
-func (w *world) removeGroup(namespace, name string) error {
-	if group, ok := get[*schedulingv1beta1.PodGroup](w.groups, namespace, name); ok {
+func (w *world) removeGroup(name types.NamespacedName) error {
+	if group, ok := get[*schedulingv1beta1.PodGroup](w.groups, name); ok {
 		return w.groups.remove(group)
 	}
 	return nil

@@ -50,48 +50,100 @@ func nodeOf(s *scene.Scene, at int, discovered map[string]bool) *corev1.Node {
 	return node
 }
 
-// objects is what the controller makes of a job: its PodGroup, and its pods in rank order.
+// groupOf is the name of a job's PodGroup, podOf that of the pod of a rank. Those of a snapshot keep their own.
+func groupOf(of *scene.Job) types.NamespacedName {
+	if of.Group != nil {
+		return nameOf(of.Group)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: of.ID}
+}
+
+func podOf(of *scene.Job, rank int) types.NamespacedName {
+	if rank < len(of.Pods) {
+		return nameOf(of.Pods[rank])
+	}
+	return types.NamespacedName{
+		Namespace: groupOf(of).Namespace, Name: cmp.Or(of.Gang.Members[rank].Name, scene.PodName(of.ID, rank)),
+	}
+}
+
+// objects is what the controller makes of a job: its PodGroup, nil for a pod in none, and its pods in rank order.
 func (w *world) objects(i int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
-	of, state := &w.scene.Jobs[i], &w.jobs[i]
-	now := metav1.NewTime(w.clock.Now())
-	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{
-			Namespace: namespace, Name: name, UID: types.UID(name + "#" + strconv.Itoa(state.times)),
-			CreationTimestamp: now, ResourceVersion: w.version(),
-		}
-	}
-	priority := of.Priority
-	group := &schedulingv1beta1.PodGroup{ObjectMeta: meta(of.ID)}
-	group.Annotations = wishes(of.Gang)
-	group.Annotations[topology.AnnotationQueuedAt] = w.instant(of.Submit)
-	group.Spec = schedulingv1beta1.PodGroupSpec{
-		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(of.Needed)},
-		},
-		Priority: &priority,
-	}
-	if key := w.keyOf(of.Gang.Required); key != "" {
-		group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
-			Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}},
-		}
-	}
+	of := &w.scene.Jobs[i]
+	group := w.groupFor(i)
 	pods := make([]*corev1.Pod, len(of.Gang.Members))
-	for rank, member := range of.Gang.Members {
-		requests := w.requests(of.Gang.Shapes[member.Shape].Demand)
-		pod := &corev1.Pod{ObjectMeta: meta(cmp.Or(member.Name, scene.PodName(of.ID, rank)))}
-		pod.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(rank)}
-		pod.Spec = corev1.PodSpec{
-			SchedulerName: w.parts.name, Priority: &priority, RestartPolicy: corev1.RestartPolicyNever,
-			SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: &group.Name},
-			Tolerations:     w.tolerations,
-			Containers: []corev1.Container{{
-				Name: "node", Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
-			}},
-		}
-		pod.Status.Phase = corev1.PodPending
-		pods[rank] = pod
+	for rank := range pods {
+		pods[rank] = w.podFor(i, rank, group)
 	}
 	return group, pods
+}
+
+// meta is the metadata of an object of a job that comes now. An object that comes again is another one.
+func (w *world) meta(i int, name types.NamespacedName) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: name.Namespace, Name: name.Name,
+		UID:               types.UID(name.String() + "#" + strconv.Itoa(w.jobs[i].times)),
+		CreationTimestamp: metav1.NewTime(w.clock.Now()), ResourceVersion: w.version(),
+	}
+}
+
+func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
+	of := &w.scene.Jobs[i]
+	if of.Group == nil && of.Pods != nil {
+		return nil
+	}
+	group := &schedulingv1beta1.PodGroup{}
+	if of.Group != nil { // of a snapshot: it says itself what it wants
+		group.Spec, group.Annotations = *of.Group.Spec.DeepCopy(), maps.Clone(of.Group.Annotations)
+		delete(group.Annotations, topology.AnnotationLateMembers) // they come with the others
+	} else {
+		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{}
+		group.Annotations = wishes(of.Gang)
+		if key := w.keyOf(of.Gang.Required); key != "" {
+			group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
+				Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}},
+			}
+		}
+	}
+	if group.Annotations == nil {
+		group.Annotations = make(map[string]string, 1)
+	}
+	annotations := group.Annotations
+	group.ObjectMeta = w.meta(i, groupOf(of))
+	group.Annotations = annotations
+	annotations[topology.AnnotationQueuedAt] = w.instant(of.Submit - of.Waited)
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		gang.MinCount = int32(of.Needed) //nolint:gosec // no gang has so many members
+	}
+	priority := of.Priority
+	group.Spec.Priority = &priority
+	return group
+}
+
+func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.Pod {
+	of := &w.scene.Jobs[i]
+	pod := &corev1.Pod{}
+	if rank < len(of.Pods) {
+		pod.Spec, pod.Labels = *of.Pods[rank].Spec.DeepCopy(), maps.Clone(of.Pods[rank].Labels)
+	} else {
+		requests := w.requests(of.Gang.Shapes[of.Gang.Members[rank].Shape].Demand)
+		pod.Spec.RestartPolicy, pod.Spec.Tolerations = corev1.RestartPolicyNever, w.tolerations
+		pod.Spec.Containers = []corev1.Container{{
+			Name: "node", Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
+		}}
+		pod.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(rank)}
+	}
+	labels := pod.Labels
+	pod.ObjectMeta = w.meta(i, podOf(of, rank))
+	pod.Labels = labels
+	pod.Spec.SchedulerName, pod.Status.Phase = w.parts.name, corev1.PodPending
+	if group == nil { // its age is its place in the queue
+		pod.CreationTimestamp = metav1.NewTime(w.scene.Begin.Add(of.Submit - of.Waited))
+		return pod
+	}
+	pod.Spec.Priority = group.Spec.Priority
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group.Name}
+	return pod
 }
 
 // wishes are a gang's rules as annotations.
@@ -123,15 +175,15 @@ func wishes(g topology.Gang) map[string]string {
 
 // keyOf is the label by which domains of a level are known; "" for no level.
 func (w *world) keyOf(level string) string {
-	if level == topology.LevelNode {
+	levels := w.scene.Ledger.Tree.Levels()
+	at, ok := w.scene.Ledger.Tree.Level(level)
+	switch {
+	case !ok:
+		return ""
+	case at == len(levels):
 		return corev1.LabelHostname
 	}
-	for _, l := range w.scene.Ledger.Tree.Levels() {
-		if l.Name == level {
-			return l.Key
-		}
-	}
-	return ""
+	return levels[at].Key
 }
 
 // requests is a demand as a container says it. Members of one shape share the list.

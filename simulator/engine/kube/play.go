@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scene"
@@ -122,7 +123,7 @@ func (w *world) changeNodes(e scene.Event) error {
 	})
 	goes := kind != engine.NodesReturned
 	for _, at := range e.Nodes {
-		node, ok := get[*corev1.Node](w.nodes, "", w.scene.Nodes[at].Name)
+		node, ok := get[*corev1.Node](w.nodes, types.NamespacedName{Name: w.scene.Nodes[at].Name})
 		if !ok {
 			return fmt.Errorf("playing an event of nodes: %s is gone", w.scene.Nodes[at].Name)
 		}
@@ -220,7 +221,7 @@ func (w *world) cycle(ctx context.Context) error {
 	if group == nil {
 		return nil
 	}
-	who, ok := w.byGroup[group.GetNamespace()+"/"+group.GetName()]
+	who, ok := w.byGroup[types.NamespacedName{Namespace: group.GetNamespace(), Name: group.GetName()}]
 	waited := ok && who.job != engine.Nobody && w.jobs[who.job].waits
 	_, err := w.deliver()
 	decision := engine.Decision{Took: took, Members: group.Size()}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -54,9 +55,9 @@ type world struct {
 
 	jobs    []job
 	running []running
-	// byGroup are jobs and what runs, by the namespaced name of their PodGroups; byPod those in none.
-	byGroup map[string]owner
-	byPod   map[string]owner
+	// byGroup are jobs and what runs, by the namespaced name of their PodGroups; seats are whose pods are, by theirs.
+	byGroup map[types.NamespacedName]owner
+	seats   map[types.NamespacedName]seat
 	ends    agenda
 	// submitted and happened are how many jobs came, and how many events of nodes there were.
 	submitted, happened int
@@ -75,6 +76,13 @@ type world struct {
 // owner is a job, or something that ran from the beginning.
 type owner struct{ job, running int }
 
+// seat is whose a pod is, and which rank it has there.
+type seat struct {
+	owner
+
+	rank int
+}
+
 // compare puts what ran from the beginning first.
 func (o owner) compare(other owner) int {
 	return cmp.Or(cmp.Compare(o.job, other.job), cmp.Compare(o.running, other.running))
@@ -89,10 +97,10 @@ func newWorld(ctx context.Context, s *scene.Scene, w engine.Watcher, o Options) 
 		nodes: newInformer(), pods: newInformer(), groups: newInformer(), bindings: newBindings(),
 		asked: make(map[string]corev1.ResourceList),
 		jobs:  make([]job, len(s.Jobs)), running: make([]running, len(s.Running)),
-		byGroup: make(map[string]owner), byPod: make(map[string]owner), logger: logr.Discard(),
+		byGroup: make(map[types.NamespacedName]owner), seats: make(map[types.NamespacedName]seat), logger: logr.Discard(),
 	}
 	for i := range s.Jobs {
-		out.byGroup[namespace+"/"+s.Jobs[i].ID] = owner{i, engine.Nobody}
+		out.byGroup[groupOf(&s.Jobs[i])] = owner{i, engine.Nobody}
 	}
 	placement, err := config.Placement(nil)
 	if err != nil {
@@ -123,7 +131,6 @@ func (w *world) makeScheduler(ctx context.Context) error {
 		factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return of })
 	}
 	conf := w.parts.config
-	ctx = klog.NewContext(ctx, w.logger)
 	sched, err := kubescheduler.New(ctx, w.client, factory, nil,
 		func(string) events.EventRecorderLogger { return silent{} },
 		kubescheduler.WithProfiles(conf.Profiles...),
@@ -203,13 +210,13 @@ func (w *world) populate(ctx context.Context) error {
 func (w *world) occupy(i int, r scene.Running) error {
 	who := owner{engine.Nobody, i}
 	if r.Group != nil {
-		w.byGroup[r.Group.Namespace+"/"+r.Group.Name] = who
+		w.byGroup[nameOf(r.Group)] = who
 		if err := w.groups.add(touched(w, r.Group.DeepCopy())); err != nil {
 			return err
 		}
 	}
-	for _, pod := range r.Pods {
-		w.byPod[pod.Namespace+"/"+pod.Name] = who
+	for rank, pod := range r.Pods {
+		w.seats[nameOf(pod)] = seat{who, rank}
 		if err := w.pods.add(touched(w, pod.DeepCopy())); err != nil {
 			return err
 		}

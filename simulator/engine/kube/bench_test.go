@@ -1,0 +1,71 @@
+package kube_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/kube"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+// racked is scheduler_perf's fleet: racks of 100 nodes with four cores.
+const racked = `
+apiVersion: simulator.lockstep.dev/v1alpha1
+kind: Fleet
+metadata: {name: racked}
+spec:
+  groups:
+  - name: rack-{rack:03}-node-{node:03}
+    counters: [{name: rack, count: %d}, {name: node, count: 100}]
+    labels: {fabric.topograph.run/tier-0: "rack-{rack}"}
+    capacity: {cpu: 4, memory: 32Gi, nvidia.com/gpu: 8}
+`
+
+// gangs are so many, one a second, of pods that ask for a tenth of a core, in one rack each. None ends before all have come.
+func gangs(tb testing.TB, racks, n, size int) *scene.Scene {
+	tb.Helper()
+	f, err := fleet.Read("racked", []byte(fmt.Sprintf(racked, racks)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var t trace.Trace
+	for i := range n {
+		t.Jobs = append(t.Jobs, trace.Job{
+			ID: fmt.Sprintf("gang-%04d", i), Submit: time.Duration(i) * time.Second, Duration: 24 * time.Hour,
+			Podsets: []trace.Podset{{Count: size, CPU: 100, Memory: 100 << 20}}, Required: "tier-0",
+		})
+	}
+	s, err := scene.New(f, t, scene.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// BenchmarkReplay is how many pods a second the shipped profile places: DESIGN.md asks for 2,000 on 5,000 nodes.
+func BenchmarkReplay(b *testing.B) {
+	for _, of := range []struct{ racks, gangs, size int }{
+		{50, 750, 4}, {50, 9, 1000}, {10, 750, 4}, {10, 3, 1000}, {40, 750, 4}, {40, 9, 1000}, {160, 750, 4}, {160, 9, 1000},
+	} {
+		b.Run(fmt.Sprintf("nodes=%d/%dx%d", of.racks*100, of.gangs, of.size), func(b *testing.B) {
+			s := gangs(b, of.racks, of.gangs, of.size)
+			for b.Loop() {
+				r := play(b, s, kube.Lockstep)
+				placed := 0
+				for _, e := range r.events {
+					if e.Kind == engine.Started {
+						placed += len(e.Nodes)
+					}
+				}
+				if placed != of.gangs*of.size {
+					b.Fatalf("%d pods were placed", placed)
+				}
+			}
+			b.ReportMetric(float64(of.gangs*of.size*b.N)/b.Elapsed().Seconds(), "pods/s")
+		})
+	}
+}

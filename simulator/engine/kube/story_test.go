@@ -1,0 +1,242 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/kube"
+	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+func TestGangsStartAndEnd(t *testing.T) {
+	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: []trace.Job{
+		within(rack, whole("a", 0, time.Minute, 18)), whole("b", 10*time.Second, time.Minute, 2),
+	}})
+	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
+		r := play(t, s, profile)
+		expect(t, r.story(s), `
+0s submitted a
+0s started a
+10s submitted b
+10s started b
+1m0s ended a
+1m10s ended b
+`)
+		domains := make(map[string]bool)
+		for _, node := range r.starts(s)["a"] {
+			at, _ := s.Ledger.Tree.Index(node)
+			domains[s.Nodes[at].Labels["nvidia.com/gpu.clique"]] = true
+		}
+		if nodes := r.starts(s)["a"]; len(domains) != 1 || len(slices.Compact(slices.Sorted(slices.Values(nodes)))) != 18 {
+			t.Errorf("%s: the members of a are on %v", profile, nodes)
+		}
+		if len(r.decisions) < 2 || !r.decisions[0].Placed || r.decisions[0].Members != 18 {
+			t.Errorf("%s: it decided %+v", profile, r.decisions)
+		}
+	}
+}
+
+// What becomes free is gathered for 50 ms before those that wait are asked. The stock scheduler looks at them when their pause is over.
+func TestAGangWaitsForRoom(t *testing.T) {
+	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: []trace.Job{
+		whole("most", 0, time.Minute, 70), within(rack, whole("next", 5*time.Second, time.Minute, 10)),
+	}})
+	expect(t, play(t, s, kube.Lockstep).story(s), `
+0s submitted most
+0s started most
+5s submitted next
+1m0s ended most
+1m0.05s started next
+2m0.05s ended next
+`)
+	expect(t, play(t, s, kube.Native).story(s), `
+0s submitted most
+0s started most
+5s submitted next
+1m0s ended most
+1m13s started next
+2m13s ended next
+`)
+}
+
+// A gang of a higher priority ends the one that has lost least, which comes back with its old place in the queue. The queue has the gang
+// pause for a second, rounded up, before it takes the room.
+func TestPreemption(t *testing.T) {
+	urgent := within(rack, whole("urgent", 30*time.Second, time.Minute, 18))
+	urgent.Priority = 10
+	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: []trace.Job{
+		within(rack, whole("a", 0, 2*time.Minute, 18)), within(rack, whole("b", 1*time.Second, 2*time.Minute, 18)),
+		within(rack, whole("c", 2*time.Second, 2*time.Minute, 18)), within(rack, whole("d", 3*time.Second, 2*time.Minute, 18)),
+		urgent,
+	}})
+	expect(t, play(t, s, kube.Lockstep).story(s), `
+0s submitted a
+0s started a
+1s submitted b
+1s started b
+2s submitted c
+2s started c
+3s submitted d
+3s started d
+30s submitted urgent
+30s preempted d
+32s started urgent
+1m32s ended urgent
+1m32.05s started d
+2m0s ended a
+2m1s ended b
+2m2s ended c
+3m32.05s ended d
+`)
+}
+
+// Who loses a node starts again elsewhere, with all of its duration before it, and nothing starts on the node before it returns.
+func TestNodesFail(t *testing.T) {
+	jobs := []trace.Job{within(rack, whole("a", 0, time.Minute, 18)), whole("all", 20*time.Second, time.Minute, 72)}
+	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: jobs})
+	first := play(t, s, kube.Lockstep).starts(s)["a"]
+	s = set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: jobs, Events: []trace.Event{
+		{At: 10 * time.Second, Kind: trace.Fail, Nodes: first[:1]},
+		{At: 100 * time.Second, Kind: trace.Return, Nodes: first[:1]},
+	}})
+	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
+		r := play(t, s, profile)
+		if profile == kube.Lockstep {
+			expect(t, r.story(s), `
+0s submitted a
+0s started a
+10s nodes-failed
+10s disrupted a
+10s started a
+20s submitted all
+1m10s ended a
+1m40s nodes-returned
+1m40.05s started all
+2m40.05s ended all
+`)
+		}
+		for i, e := range r.events {
+			failed := slices.IndexFunc(r.events[:i], func(e engine.Event) bool { return e.Kind == engine.NodesFailed })
+			back := slices.IndexFunc(r.events[:i], func(e engine.Event) bool { return e.Kind == engine.NodesReturned })
+			if e.Kind == engine.Started && failed >= 0 && back < 0 && slices.Contains(e.Nodes, r.events[failed].Nodes[0]) {
+				t.Errorf("%s: %s on a node that failed", profile, line(s, e))
+			}
+		}
+	}
+}
+
+// The first of the queue has its place kept. Who ends in time passes, who does not waits, and both are told.
+func TestBackfill(t *testing.T) {
+	most := whole("most", 0, 100*time.Second, 68)
+	all := whole("rest", 10*time.Second, 100*time.Second, 72)
+	short := whole("short", 20*time.Second, 50*time.Second, 4)
+	long := whole("slow", 21*time.Second, 500*time.Second, 4)
+	s := set(t, "gb200-72", scene.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{most, all, short, long}})
+	r := play(t, s, kube.Lockstep)
+	expect(t, r.story(s), `
+0s submitted most
+0s started most
+10s submitted rest
+20s submitted short
+20s started short
+21s submitted slow
+1m10s ended short
+1m40s ended most
+1m40.05s started rest
+3m20.05s ended rest
+3m20.1s started slow
+11m40.1s ended slow
+`)
+	var refused, kept []string
+	for _, e := range r.events {
+		switch e.Kind {
+		case engine.Refused:
+			refused = append(refused, line(s, e))
+		case engine.Kept:
+			kept = append(kept, fmt.Sprint(line(s, e), " ", len(e.Nodes), " from ", e.From))
+		default:
+		}
+	}
+	if want := []string{"10s refused rest", "21s refused slow"}; !slices.Equal(refused, want) {
+		t.Errorf("refused: %q, want %q", refused, want)
+	}
+	if want := []string{"10s kept rest 72 from 1m40s"}; !slices.Equal(kept[:1], want) {
+		t.Errorf("kept: %q, want first %q", kept, want)
+	}
+}
+
+// A scene that is played twice gives the same events, whatever runs beside it.
+func TestEqualScenesGiveEqualEvents(t *testing.T) {
+	s := set(t, "gb200-72", scene.Options{Seed: 3, Estimates: 2}, crowd(3, 20))
+	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
+		var first *record
+		for _, processors := range []int{2, 1, 4} {
+			before := runtime.GOMAXPROCS(processors)
+			r := play(t, s, profile)
+			runtime.GOMAXPROCS(before)
+			if first == nil {
+				first = r
+			}
+			if diff := cmp.Diff(first.events, r.events); diff != "" {
+				t.Fatalf("%s on %d processors: first time -, now +:\n%s", profile, processors, diff)
+			}
+		}
+		ended := 0
+		for _, e := range first.events {
+			if e.Kind == engine.Ended {
+				ended++
+			}
+		}
+		if ended != len(s.Jobs) {
+			t.Errorf("%s: %d of %d jobs ended", profile, ended, len(s.Jobs))
+		}
+	}
+}
+
+func TestUnknownProfile(t *testing.T) {
+	_, err := kube.New(kube.Options{Profile: "slurm"})
+	if bad := (*badinput.Error)(nil); !errors.As(err, &bad) {
+		t.Errorf("%v, want bad input", err)
+	}
+}
+
+// A run that is stopped says so, and has told how far it came.
+func TestStopped(t *testing.T) {
+	s := set(t, "gb200-72", scene.Options{}, crowd(1, 10))
+	e, err := kube.New(kube.Options{Profile: kube.Lockstep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &stopper{stop: cancel}
+	if err := e.Run(ctx, s, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was stopped", err)
+	}
+	if len(r.events) == 0 || r.events[len(r.events)-1].Kind == engine.Ended {
+		t.Errorf("%d events", len(r.events))
+	}
+}
+
+// stopper ends the run when the first job starts.
+type stopper struct {
+	record
+
+	stop func()
+}
+
+func (s *stopper) Happens(e engine.Event) {
+	s.record.Happens(e)
+	if e.Kind == engine.Started {
+		s.stop()
+	}
+}
