@@ -137,33 +137,39 @@ func (s *stage) noteOthers(others map[corev1.ResourceName]int, counted corev1.Re
 	}
 }
 
-// close closes nodes that are cordoned or under maintenance, and those with a taint that is about no accelerator and nobody may use.
-// From tainted nodes that somebody may use, all others are barred.
+// close closes nodes that are cordoned or under maintenance, and those with a taint that is about no accelerator and nobody may
+// use. From tainted nodes that somebody may use, all others are barred.
 func (s *stage) close(accelerators []string, open func(*corev1.Taint) bool) {
-	s.Closed = make([]bool, len(s.Nodes))
-	foreign := func(t corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(accelerators, t.Key)
-	}
+	s.closeForMaintenance()
 	for at, node := range s.Nodes {
-		if level, marked := snapshot.Maintenance(node); marked {
-			s.Closed[at] = true
-			if known, ok := s.Ledger.Tree.Level(level); ok {
-				for _, other := range s.Ledger.Tree.Together(at, known) {
-					s.Closed[other] = true
-				}
-			}
+		foreign := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool {
+			return t.Effect == corev1.TaintEffectPreferNoSchedule || slices.Contains(accelerators, t.Key)
+		})
+		nobody := slices.ContainsFunc(foreign, func(t corev1.Taint) bool { return open == nil || !open(&t) })
+		s.Closed[at] = s.Closed[at] || node.Spec.Unschedulable || nobody
+		if s.Closed[at] || len(foreign) == 0 {
+			continue
 		}
-		s.Closed[at] = s.Closed[at] || node.Spec.Unschedulable
-		i := slices.IndexFunc(node.Spec.Taints, foreign)
-		switch {
-		case i < 0 || s.Closed[at]:
-		case open == nil || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return foreign(t) && !open(&t) }):
-			s.Closed[at] = true
-		default:
-			if s.barred == nil {
-				s.barred = make([]string, len(s.Nodes))
+		if s.barred == nil {
+			s.barred = make([]string, len(s.Nodes))
+		}
+		s.barred[at] = "untolerated taint " + foreign[0].Key
+	}
+}
+
+// closeForMaintenance closes nodes that are marked, with the domain that their mark names.
+func (s *stage) closeForMaintenance() {
+	s.Closed = make([]bool, len(s.Nodes))
+	for at, node := range s.Nodes {
+		level, marked := snapshot.Maintenance(node)
+		if !marked {
+			continue
+		}
+		s.Closed[at] = true
+		if known, ok := s.Ledger.Tree.Level(level); ok {
+			for _, other := range s.Ledger.Tree.Together(at, known) {
+				s.Closed[other] = true
 			}
-			s.barred[at] = "untolerated taint " + node.Spec.Taints[i].Key
 		}
 	}
 }
