@@ -115,16 +115,17 @@ func (p *pair) Happens(e engine.Event) {
 		inUse, there = inUse+d.InUse, there+d.There
 	}
 	if inUse > want.inUse || there > want.there || inUse < want.inUse-2 {
-		p.t.Fatalf("domains have %d of %d in use, the fleet has %d of %d and two outside them", inUse, there, want.inUse, want.there)
+		p.t.Fatalf("domains have %d of %d in use, the fleet has %d of %d and two outside them",
+			inUse, there, want.inUse, want.there)
 	}
 }
 
 // random is a scene in which gangs of all sizes come, some preempt others, and nodes fail, drain and return.
-func random(t testing.TB, seed uint64, jobs int) *scene.Scene {
-	t.Helper()
+func random(tb testing.TB, seed uint64, jobs int) *scene.Scene {
+	tb.Helper()
 	f, err := fleet.Open("gb200-72")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	chance := rand.New(rand.NewPCG(seed, 0))
 	made := trace.Trace{Name: "random"}
@@ -145,7 +146,7 @@ func random(t testing.TB, seed uint64, jobs int) *scene.Scene {
 	}
 	s, err := scene.New(f, made, scene.Options{Seed: seed})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
@@ -217,11 +218,11 @@ func TestLookingChangesNothing(t *testing.T) {
 	}
 }
 
-func play(t testing.TB, s *scene.Scene, w engine.Watcher) {
-	t.Helper()
-	err := direct.NewEngine(direct.Options{Preempt: true}, clock.RealClock{}).Run(t.Context(), s, w)
+func play(tb testing.TB, s *scene.Scene, w engine.Watcher) {
+	tb.Helper()
+	err := direct.NewEngine(direct.Options{Preempt: true}, clock.RealClock{}).Run(tb.Context(), s, w)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

@@ -44,7 +44,8 @@ func ParseForm(asked string, out io.Writer, terminal string) (Form, error) {
 		names = append(names, string(f))
 	}
 	return "", &badinput.Error{
-		Where: "--progress", What: fmt.Sprintf("progress cannot be shown as %q", asked), Mend: "name one of " + strings.Join(names, ", "),
+		Where: "--progress", What: fmt.Sprintf("progress cannot be shown as %q", asked),
+		Mend: "name one of " + strings.Join(names, ", "),
 	}
 }
 

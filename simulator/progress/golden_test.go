@@ -1,6 +1,7 @@
 package progress_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,7 +121,7 @@ func (s *story) picture(t *testing.T, width, height int) string {
 
 // Happens writes down what an engine tells, and Decides nothing: decisions are made up when it is told again.
 func (s *story) Happens(e engine.Event) {
-	e.Nodes = append([]int(nil), e.Nodes...)
+	e.Nodes = slices.Clone(e.Nodes)
 	s.told = append(s.told, e)
 }
 
@@ -134,7 +135,8 @@ func (s *story) play(t *testing.T, run int, until, in time.Duration) {
 		e := s.told[s.shown[run]]
 		if e.Kind == engine.Started || e.Kind == engine.Refused {
 			members := len(s.scene.Jobs[e.Job].Gang.Members)
-			s.runs[run].Decides(engine.Decision{Took: time.Duration(members) * 100 * time.Microsecond, Members: members})
+			took := time.Duration(members) * 100 * time.Microsecond
+			s.runs[run].Decides(engine.Decision{Took: took, Members: members})
 		}
 		s.runs[run].Happens(e)
 		s.shown[run]++

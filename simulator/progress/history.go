@@ -23,16 +23,16 @@ func (h *history) add(from, to time.Duration, used, there int64) {
 	for to > h.width*mostBins {
 		h.halve()
 	}
-	for from < to {
-		i := int(from / h.width)
+	for at := from; at < to; {
+		i := int(at / h.width)
 		for len(h.bins) <= i {
 			h.bins = append(h.bins, bin{})
 		}
 		end := min(to, h.width*time.Duration(i+1))
-		seconds := (end - from).Seconds()
+		seconds := (end - at).Seconds()
 		h.bins[i].used += float64(used) * seconds
 		h.bins[i].there += float64(there) * seconds
-		from = end
+		at = end
 	}
 }
 

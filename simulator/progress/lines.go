@@ -50,8 +50,8 @@ func plainLine(v *View) (string, error) {
 
 // prefix names the run where there are several, or where it has a name.
 func prefix(v *View) string {
-	if title := title(v); title != "" {
-		return title + ": "
+	if of := title(v); of != "" {
+		return of + ": "
 	}
 	return ""
 }

@@ -53,17 +53,17 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 // single is a scene of one job.
-func single(t testing.TB) *scene.Scene {
-	t.Helper()
+func single(tb testing.TB) *scene.Scene {
+	tb.Helper()
 	f, err := fleet.Open("gb200-72")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s, err := scene.New(f, trace.Trace{Name: "one", Jobs: []trace.Job{
 		{ID: "j", Duration: time.Hour, Podsets: []trace.Podset{{Count: 2, GPUs: 4}}},
 	}}, scene.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
@@ -260,7 +260,8 @@ func TestParseForm(t *testing.T) {
 	}
 	defer file.Close()
 	for asked, want := range map[string]progress.Form{
-		"": progress.Plain, "auto": progress.Plain, "screen": progress.Screen, "json": progress.JSON, "none": progress.None,
+		"": progress.Plain, "auto": progress.Plain,
+		"screen": progress.Screen, "json": progress.JSON, "none": progress.None,
 	} {
 		if got, err := progress.ParseForm(asked, file, "xterm"); err != nil || got != want {
 			t.Errorf("%q: %q, %v", asked, got, err)

@@ -26,26 +26,31 @@ func grouped[N number](n N) string {
 
 // counted is how many there are of what: 1 node, 2 nodes.
 func counted[N number](n N, what string) string {
-	if n != 1 {
-		what += "s"
+	return grouped(n) + " " + noun(n, what)
+}
+
+// noun is a word for so many.
+func noun[N number](n N, one string) string {
+	if n == 1 {
+		return one
 	}
-	return grouped(n) + " " + what
+	return one + "s"
 }
 
 // short writes a number with three digits at most and a letter for thousands: 0.3, 12, 940, 1.2k, 38M.
 func short(f float64) string {
-	letter := ""
+	letter, n := "", f
 	for _, next := range []string{"k", "M", "G"} {
-		if f < 999.5 {
+		if n < 999.5 {
 			break
 		}
-		f, letter = f/1000, next
+		n, letter = n/1000, next
 	}
 	digits := 0
-	if f < 9.95 && (letter != "" || f != math.Trunc(f)) {
+	if n < 9.95 && (letter != "" || n != math.Trunc(n)) {
 		digits = 1
 	}
-	return strconv.FormatFloat(f, 'f', digits, 64) + letter
+	return strconv.FormatFloat(n, 'f', digits, 64) + letter
 }
 
 // percent is a part of a whole, rounded down, so that 100 is said of the whole only.

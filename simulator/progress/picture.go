@@ -54,14 +54,19 @@ func (p picture) String() string {
 
 // fit cuts what is too long, and of too many lines those at the end, the footer excepted.
 func (p picture) fit(drawn []string) string {
-	if most := max(p.height-1, 1); len(drawn) > most {
-		drawn = append(drawn[:most-1], drawn[len(drawn)-1])
-	}
+	most := max(p.height-1, 1)
 	cut := lipgloss.NewStyle().MaxWidth(p.width)
+	var b strings.Builder
 	for i, line := range drawn {
-		drawn[i] = strings.TrimRight(cut.Render(line), " ")
+		if i >= most-1 && i < len(drawn)-1 {
+			continue
+		}
+		b.WriteString(strings.TrimRight(cut.Render(line), " "))
+		if i < len(drawn)-1 {
+			b.WriteByte('\n')
+		}
 	}
-	return strings.Join(drawn, "\n")
+	return b.String()
 }
 
 // title says which run of what this is, and on the right what state it is in.
@@ -139,8 +144,8 @@ func (p picture) queue(v *View, room int) []string {
 	if v.Waiting == 0 {
 		return nil
 	}
-	sum := fmt.Sprintf("%s %s %s for %s", p.theme.strong.Render(grouped(v.Waiting)), noun(v.Waiting, "gang"), verb(v.Waiting),
-		counted(v.WaitingGPUs, "GPU"))
+	sum := fmt.Sprintf("%s %s %s for %s", p.theme.strong.Render(grouped(v.Waiting)), noun(v.Waiting, "gang"),
+		verb(v.Waiting), counted(v.WaitingGPUs, "GPU"))
 	if v.Waiting > 1 {
 		sum += fmt.Sprintf(", the largest for %s, the longest since %s", grouped(v.LargestWaiting), span(v.OldestWait))
 	}
@@ -165,8 +170,8 @@ func (p picture) queue(v *View, room int) []string {
 
 // padded is a text that takes as many columns as said.
 func padded(text string, width int) string {
-	text = shortened(text, width)
-	return text + strings.Repeat(" ", max(width-lipgloss.Width(text), 0))
+	fits := shortened(text, width)
+	return fits + strings.Repeat(" ", max(width-lipgloss.Width(fits), 0))
 }
 
 // shortened is a text that takes no more columns than said.
@@ -189,13 +194,6 @@ func printable(name string) string {
 		}
 		return '?'
 	}, name)
-}
-
-func noun(n int, one string) string {
-	if n == 1 {
-		return one
-	}
-	return one + "s"
 }
 
 func verb(n int) string {

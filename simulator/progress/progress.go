@@ -71,9 +71,9 @@ type face interface {
 // Start begins to show. The context that it returns ends with the given one, or when a reader asks for it, and then has the cause
 // ErrQuit; runs have to get it. Close has to be called at the end.
 func Start(ctx context.Context, o Options) (context.Context, *Progress) {
-	ctx, quit := context.WithCancelCause(ctx)
+	runs, quit := context.WithCancelCause(ctx)
 	p := &Progress{
-		clock: o.Clock, form: o.Form, runs: max(o.Runs, 1), quit: quit, over: ctx.Done(),
+		clock: o.Clock, form: o.Form, runs: max(o.Runs, 1), quit: quit, over: runs.Done(),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	every := screenEvery
@@ -86,10 +86,10 @@ func Start(ctx context.Context, o Options) (context.Context, *Progress) {
 		p.face, every = &lines{out: o.Out, write: jsonLine}, jsonEvery
 	default:
 		close(p.stopped)
-		return ctx, p
+		return runs, p
 	}
 	go p.keepShowing(o.Clock.NewTicker(screenEvery), every)
-	return ctx, p
+	return runs, p
 }
 
 // Watch begins to show a run of a scene. The name is shown if it is not empty: the scheduler's and the seed.

@@ -141,7 +141,8 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 // tell writes into the footer what keys are for.
 func (m *model) tell() {
 	h := help.New()
-	h.Styles = help.Styles{ShortKey: m.drawn.theme.strong, ShortDesc: m.drawn.theme.faint, ShortSeparator: m.drawn.theme.faint}
+	strong, faint := m.drawn.theme.strong, m.drawn.theme.faint
+	h.Styles = help.Styles{ShortKey: strong, ShortDesc: faint, ShortSeparator: faint}
 	m.drawn.footer = h.ShortHelpView([]key.Binding{m.keys.quit, m.keys.pause})
 }
 

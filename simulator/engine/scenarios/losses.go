@@ -9,7 +9,9 @@ import (
 // losses are scenarios about machines that go.
 func losses() []Scenario {
 	return []Scenario{
-		shows("failure", "A machine fails below a gang, which runs again from its beginning on the machines that are left.",
+		shows(
+			"failure",
+			"A machine fails below a gang, which runs again from its beginning on the machines that are left.",
 			machines(1, 3), trace.Trace{
 				Jobs: []trace.Job{gang("pair", 2, 0, time.Hour), gang("next", 2, time.Minute, time.Hour)},
 				Events: []trace.Event{
@@ -17,11 +19,14 @@ func losses() []Scenario {
 					happens(trace.Return, 40*time.Minute, node(0, 0)), happens(trace.Return, 5*time.Hour, node(0, 1)),
 				},
 			}),
-		shows("drain", "Nothing starts on machines that are drained; a gang that needs their rack starts when they return.",
+		shows(
+			"drain",
+			"Nothing starts on machines that are drained; a gang that needs their rack starts when they return.",
 			machines(1, 4), trace.Trace{
 				Jobs: []trace.Job{gang("small", 1, time.Minute, time.Hour), gang("rack", 4, 2*time.Hour, time.Hour)},
 				Events: []trace.Event{
-					happens(trace.Drain, 0, node(0, 0), node(0, 1)), happens(trace.Return, 6*time.Hour, node(0, 0), node(0, 1)),
+					happens(trace.Drain, 0, node(0, 0), node(0, 1)),
+					happens(trace.Return, 6*time.Hour, node(0, 0), node(0, 1)),
 				},
 			}),
 	}

@@ -28,17 +28,21 @@ func machines(racks, each int) fleet.Fleet {
 		for n := range each {
 			has := corev1.ResourceList{
 				corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceCPU: resource.MustParse("96"),
-				corev1.ResourceMemory: resource.MustParse("1Ti"), "nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI),
+				corev1.ResourceMemory: resource.MustParse("1Ti"),
+				"nvidia.com/gpu":      *resource.NewQuantity(gpus, resource.DecimalSI),
 			}
 			name := node(rack, n)
 			f.Nodes = append(f.Nodes, corev1.Node{
 				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-					corev1.LabelHostname: name, labelRack: fmt.Sprintf("rack-%d", rack), labelClique: fmt.Sprintf("fabric-%d.1", rack),
+					corev1.LabelHostname: name,
+					labelRack:            fmt.Sprintf("rack-%d", rack),
+					labelClique:          fmt.Sprintf("fabric-%d.1", rack),
 				}},
-				Status: corev1.NodeStatus{Capacity: has, Allocatable: has.DeepCopy(), Conditions: []corev1.NodeCondition{
-					{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
-				}},
+				Status: corev1.NodeStatus{
+					Capacity: has, Allocatable: has.DeepCopy(),
+					Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+				},
 			})
 		}
 	}

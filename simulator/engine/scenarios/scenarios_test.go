@@ -125,9 +125,10 @@ func perform(t *testing.T, of scenarios.Scenario) *judge {
 // facts are what each scenario is there to show: lines of which each has to be told after the one before it.
 func facts() map[string][]string {
 	return map[string][]string{
-		"serial":      {"0 a started", "60 a ended", "60 b started", "120 c started"},
-		"burst":       {"0 burst-00 started"},
-		"priority":    {"0 low started", "10 low preempted", "10 urgent started", "30 urgent ended", "30 low started", "60 kept ended"},
+		"serial": {"0 a started", "60 a ended", "60 b started", "120 c started"},
+		"burst":  {"0 burst-00 started"},
+		"priority": {"0 low started", "10 low preempted", "10 urgent started",
+			"30 urgent ended", "30 low started", "60 kept ended"},
 		"backfill":    {"1 first refused", "2 short started", "32 short ended", "60 holds ended", "60 first started"},
 		"reservation": {"1 first refused", "2 long refused", "60 first started", "120 long started"},
 		"singles":     {"31 whole refused", "whole started", "single-39 started"},
@@ -135,9 +136,16 @@ func facts() map[string][]string {
 		"segments":    {"0 one started", "1 whole-racks started", "2 pairs refused", "61 pairs started"},
 		"clique":      {"1 together refused", "60 left ended", "60 together started"},
 		"elastic":     {"0 holds started", "1 elastic started", "120 holds ended"},
-		"failure":     {"30 pair disrupted", "30 pair started", "31 pair disrupted", "40 pair started", "100 pair ended", "next started"},
-		"drain":       {"0 nodes-drained", "1 small started", "120 rack refused", "360 nodes-returned", "360 rack started"},
+		"failure": {"30 pair disrupted", "30 pair started", "31 pair disrupted",
+			"40 pair started", "100 pair ended", "next started"},
+		"drain": {"0 nodes-drained", "1 small started", "120 rack refused",
+			"360 nodes-returned", "360 rack started"},
 	}
+}
+
+// telling finds lines that tell a fact, at any instant if it names none.
+func telling(fact string) func(string) bool {
+	return func(line string) bool { return line == fact || strings.HasSuffix(line, " "+fact) }
 }
 
 // Each scenario is played to the end of all its jobs, breaks no rule, shows what it says, and is the same again.
@@ -155,14 +163,14 @@ func TestScenarios(t *testing.T) {
 			j := perform(t, of)
 			rest := j.lines
 			for _, fact := range want[of.Name] {
-				at := slices.IndexFunc(rest, func(line string) bool { return line == fact || strings.HasSuffix(line, " "+fact) })
+				at := slices.IndexFunc(rest, telling(fact))
 				if at < 0 {
 					t.Fatalf("%q is not told where it should be:\n%s", fact, strings.Join(j.lines, "\n"))
 				}
 				rest = rest[at+1:]
 			}
 			for _, job := range j.scene.Jobs {
-				if !slices.ContainsFunc(j.lines, func(l string) bool { return strings.HasSuffix(l, " "+job.ID+" ended") }) {
+				if !slices.ContainsFunc(j.lines, telling(job.ID+" ended")) {
 					t.Errorf("%s does not end:\n%s", job.ID, strings.Join(j.lines, "\n"))
 				}
 			}
@@ -180,7 +188,7 @@ func TestSinglesDoNotStarveTheGang(t *testing.T) {
 			continue
 		}
 		j := perform(t, of)
-		at := slices.IndexFunc(j.lines, func(l string) bool { return strings.HasSuffix(l, " whole started") })
+		at := slices.IndexFunc(j.lines, telling("whole started"))
 		var minutes float64
 		if _, err := fmt.Sscan(j.lines[at], &minutes); err != nil {
 			t.Fatal(err)
