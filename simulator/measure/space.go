@@ -93,11 +93,11 @@ func (s *space) mix(of *scene.Scene) {
 	counts, jobs := make(map[kind]int64), int64(0)
 	for i := range of.Jobs {
 		g := &of.Jobs[i].Gang
-		of, size := s.main(g)
-		if of < 0 {
+		main, size := s.main(g)
+		if main < 0 {
 			continue
 		}
-		k := kind{of, size, g.Required}
+		k := kind{main, size, g.Required}
 		if counts[k] == 0 {
 			kinds = append(kinds, k)
 		}
