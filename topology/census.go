@@ -19,8 +19,10 @@ type census struct {
 	room, units, low []int32
 	// cost is that of the gang in a domain, unknownCost if nobody asked since something changed below.
 	cost []int64
-	// several is how many nodes hold more than one member.
-	several int
+	// with counts the nodes by their room where that is little, large those of which it is not; several how many hold more than
+	// one member.
+	with           [little]int32
+	large, several int
 	// broken is set if sums might not be exact.
 	broken bool
 	// read is how many changes of the book are in it.
@@ -30,6 +32,9 @@ type census struct {
 }
 
 const unknownCost = -1
+
+// little is the room from which on nodes are not counted by it.
+const little = 128
 
 // censusKey tells questions apart that count differently.
 func censusKey(a *ask, weights []int64) string {
@@ -78,60 +83,70 @@ func newCensus(a *ask, free []Capacity) *census {
 }
 
 // clone returns a census for other capacities, before they are counted.
-func (g *census) clone(free []Capacity) *census {
-	c := *g
-	c.free = free
-	c.room, c.units, c.low = slices.Clone(g.room), slices.Clone(g.units), slices.Clone(g.low)
-	c.cost = slices.Clone(g.cost)
-	return &c
+func (c *census) clone(free []Capacity) *census {
+	other := *c
+	other.free = free
+	other.room, other.units, other.low = slices.Clone(c.room), slices.Clone(c.units), slices.Clone(c.low)
+	other.cost = slices.Clone(c.cost)
+	return &other
 }
 
 // roomOn is how many members fit on the node.
-func (g *census) roomOn(node int) int32 {
-	if g.lay.leaves[node] < 0 {
+func (c *census) roomOn(node int) int32 {
+	if c.lay.leaves[node] < 0 {
 		return 0
 	}
-	if g.required >= 0 && g.required < len(g.lay.ladder) && g.lay.tree.roster.entry(node).path[g.required] == "" {
+	if c.required >= 0 && c.required < len(c.lay.ladder) && c.lay.tree.roster.entry(node).path[c.required] == "" {
 		return 0
 	}
-	room := g.free[node].times(g.demand, g.limit)
-	g.broken = g.broken || room > most/(len(g.room)+1)
+	room := c.free[node].times(c.demand, c.limit)
+	c.broken = c.broken || room > most/(len(c.room)+1)
 	return int32(room)
 }
 
 // countAll counts every node anew.
-func (g *census) countAll() {
-	clear(g.units)
-	clear(g.low)
-	g.several = 0
-	for v := range g.cost {
-		g.cost[v] = unknownCost
+func (c *census) countAll() {
+	clear(c.units)
+	clear(c.low)
+	c.with, c.large, c.several = [little]int32{}, 0, 0
+	for v := range c.cost {
+		c.cost[v] = unknownCost
 	}
-	for node := range g.room {
-		n := g.roomOn(node)
-		g.room[node] = n
-		if n > 1 {
-			g.several++
-		}
+	for node := range c.room {
+		n := c.roomOn(node)
+		c.room[node] = n
+		c.tally(n, 1)
 	}
-	if g.broken {
+	if c.broken {
 		return
 	}
-	for v, u := range slices.Backward(g.lay.vertices) {
-		if u.level == len(g.lay.ladder) {
-			g.units[v] = g.room[g.lay.nodes[u.first]]
-			g.low[v] = g.whole(g.units[v])
+	for v, u := range slices.Backward(c.lay.vertices) {
+		if u.level == len(c.lay.ladder) {
+			c.units[v] = c.room[c.lay.nodes[u.first]]
+			c.low[v] = c.whole(c.units[v])
 		}
 		if u.parent >= 0 {
-			g.units[u.parent] += g.units[v]
-			g.low[u.parent] = lower(g.low[u.parent], g.low[v])
+			c.units[u.parent] += c.units[v]
+			c.low[u.parent] = lower(c.low[u.parent], c.low[v])
 		}
 	}
 }
 
+// tally counts one node more or less of a room.
+func (c *census) tally(room int32, by int) {
+	if room < little {
+		c.with[room] += int32(by)
+	} else {
+		c.large += by
+	}
+	if room > 1 {
+		c.several += by
+	}
+}
+
 // whole is the room of a node if it holds the whole gang, else 0.
-func (g *census) whole(room int32) int32 {
-	if int(room) >= g.target {
+func (c *census) whole(room int32) int32 {
+	if int(room) >= c.target {
 		return room
 	}
 	return 0
@@ -146,57 +161,53 @@ func lower(a, b int32) int32 {
 }
 
 // count counts a node anew.
-func (g *census) count(node int) {
-	before, now := g.room[node], g.roomOn(node)
-	if before == now || g.broken {
+func (c *census) count(node int) {
+	before, now := c.room[node], c.roomOn(node)
+	if before == now || c.broken {
 		return
 	}
-	wholes := g.several == 0
-	g.room[node] = now
-	if before > 1 {
-		g.several--
-	}
-	if now > 1 {
-		g.several++
-	}
-	if wholes != (g.several == 0) { // costs are counted in another way
-		for v := range g.cost {
-			g.cost[v] = unknownCost
+	wholes := c.several == 0
+	c.room[node] = now
+	c.tally(before, -1)
+	c.tally(now, 1)
+	if wholes != (c.several == 0) { // costs are counted in another way
+		for v := range c.cost {
+			c.cost[v] = unknownCost
 		}
 	}
-	leaf := g.lay.leaves[node]
-	was, is := g.low[leaf], g.whole(now)
-	g.low[leaf] = is
-	g.units[leaf] = now
-	for v := g.lay.vertices[leaf].parent; v >= 0; v = g.lay.vertices[v].parent {
-		g.units[v] += now - before
-		g.cost[v] = unknownCost
+	leaf := c.lay.leaves[node]
+	was, is := c.low[leaf], c.whole(now)
+	c.low[leaf] = is
+	c.units[leaf] = now
+	for v := c.lay.vertices[leaf].parent; v >= 0; v = c.lay.vertices[v].parent {
+		c.units[v] += now - before
+		c.cost[v] = unknownCost
 		if was != is {
-			was, is = g.relow(v, was, is)
+			was, is = c.relow(v, was, is)
 		}
 	}
 }
 
 // relow updates low of a vertex of which a child had one and has another one. It returns the vertex's before and after.
-func (g *census) relow(v int, was, is int32) (before, now int32) {
-	before = g.low[v]
+func (c *census) relow(v int, was, is int32) (before, now int32) {
+	before = c.low[v]
 	if now = lower(before, is); before == was && was != 0 && (is == 0 || is > was) {
 		now = 0
-		for kid := v + 1; kid < g.lay.vertices[v].end; kid = g.lay.vertices[kid].end {
-			now = lower(now, g.low[kid])
+		for kid := v + 1; kid < c.lay.vertices[v].end; kid = c.lay.vertices[kid].end {
+			now = lower(now, c.low[kid])
 		}
 	}
-	g.low[v] = now
+	c.low[v] = now
 	return before, now
 }
 
 // fits reports whether some domain of the required level holds the gang.
-func (g *census) fits() bool {
+func (c *census) fits() bool {
 	switch {
-	case g.required < 0:
-		return int(g.units[0]) >= g.target
-	case g.required >= len(g.lay.ladder):
-		return g.low[0] > 0
+	case c.required < 0:
+		return int(c.units[0]) >= c.target
+	case c.required >= len(c.lay.ladder):
+		return c.low[0] > 0
 	}
-	return slices.ContainsFunc(g.domains[g.required+1], func(v int32) bool { return int(g.units[v]) >= g.target })
+	return slices.ContainsFunc(c.domains[c.required+1], func(v int32) bool { return int(c.units[v]) >= c.target })
 }

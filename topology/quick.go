@@ -79,10 +79,14 @@ func (c *census) fuller(leaf, other int) bool {
 
 // least is the fewest domains of a level that hold the gang.
 func (c *census) least(level int) int {
-	var units []int32
-	if level == len(c.lay.ladder) {
-		return c.fewest(append(units, c.room...))
+	switch {
+	case level < len(c.lay.ladder):
+	case c.large == 0:
+		return c.fewest(nil, c.with)
+	default:
+		return c.sorted(slices.Clone(c.room))
 	}
+	var units []int32
 	for _, v := range c.spans[level] {
 		if int(c.units[v]) >= c.target {
 			return 1
@@ -91,22 +95,26 @@ func (c *census) least(level int) int {
 			units = append(units, c.units[v])
 		}
 	}
-	return c.fewest(units)
+	return c.sorted(units)
 }
 
-// fewest is how many of the domains it takes, the roomiest first. They are counted by room where that is little.
-func (c *census) fewest(units []int32) int {
-	const little = 256
+// sorted is how many of the domains it takes, by their room.
+func (c *census) sorted(units []int32) int {
 	var with [little]int32
 	large := units[:0]
 	for _, n := range units {
 		if n < little {
-			with[max(n, 0)]++
+			with[n]++
 		} else {
 			large = append(large, n)
 		}
 	}
 	slices.Sort(large)
+	return c.fewest(large, with)
+}
+
+// fewest is how many it takes, the roomiest first: of those that are sorted, and of those that are counted by their room.
+func (c *census) fewest(large []int32, with [little]int32) int {
 	needed, fewest := c.target, 0
 	for _, n := range slices.Backward(large) {
 		if needed <= 0 {

@@ -307,7 +307,10 @@ func (e *player) finish(r *run, kind Kind) {
 	if e.alive--; len(e.runs) > 2*e.alive+64 {
 		e.live()
 	}
-	if at, ok := e.leaves(r); ok {
+	switch at, ok := e.leaves(r); {
+	case ok && at == 0: // as most often: the rest need not move
+		e.leaving, e.running = e.leaving[1:], e.running[1:]
+	case ok:
 		e.leaving, e.running = slices.Delete(e.leaving, at, at+1), slices.Delete(e.running, at, at+1)
 	}
 	e.tally.used -= r.takes

@@ -2,6 +2,7 @@ package direct_test
 
 import (
 	"fmt"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -127,9 +128,9 @@ func BenchmarkEngine(b *testing.B) {
 			b.Helper()
 			return prepare(b, machines(64, 8, 8), "philly", 10000, scene.Options{Estimates: 2})
 		}},
-		{"philly-x8/gpus=4096", func(b *testing.B) *scene.Scene {
+		{"philly-x64/gpus=4096", func(b *testing.B) *scene.Scene {
 			b.Helper()
-			return prepare(b, machines(512, 16, 8), "philly", 10000, scene.Options{Estimates: 2, Load: 8})
+			return prepare(b, machines(512, 16, 8), "philly", 10000, scene.Options{Estimates: 2, Load: 64})
 		}},
 	} {
 		s := c.scene(b)
@@ -141,12 +142,70 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
+// heap looks now and then at how much memory is in use.
+type heap struct {
+	speed
+	events int
+	most   uint64
+}
+
+func (h *heap) Happens(e engine.Event) {
+	h.speed.Happens(e)
+	if h.events++; h.events%20000 == 0 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		h.most = max(h.most, m.HeapAlloc)
+	}
+}
+
+// BenchmarkEngineMemory replays 100,000 jobs, Philly's in a row, on 4,096 GPUs. The memory is that above the scene's own.
+func BenchmarkEngineMemory(b *testing.B) {
+	const jobs = 100_000
+	work, err := trace.Open("philly", 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	round := work.Jobs
+	span := round[len(round)-1].Submit
+	work.Jobs = nil
+	for n := 0; len(work.Jobs) < jobs; n++ {
+		for _, j := range round[:min(len(round), jobs-len(work.Jobs))] {
+			j.ID, j.Submit = fmt.Sprint(n, "-", j.ID), j.Submit+time.Duration(n)*span
+			work.Jobs = append(work.Jobs, j)
+		}
+	}
+	s, err := scene.New(machines(512, 16, 8), work, scene.Options{Estimates: 2, Load: 64})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		w := heap{speed: speed{scene: s}}
+		if err := direct.NewEngine(direct.Options{}, clock.RealClock{}).Run(b.Context(), s, &w); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(w.most-before.HeapAlloc)/(1<<20), "MB")
+		b.ReportMetric(float64(before.HeapAlloc)/(1<<20), "MB-scene")
+		b.ReportMetric(float64(w.asks)/float64(w.starts), "asks/gang")
+	}
+}
+
 // BenchmarkEngineGrowth replays gangs of four on fleets that grow; each gang has its share of time, so that half of the fleet is
 // in use.
 func BenchmarkEngineGrowth(b *testing.B) {
 	for _, nodes := range []int{1024, 4096, 16384, 65536} {
-		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			s := prepare(b, machines(nodes, 16, 8), fmt.Sprintf("k8s-gang:%dx4", nodes/4), 1e6, scene.Options{})
+		f := machines(nodes, 16, 8)
+		b.Run(fmt.Sprintf("on-a-node/nodes=%d", nodes), func(b *testing.B) {
+			measureEngine(b, prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/4), 1e6, scene.Options{}), direct.Options{})
+		})
+		b.Run(fmt.Sprintf("in-a-rack/nodes=%d", nodes), func(b *testing.B) {
+			s := prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/8), 1e6, scene.Options{})
+			for i := range s.Jobs { // each member takes a node
+				s.Jobs[i].Gang.Shapes[0].Demand[s.Accelerator] = 8
+				s.Jobs[i].Accelerators = 32
+			}
 			measureEngine(b, s, direct.Options{})
 		})
 	}
