@@ -57,3 +57,12 @@ func (p *Progress) Paused() bool { return p.paused() }
 
 // Latest is the run's last snapshot.
 func (r *Run) Latest() *Snapshot { return r.latest.Load() }
+
+// Short, Span, Millis and Grouped are how numbers are written.
+func Short(f float64) string { return short(f) }
+
+func Span(d time.Duration) string { return span(d) }
+
+func Millis(d time.Duration) string { return latency(d) }
+
+func Grouped(n int64) string { return grouped(n) }
