@@ -48,7 +48,9 @@ func (p *page) arrivals(d *pageData) {
 	}
 	p.add(len(d.Arrival) > 0, figure{
 		ID: "arrival", Title: "Allocation by arrivals", Chart: true, Wide: true, Tall: true, Table: t,
-		Caption: "Pods come one after another and none ends. Both axes are per cent of the fleet's GPUs; what does not fit is dropped.",
-		Formula: "Sum of the GPUs of the pods that were placed, by that of all pods that came so far (the FGD paper, USENIX ATC '23).",
+		Caption: "Pods come one after another and none ends. Both axes are per cent of the fleet's GPUs; " +
+			"what does not fit is dropped.",
+		Formula: "Sum of the GPUs of the pods that were placed, when all pods that came so far ask for so many " +
+			"(the FGD paper, USENIX ATC '23).",
 	})
 }

@@ -207,13 +207,13 @@ func (b *browser) show(file, scheme string, width int) {
 		"features": []map[string]any{{"name": "prefers-color-scheme", "value": scheme}},
 	}, nil)
 	b.ask("Page.navigate", map[string]any{"url": "file://" + file}, nil)
-	for range 200 {
+	for range 600 {
 		if b.evaluate(`document.documentElement?.dataset.ready ?? ""`) == "true" {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	b.t.Fatalf("the page was not ready in 20 s; it said %v", b.complaints)
+	b.t.Fatalf("the page was not ready in a minute; it said %v", b.complaints)
 }
 
 // keep saves pictures of the whole page where LOCKSTEP_SCREENSHOTS says, if it says so: each as high as it is wide.

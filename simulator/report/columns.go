@@ -20,8 +20,9 @@ const instants = 2000
 // columns takes over a series, or as many of its instants as a page has, at equal distances.
 func columns(s *measure.Series) *seriesData {
 	return &seriesData{
-		At: rounded(thinned(s.Seconds), 1), Capacity: thinned(s.Capacity), Used: thinned(s.Used), Demanded: thinned(s.Demanded),
-		Fragmentation: rounded(thinned(s.Fragmentation), 4), Largest: thinned(s.Largest), Waiting: thinned(s.Waiting),
+		At: rounded(thinned(s.Seconds), 1), Capacity: thinned(s.Capacity), Used: thinned(s.Used),
+		Demanded: thinned(s.Demanded), Fragmentation: rounded(thinned(s.Fragmentation), 4),
+		Largest: thinned(s.Largest), Waiting: thinned(s.Waiting),
 		Oldest: rounded(thinned(s.OldestSeconds), 0),
 	}
 }

@@ -31,9 +31,6 @@ func WriteComparison(w io.Writer, c Comparison) error {
 	if t.Watermark != "" {
 		p.Alarms = append(p.Alarms, alarm{"Not comparable.", t.Watermark})
 	}
-	if t.Synthetic {
-		p.Notices = append(p.Notices, "The workload is synthetic: it was made, and is no record of what happened anywhere.")
-	}
 	var d pageData
 	for i := range c.Runs {
 		in := &c.Runs[i]

@@ -32,13 +32,19 @@ func saved(t *testing.T, write func(io.Writer) error) string {
 const blank = `[...document.querySelectorAll("canvas")].filter((c) =>
   !c.width || !new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer).some((v) => v)).length`
 
-// inspect opens a page in both color schemes and at two widths: it has to draw its canvases without a complaint or a request.
-func inspect(t *testing.T, b *browser, file, name string, canvases int) {
+// view is how somebody looks at a page.
+type view struct {
+	scheme string
+	width  int
+}
+
+// views are a laptop by day and by night, and something narrow.
+func views() []view { return []view{{"light", 1280}, {"dark", 1280}, {"light", 700}} }
+
+// inspect opens a page in each view: it has to draw its canvases without a complaint or a request.
+func inspect(t *testing.T, b *browser, file, name string, canvases int, looks ...view) {
 	t.Helper()
-	for _, as := range []struct {
-		scheme string
-		width  int
-	}{{"light", 1280}, {"dark", 1280}, {"light", 700}} {
+	for _, as := range looks {
 		b.requests = nil
 		b.show(file, as.scheme, as.width)
 		if n := b.evaluate(`document.querySelectorAll("canvas").length`); n != float64(canvases) {
@@ -59,7 +65,6 @@ func inspect(t *testing.T, b *browser, file, name string, canvases int) {
 			b.keep(name + "-" + as.scheme)
 		}
 	}
-	b.print(name)
 	if len(b.complaints) > 0 {
 		t.Errorf("%s: the browser complains: %s", name, b.complaints)
 	}
@@ -69,7 +74,8 @@ func TestPagesDrawInABrowser(t *testing.T) {
 	b := open(t)
 	in := example(t)
 	file := saved(t, func(w io.Writer) error { return report.Write(w, in) })
-	inspect(t, b, file, "run", 7) // six charts and the map
+	inspect(t, b, file, "run", 7, views()...) // six charts and the map
+	b.print("run")
 
 	t.Run("map", func(t *testing.T) { exploreMap(t, b) })
 
@@ -80,17 +86,17 @@ func TestPagesDrawInABrowser(t *testing.T) {
 	}
 	inspect(t, b, saved(t, func(w io.Writer) error {
 		return report.WriteComparison(w, report.Comparison{Table: table, Runs: []report.Input{in, strict}})
-	}), "comparison", 3)
+	}), "comparison", 3, view{"dark", 1280})
 
 	arrivals := measure.Scorecard{
 		Scheduler: "fgd", Fleet: "openb", Trace: "openb default", Nodes: 1213, GPUs: 6212, Partial: "interrupted",
 		AllocationAtArrival: map[string]float64{"80": 80.02, "90": 89.98, "95": 94.91, "100": 95.23, "110": 95.3, "130": 95.39},
 	}
-	inspect(t, b, saved(t, func(w io.Writer) error { return report.Write(w, report.Input{Card: arrivals}) }), "arrivals", 1)
+	inspect(t, b, saved(t, func(w io.Writer) error { return report.Write(w, report.Input{Card: arrivals}) }), "arrivals", 1, view{"light", 700})
 
 	inspect(t, b, saved(t, func(w io.Writer) error {
 		return report.Write(w, report.Input{Card: measure.Scorecard{Scheduler: "none", Partial: "ended at once"}})
-	}), "nothing", 0)
+	}), "nothing", 0, view{"light", 1280})
 }
 
 // exploreMap uses the map as people do: the slider, and the pointer over a node.
@@ -134,8 +140,30 @@ func TestPicturesOf576Nodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := open(t)
-	inspect(t, b, saved(t, func(w io.Writer) error { return report.Write(w, in) }), "c3", 7)
+	inspect(t, b, saved(t, func(w io.Writer) error { return report.Write(w, in) }), "c3", 7, views()...)
+	b.print("c3")
 	inspect(t, b, saved(t, func(w io.Writer) error {
 		return report.WriteComparison(w, report.Comparison{Table: table, Runs: []report.Input{in, strict}})
-	}), "c3-comparison", 3)
+	}), "c3-comparison", 3, views()...)
+}
+
+// TestBrowserSeesWhatIsWrong is about the test: without it, a page that fails could pass.
+func TestBrowserSeesWhatIsWrong(t *testing.T) {
+	b := open(t)
+	file := saved(t, func(w io.Writer) error {
+		_, err := io.WriteString(w, `<!doctype html><canvas></canvas><img src="http://127.0.0.1:1/x.png"><script>
+document.documentElement.dataset.ready = "true"; setTimeout(() => { throw new Error("broken"); });</script>`)
+		return err
+	})
+	b.show(file, "light", 1280)
+	b.evaluate(`new Promise((done) => setTimeout(done, 100))`)
+	if blanks := b.evaluate(blank); blanks != 1.0 {
+		t.Errorf("%v empty canvases were seen", blanks)
+	}
+	if !strings.Contains(strings.Join(b.complaints, " "), "broken") {
+		t.Errorf("the exception was not seen: %s", b.complaints)
+	}
+	if !strings.Contains(strings.Join(b.requests, " "), "http://127.0.0.1:1/x.png") {
+		t.Errorf("the request was not seen: %s", b.requests)
+	}
 }

@@ -17,7 +17,7 @@ const (
 )
 
 //go:embed echarts/echarts.common.min.js.gz
-var library []byte //nolint:gochecknoglobals // go:embed needs a variable; nobody writes it
+var library []byte
 
 // Library is Apache ECharts' bundle "common", as its authors publish it.
 func Library() ([]byte, error) {

@@ -54,8 +54,8 @@ func (p *page) overTime(in *Input, d *pageData) {
 	}
 	p.add(has, figure{
 		ID: "allocation", Title: "Allocation and demand over time", Chart: true, Wide: true, Tall: true,
-		Caption: "The top of the stack is what is there: GPUs on nodes that are open and have not failed. A click shows that instant " +
-			"on the map; Ctrl and the wheel zoom all charts over time.",
+		Caption: "The top of the stack is what is there: GPUs on nodes that are open and have not failed. " +
+			"A click shows that instant on the map; Ctrl and the wheel zoom all charts over time.",
 		Formula: formula("utilisation.mean"), Table: allocationTable(&in.Series),
 	})
 	if in.Record != nil {
@@ -75,7 +75,8 @@ func mapCaption(m *mapData) string {
 	text += ". Which GPU of a node a gang has is not told: it is drawn on the first that are free. " +
 		"Hover a gang to see it alone; colors come from a hash, so two gangs may share one."
 	if m.Omitted > 0 {
-		text += fmt.Sprintf(" The map leaves out the %s stays that lasted less than %s.", count(m.Omitted), span(float64(m.OmittedBelow)))
+		text += " The map leaves out " + counted(m.Omitted, "stay") +
+			" that lasted less than " + span(float64(m.OmittedBelow)) + "."
 	}
 	return text
 }
@@ -85,8 +86,8 @@ func (p *page) ofJobs(in *Input, d *pageData) {
 	d.Waits = waits(in)
 	p.add(len(d.Waits) > 0, figure{
 		ID: "waits", Title: "How long jobs waited", Chart: true, Tall: true, Table: waitsTable(d.Waits),
-		Caption: "Share of all jobs of the run, by size class; the dashed line counts each job by the GPU-hours that it asks for. " +
-			"A line that ends below 100 % is of jobs some of which still wait.",
+		Caption: "Share of all jobs of the run, by size class; the dashed line counts each job by the GPU-hours " +
+			"that it asks for. A line that ends below 100 % is of jobs some of which still wait.",
 		Formula: formula("wait_seconds.mean"),
 	})
 	q := quality(in.Outcomes, in.classes())

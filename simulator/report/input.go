@@ -21,7 +21,8 @@ type Input struct {
 func (in *Input) check() error {
 	s, n := &in.Series, len(in.Series.Seconds)
 	for _, length := range []int{
-		len(s.Used), len(s.Demanded), len(s.Capacity), len(s.Fragmentation), len(s.Largest), len(s.Waiting), len(s.OldestSeconds),
+		len(s.Used), len(s.Demanded), len(s.Capacity), len(s.Fragmentation), len(s.Largest), len(s.Waiting),
+		len(s.OldestSeconds),
 	} {
 		if length != n {
 			return errors.New("the columns of the series have different lengths")

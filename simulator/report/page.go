@@ -8,7 +8,7 @@ import (
 )
 
 //go:embed page
-var pages embed.FS //nolint:gochecknoglobals // go:embed needs a variable; nobody writes it
+var pages embed.FS
 
 // page is what the template is filled with.
 type page struct {
@@ -33,7 +33,8 @@ func Write(w io.Writer, in Input) error {
 	}
 	card := &in.Card
 	p := page{
-		Kind: "Lockstep: a run in virtual time", Title: fmt.Sprintf("%s on %s, %s", card.Scheduler, card.Fleet, card.Trace),
+		Kind:   "Lockstep: a run in virtual time",
+		Title:  fmt.Sprintf("%s on %s, %s", card.Scheduler, card.Fleet, card.Trace),
 		Alarms: alarms(card), Notices: notices(card), Facts: facts(card),
 	}
 	var d pageData

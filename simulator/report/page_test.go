@@ -221,8 +221,11 @@ func TestWaitsOfWhoStillWaitsAreNeverServed(t *testing.T) {
 func TestQualityIsCountedByClass(t *testing.T) {
 	in := report.Input{Card: measure.Scorecard{Classes: []measure.Class{{Name: "a"}, {Name: "b"}, {Name: "c"}}}}
 	for _, o := range []measure.Outcome{
-		{Class: "a", Q: 1}, {Class: "a", Q: 0.9999}, {Class: "a", Q: 0.75}, {Class: "a"}, {Class: "c", Q: 0.1}, {Class: "c", Q: 0.5},
+		{Class: "b", Q: 1, Members: 1}, {Class: "a", Q: 1}, {Class: "a", Q: 0.9999}, {Class: "a", Q: 0.75}, {Class: "a"}, {Class: "c", Q: 0.1}, {Class: "c", Q: 0.5},
 	} {
+		if o.Members == 0 {
+			o.Members = 2
+		}
 		in.Outcomes = append(in.Outcomes, o)
 	}
 	_, c := written(t, in)

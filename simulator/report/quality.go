@@ -13,12 +13,13 @@ type qualityData struct {
 // bounds are the least Q of each bin, best first. Q is a quotient of integers, so that equal costs give exactly 1.
 func bounds() []float64 { return []float64{1, 0.9, 0.75, 0.5, 0} }
 
+// quality is of gangs: a single member is always placed as well as can be.
 func quality(outcomes []measure.Outcome, order []string) qualityData {
 	d := qualityData{Bins: []string{"Q = 1 (the best)", "0.9 to 1", "0.75 to 0.9", "0.5 to 0.75", "below 0.5"}}
 	for _, class := range order {
 		counts, seen := make([]int, len(d.Bins)), false
 		for i := range outcomes {
-			if o := &outcomes[i]; o.Class == class && o.Q > 0 {
+			if o := &outcomes[i]; o.Class == class && o.Members > 1 && o.Q > 0 {
 				counts[bin(o.Q)]++
 				seen = true
 			}

@@ -101,12 +101,14 @@ func (p *page) compared(c *Comparison, d *pageData) {
 	use.Head = []string{"", "mean", "while somebody waits", "peak"}
 	waited.Head = waitsTable(nil).Head
 	p.add(inTime, figure{
-		ID: "use-compared", Title: "Allocation and demand over time", Chart: true, Wide: true, Tall: true, Table: use,
-		Caption: "All schedulers play the same jobs and the same failures.", Formula: formula("utilisation.mean"),
+		ID: "use-compared", Title: "Allocation and demand over time", Chart: true, Wide: true, Tall: true,
+		Table: use, Caption: "All schedulers play the same jobs and the same failures.",
+		Formula: formula("utilisation.mean"),
 	})
 	p.add(inTime && len(waited.Rows) > 0, figure{
 		ID: "waits-compared", Title: "How long jobs waited", Chart: true, Tall: true, Table: waited,
-		Caption: "Share of all jobs; dashed lines count each job by the GPU-hours that it asks for. Further left is better.",
+		Caption: "Share of all jobs; dashed lines count each job by the GPU-hours that it asks for. " +
+			"Further left is better.",
 		Formula: formula("wait_seconds.mean"),
 	})
 	if !inTime {

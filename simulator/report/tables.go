@@ -36,7 +36,8 @@ func timeTable(s *measure.Series, head []string, cells func(i int) []string) *ta
 }
 
 func allocationTable(s *measure.Series) *table {
-	return timeTable(s, []string{"GPUs there", "in use", "in use, of those there", "asked for by those who wait"}, func(i int) []string {
+	head := []string{"GPUs there", "in use", "in use, of those there", "asked for by those who wait"}
+	return timeTable(s, head, func(i int) []string {
 		part := 0.0
 		if s.Capacity[i] > 0 {
 			part = float64(s.Used[i]) / float64(s.Capacity[i])
@@ -104,12 +105,14 @@ func latencyTable(d *latencyData) *table {
 
 func classTable(card *measure.Scorecard) *table {
 	t := &table{Open: true, Head: []string{
-		"jobs of", "jobs", "still wait", "GPU-hours", "wait: mean", "p50", "p95", "max", "completion: p50", "p95", "mean Q",
+		"jobs of", "jobs", "still wait", "GPU-hours", "wait: mean", "p50", "p95", "max", "completion: p50", "p95",
+		"mean Q",
 	}}
 	for _, c := range card.Classes {
 		t.Rows = append(t.Rows, []string{
-			c.Name, count(c.Jobs), count(c.Pending), number(round(c.GPUHours, 1)), span(c.Wait.Mean), span(c.Wait.P50),
-			span(c.Wait.P95), span(c.Wait.Max), span(c.JCT.P50), span(c.JCT.P95), strconv.FormatFloat(c.MeanQ, 'f', 3, 64),
+			c.Name, count(c.Jobs), count(c.Pending), number(round(c.GPUHours, 1)), span(c.Wait.Mean),
+			span(c.Wait.P50), span(c.Wait.P95), span(c.Wait.Max), span(c.JCT.P50), span(c.JCT.P95),
+			strconv.FormatFloat(c.MeanQ, 'f', 3, 64),
 		})
 	}
 	return t

@@ -32,14 +32,17 @@ func tiles(card *measure.Scorecard) []tile {
 			percent(card.Utilization.BusyMean)+" while somebody waits"),
 		of("Median wait", "wait_seconds.p50", span(card.Wait.P50), "mean "+span(card.Wait.Mean)),
 		of("95 % waited at most", "wait_seconds.p95", span(card.Wait.P95), "longest "+span(card.Wait.Max)),
-		of("Wait by GPU-hours", "by_gpu_hours.wait_seconds_mean", span(card.ByGPUHours.Wait), "mean, large jobs count more"),
+		of("Wait by GPU-hours", "by_gpu_hours.wait_seconds_mean", span(card.ByGPUHours.Wait),
+			"mean, large jobs count more"),
 		of("Completion, median", "jct_seconds.p50", span(card.JCT.P50), "makespan "+span(card.Makespan)),
-		of("Bounded slowdown", "bounded_slowdown.geometric_mean", number(card.BoundedSlowdown.GeometricMean)+" ×",
-			"geometric mean; p95 "+number(card.BoundedSlowdown.P95)),
-		of("Quality Q", "quality.mean_q", number(round(card.Quality.MeanQ, 3)), "1 is the best possible; p05 "+number(card.Quality.P05Q)),
+		of("Bounded slowdown", "bounded_slowdown.geometric_mean",
+			number(card.BoundedSlowdown.GeometricMean)+" ×", "geometric mean; p95 "+number(card.BoundedSlowdown.P95)),
+		of("Quality Q", "quality.mean_q", number(round(card.Quality.MeanQ, 3)),
+			"1 is the best possible; p05 "+number(card.Quality.P05Q)),
 		of("Split for nothing", "quality.split_domains", counted(card.Quality.Split, "gang"),
 			count(card.Quality.RankInversions)+" boundaries crossed for nothing"),
-		of("Fragmentation", "fragmentation.mean", percent(card.Fragmentation.Mean), percent(card.Fragmentation.End)+" at the end"),
+		of("Fragmentation", "fragmentation.mean", percent(card.Fragmentation.Mean),
+			percent(card.Fragmentation.End)+" at the end"),
 		of("Largest placeable", "largest_placeable.mean", number(round(card.Largest.Mean, 0))+" GPUs",
 			"mean; least "+number(card.Largest.Min)),
 		of("Lost work", "preemption.gpu_hours", number(round(preempted, 1))+" GPU-h",
@@ -48,7 +51,8 @@ func tiles(card *measure.Scorecard) []tile {
 			"wall time; "+number(card.Throughput.PodsPerSecond)+" pods/s"),
 	}
 	broken := violations(card)
-	rules := of("Rules broken", "violations.required_level", counted(broken, "start"), "partial, level, NVLink, devices, capacity")
+	rules := of("Rules broken", "violations.required_level", counted(broken, "start"),
+		"partial, level, NVLink, devices, capacity")
 	rules.Bad = broken > 0
 	return append(strip, rules)
 }

@@ -10,18 +10,18 @@ import (
 
 // lasting says a duration in its two largest units: "3 h 20 min".
 func lasting(d time.Duration) string {
-	switch d = d.Round(time.Second); {
-	case d < time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + " s"
-	case d < time.Hour:
-		return two(int(d/time.Minute), "min", int(d%time.Minute/time.Second), "s")
-	case d < day:
-		return two(int(d/time.Hour), "h", int(d%time.Hour/time.Minute), "min")
+	s := int(d.Round(time.Second).Seconds())
+	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
+	switch {
+	case s < minute:
+		return strconv.Itoa(s) + " s"
+	case s < hour:
+		return two(s/minute, "min", s%minute, "s")
+	case s < day:
+		return two(s/hour, "h", s%hour/minute, "min")
 	}
-	return two(int(d/day), "d", int(d%day/time.Hour), "h")
+	return two(s/day, "d", s%day/hour, "h")
 }
-
-const day = 24 * time.Hour
 
 func two(large int, unit string, small int, fraction string) string {
 	if small == 0 {
@@ -55,10 +55,10 @@ func count[I int | int64](n I) string {
 
 // counted writes how many of a thing there are.
 func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
+	if n == 1 {
+		return "1 " + thing
 	}
-	return count(n) + " " + thing
+	return count(n) + " " + thing + "s"
 }
 
 // number writes a number with as many digits as help.
@@ -85,6 +85,9 @@ func said(unit string, v float64) string {
 	case "":
 		return number(v)
 	case "1":
+		if magnitude := math.Abs(v); v != 0 && (magnitude >= 100 || magnitude < 0.001) {
+			return number(v)
+		}
 		return strconv.FormatFloat(v, 'f', 3, 64)
 	}
 	return number(v) + " " + unit

@@ -30,7 +30,8 @@ const Unfinished = "the run was not finished: it was killed, or is still going o
 // replaced are the files that a new run does away with; the scorecard is written over.
 func replaced() []string {
 	return []string{
-		SceneFile, LogFile, PlainFile, ReportFile, CardFile + unfinished, SceneFile + unfinished, ReportFile + unfinished,
+		SceneFile, LogFile, PlainFile, ReportFile,
+		CardFile + unfinished, SceneFile + unfinished, ReportFile + unfinished,
 	}
 }
 
@@ -45,7 +46,9 @@ func claim(disk Disk, dir string) error {
 	begun := true
 	for _, name := range names {
 		if !slices.Contains(ours, name) {
-			return &badinput.Error{Where: dir, What: "the directory holds " + name + ", which is no file of a result", Mend: mend}
+			return &badinput.Error{
+				Where: dir, What: "the directory holds " + name + ", which is no file of a result", Mend: mend,
+			}
 		}
 		// Killed while its first file was being written, a run leaves this and nothing else.
 		begun = begun && name == CardFile+unfinished

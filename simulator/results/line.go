@@ -14,8 +14,8 @@ import (
 
 // appendLine appends an event as a line of the log. It is written by hand because a replay tells a hundred thousand of them a
 // second.
-func appendLine(b []byte, e engine.Event) []byte {
-	b = append(b, `{"t":`...)
+func appendLine(to []byte, e engine.Event) []byte {
+	b := append(to, `{"t":`...)
 	b = appendSeconds(b, e.At)
 	b = append(b, `,"kind":`...)
 	b = strconv.AppendQuote(b, string(e.Kind))
@@ -28,33 +28,37 @@ func appendLine(b []byte, e engine.Event) []byte {
 		b = strconv.AppendInt(b, int64(e.Running), 10)
 	}
 	if len(e.Nodes) > 0 {
-		b = append(b, `,"nodes":[`...)
-		for i, node := range e.Nodes {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, int64(node), 10)
-		}
-		b = append(b, ']')
+		b = append(b, `,"nodes":`...)
+		b = appendNodes(b, e.Nodes)
 	}
-	if e.Kind == engine.Kept {
+	switch {
+	case e.Kind == engine.Kept && e.From == scene.Forever:
+		b = append(b, `,"from":null`...)
+	case e.Kind == engine.Kept:
 		b = append(b, `,"from":`...)
-		if e.From == scene.Forever {
-			b = append(b, "null"...)
-		} else {
-			b = appendSeconds(b, e.From)
-		}
+		b = appendSeconds(b, e.From)
 	}
 	return append(b, "}\n"...)
 }
 
-// appendSeconds appends a duration as an exact decimal number of seconds.
-func appendSeconds(b []byte, d time.Duration) []byte {
-	if d < 0 {
-		b, d = append(b, '-'), -d
+func appendNodes(to []byte, nodes []int) []byte {
+	b, before := to, byte('[')
+	for _, node := range nodes {
+		b = append(b, before)
+		b = strconv.AppendInt(b, int64(node), 10)
+		before = ','
 	}
-	b = strconv.AppendInt(b, int64(d/time.Second), 10)
-	if rest := d % time.Second; rest != 0 {
+	return append(b, ']')
+}
+
+// appendSeconds appends a duration as an exact decimal number of seconds.
+func appendSeconds(to []byte, d time.Duration) []byte {
+	b, whole, rest := to, d/time.Second, d%time.Second
+	if d < 0 {
+		b, whole, rest = append(b, '-'), -whole, -rest
+	}
+	b = strconv.AppendInt(b, int64(whole), 10)
+	if rest != 0 {
 		b = append(b, '.')
 		b = append(b, strconv.FormatInt(int64(time.Second+rest), 10)[1:]...)
 		b = bytes.TrimRight(b, "0")

@@ -64,7 +64,8 @@ func OpenOn(disk Disk, dir string) (*Result, error) {
 		err = json.Unmarshal(text, &r.Scene)
 	}
 	if err != nil {
-		return nil, badinput.At(filepath.Join(dir, SceneFile), 0, "the scene cannot be read: "+err.Error(), "run it again")
+		file := filepath.Join(dir, SceneFile)
+		return nil, badinput.At(file, 0, "the scene cannot be read: "+err.Error(), "run it again")
 	}
 	return r, nil
 }

@@ -100,9 +100,9 @@ func Outlined(s *scene.Scene) Outline {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		o.Jobs[i] = Job{
-			ID: j.ID, Tenant: j.Tenant, Submit: seconds(j.Submit), Duration: seconds(j.Duration), Estimate: seconds(j.Estimate),
-			Members: len(j.Gang.Members), Accelerators: j.Accelerators, Priority: j.Priority,
-			Required: j.Gang.Required, Preferred: j.Gang.Preferred,
+			ID: j.ID, Tenant: j.Tenant, Submit: seconds(j.Submit), Duration: seconds(j.Duration),
+			Estimate: seconds(j.Estimate), Members: len(j.Gang.Members), Accelerators: j.Accelerators,
+			Priority: j.Priority, Required: j.Gang.Required, Preferred: j.Gang.Preferred,
 		}
 	}
 	for _, r := range s.Running {

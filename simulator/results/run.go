@@ -69,25 +69,26 @@ func Create(dir string, s *scene.Scene, o Options) (*Run, error) {
 	if err := putJSON(r.disk, r.path(SceneFile), "", Outlined(s)); err != nil {
 		return nil, err
 	}
-	return r, r.begin(o.Plain)
+	name := LogFile
+	if o.Plain {
+		name = PlainFile
+	}
+	return r, r.begin(name)
 }
 
 // path is the path of a file of the result.
 func (r *Run) path(name string) string { return filepath.Join(r.dir, name) }
 
 // begin opens the log.
-func (r *Run) begin(plain bool) error { //nolint:revive // flag-parameter: it is an option of the caller, handed on
-	r.name = r.path(LogFile)
-	if plain {
-		r.name = r.path(PlainFile)
-	}
+func (r *Run) begin(name string) error {
+	r.name = r.path(name)
 	file, err := r.disk.Create(r.name)
 	if err != nil {
 		return &WriteError{r.name, err}
 	}
 	r.file = file
 	r.out = bufio.NewWriterSize(file, 1<<16)
-	if !plain {
+	if name == LogFile {
 		// The header has neither a name nor a time: it has to be the same for equal runs.
 		r.zip = gzip.NewWriter(r.out)
 	}
@@ -162,13 +163,13 @@ func (r *Run) end() {
 // written, the result stays partial and the error says which file; it is a *WriteError. A Run is finished once.
 func (r *Run) Finish(card measure.Scorecard, report func(io.Writer) error) error {
 	r.end()
-	err := r.err
+	last, err := card, r.err
 	if err == nil && report != nil {
 		err = put(r.disk, r.path(ReportFile), report)
 	}
 	if err != nil {
-		card.Partial = cmp.Or(card.Partial, err.Error())
+		last.Partial = cmp.Or(last.Partial, err.Error())
 	}
 	// On a full disk this may fail too. Then the first card stays, which is partial.
-	return cmp.Or(err, putJSON(r.disk, r.path(CardFile), "  ", card))
+	return cmp.Or(err, putJSON(r.disk, r.path(CardFile), "  ", last))
 }

@@ -139,7 +139,7 @@ function queueChart(data, colors, height) {
 function waitsChart(curves, colors, styleOf) {
   const option = base(colors);
   const longest = Math.max(60, ...curves.flatMap((c) => c.x));
-  option.legend = Object.assign(legendOf(colors), { itemStyle: { opacity: 1 } });
+  option.legend = Object.assign(legendOf(colors), { itemStyle: { opacity: 1 }, itemWidth: 18, itemHeight: 4 });
   option.grid = { left: 52, right: 26, top: 66, bottom: 42 };
   option.tooltip.trigger = "item";
   option.tooltip.formatter = (p) => `${escaped(p.seriesName)}<br><b>${percent(p.value[1])}</b> waited at most <b>${lasting(p.data[2])}</b>`;

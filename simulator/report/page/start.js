@@ -29,18 +29,21 @@
     for (const { chart } of charts) chart.resize();
     if (map) map.resize();
   };
-  draw();
   fit();
+  draw();
   if (map) {
     map.show(data.busiest);
     link(charts.find((c) => c.id === "allocation"), map, data);
   }
-  window.addEventListener("resize", fit);
+  window.addEventListener("resize", () => {
+    fit();
+    draw();
+  });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   const paper = (printing) => {
     document.documentElement.classList.toggle("printing", printing);
-    draw();
     fit();
+    draw();
   };
   window.addEventListener("beforeprint", () => paper(true));
   window.addEventListener("afterprint", () => paper(false));
