@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -79,12 +78,13 @@ func (o *compareOptions) run(ctx context.Context, env Environment) error {
 		return err
 	}
 	contest.Progress = shown
-	cards, err := input.Contest(ctx, contest)
+	outcomes, err := input.Contest(ctx, contest)
 	closing := shown.Close()
 	if err != nil {
-		return o.partly(env, cards, err)
+		return o.partly(env, len(outcomes), err)
 	}
-	if err := o.print(env.Out, cards); err != nil {
+	cards := experiment.Cards(outcomes)
+	if err := o.print(env, cards, outcomes); err != nil {
 		return err
 	}
 	if closing != nil {
@@ -94,11 +94,11 @@ func (o *compareOptions) run(ctx context.Context, env Environment) error {
 }
 
 // partly says how far an interrupted comparison came. Nothing is compared then: what is there may be of some seeds only.
-func (o *compareOptions) partly(env Environment, cards []measure.Scorecard, err error) error {
+func (o *compareOptions) partly(env Environment, whole int, err error) error {
 	if badinput.Is(err) || o.out == "" {
 		return err
 	}
-	_, _ = fmt.Fprintf(env.Err, "%d runs are whole in %s; the same command goes on from there\n", len(cards), o.out) // then err
+	_, _ = fmt.Fprintf(env.Err, "%d runs are whole in %s; the same command goes on from there\n", whole, o.out) // then err
 	return err
 }
 
@@ -120,17 +120,14 @@ func (o *compareOptions) compareResults(env Environment, directories []string) e
 		}
 		cards[i] = result.Card
 	}
-	if err := o.print(env.Out, cards); err != nil {
+	if err := o.print(env, cards, nil); err != nil {
 		return err
 	}
 	return verdict(cards)
 }
 
-// print compares and prints.
-func (o *compareOptions) print(out io.Writer, cards []measure.Scorecard) error {
-	if len(cards) == 1 && cards[0].AllocationAtArrival == nil {
-		return writeCard(out, cards[0])
-	}
+// print compares and prints; outcomes are those of runs that were played now.
+func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outcomes []experiment.Outcome) error {
 	pair := compare.Runs
 	if o.force {
 		pair = compare.Forced
@@ -151,9 +148,22 @@ func (o *compareOptions) print(out io.Writer, cards []measure.Scorecard) error {
 		table.Allocation = &allocation
 	}
 	if o.output == "json" {
-		return printJSON(out, table)
+		err = printJSON(env.Out, table)
+	} else {
+		err = table.WriteText(env.Out)
 	}
-	return table.WriteText(out)
+	if err != nil || o.out == "" || outcomes == nil {
+		return err
+	}
+	page, err := experiment.WriteComparison(o.out, table, outcomes)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Err, "page: %s\n", page)
+	if err != nil {
+		return fmt.Errorf("printing where the page is: %w", err)
+	}
+	return nil
 }
 
 // verdict is that of the first scheduler, whom the comparison is about: the others may break rules, and show that they do.

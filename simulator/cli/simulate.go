@@ -132,7 +132,7 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 func failed(card measure.Scorecard) bool {
 	v := card.Violations
 	return card.AllocationAtArrival == nil && card.Gangs.Pending > 0 ||
-		v.PartialGangs+v.RequiredLevel+v.NVLink+v.DRA+v.DoubleBooking > 0
+		v.PartialGangs+v.RequiredLevel+v.DRA+v.DoubleBooking > 0 // NVLink is among the required levels
 }
 
 func (o *simulateOptions) print(out io.Writer, card measure.Scorecard) error {

@@ -31,14 +31,14 @@ type Contest struct {
 	Wall     clock.PassiveClock
 }
 
-// Contest plays all runs, scheduler by scheduler for each seed, and returns their cards in that order. If it is interrupted, or a
-// result cannot be written, the cards are those of the runs before.
-func (in *Input) Contest(ctx context.Context, c Contest) ([]measure.Scorecard, error) {
+// Contest plays all runs, scheduler by scheduler for each seed, and returns what came of them in that order; what became of jobs
+// is in those of the first seed only. If it is interrupted, or a result cannot be written, the outcomes are those of the runs before.
+func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
 	if err := in.Check(c); err != nil {
 		return nil, err
 	}
-	var cards []measure.Scorecard
-	for _, seed := range c.Seeds {
+	var outcomes []Outcome
+	for i, seed := range c.Seeds {
 		for _, scheduler := range c.Schedulers {
 			name := scheduler + "-" + strconv.FormatUint(seed, 10)
 			run := Run{
@@ -47,14 +47,17 @@ func (in *Input) Contest(ctx context.Context, c Contest) ([]measure.Scorecard, e
 			if c.Dir != "" {
 				run.Dir = filepath.Join(c.Dir, name)
 			}
-			card, err := in.runOnce(ctx, run)
+			outcome, err := in.runOnce(ctx, run)
 			if err != nil {
-				return cards, fmt.Errorf("playing %s: %w", name, err)
+				return outcomes, fmt.Errorf("playing %s: %w", name, err)
 			}
-			cards = append(cards, card)
+			if i > 0 {
+				outcome.Jobs, outcome.Series = nil, measure.Series{}
+			}
+			outcomes = append(outcomes, outcome)
 		}
 	}
-	return cards, nil
+	return outcomes, nil
 }
 
 // Check refuses a contest that cannot be played, before anything is.
@@ -90,28 +93,48 @@ func (in *Input) checkScheduler(name, engine string, wall clock.PassiveClock) er
 }
 
 // runOnce plays a run unless its result is there.
-func (in *Input) runOnce(ctx context.Context, run Run) (measure.Scorecard, error) {
+func (in *Input) runOnce(ctx context.Context, run Run) (Outcome, error) {
 	if run.Dir != "" {
-		if card, found := in.found(run); found {
-			return card, nil
+		if result := in.found(run); result != nil {
+			return in.recall(result)
 		}
 	}
-	outcome, err := in.Run(ctx, run)
-	return outcome.Card, err
+	return in.Run(ctx, run)
 }
 
-// found is the result of an earlier run that this one would give again. A result of a changed or unknown commit proves nothing.
-func (in *Input) found(run Run) (measure.Scorecard, bool) {
+// found is the result of an earlier run that this one would give again, nil if there is none. A result of a changed or unknown
+// commit proves nothing.
+func (in *Input) found(run Run) *results.Result {
 	earlier, err := results.Open(run.Dir)
 	if err != nil || earlier.Card.Partial != "" {
-		return measure.Scorecard{}, false
+		return nil
 	}
 	card := earlier.Card
 	hash, err := in.hash(card.Scheduler, card.Engine)
-	commit := Commit()
-	same := err == nil && card.Scheduler == run.Scheduler && card.Seed == run.Seed && card.ConfigHash == hash &&
-		(run.Engine == "" || card.Engine == run.Engine)
-	return card, same && card.Commit == commit && isCommit(commit)
+	if err != nil || card.ConfigHash != hash || card.Commit != Commit() || !isCommit(card.Commit) ||
+		card.Scheduler != run.Scheduler || card.Seed != run.Seed || run.Engine != "" && card.Engine != run.Engine {
+		return nil
+	}
+	return earlier
+}
+
+// recall tells a tally what was written down.
+func (in *Input) recall(result *results.Result) (Outcome, error) {
+	if in.Shared() {
+		return Outcome{Card: result.Card}, nil
+	}
+	s, err := in.scene(result.Card.Seed)
+	if err != nil {
+		return Outcome{}, err
+	}
+	tally := measure.New(s, measure.Header{})
+	for event, err := range result.Events() {
+		if err != nil {
+			return Outcome{}, err
+		}
+		tally.Happens(event)
+	}
+	return tallied(tally, result.Card), nil
 }
 
 // isCommit reports whether the text names one state of the code.

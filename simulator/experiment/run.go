@@ -11,6 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/progress"
+	"github.com/lockstep-project/lockstep/simulator/report"
 	"github.com/lockstep-project/lockstep/simulator/results"
 	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
@@ -32,8 +33,9 @@ type Run struct {
 // Outcome is what came of a run.
 type Outcome struct {
 	Card measure.Scorecard
-	// Jobs are of gangs only, by the scene's index.
-	Jobs []measure.Outcome
+	// Jobs and Series are of gangs only: what became of each job, by the scene's index, and of the cluster over time.
+	Jobs   []measure.Outcome
+	Series measure.Series
 }
 
 // Run plays the inputs once. If the context ends before, the outcome is what there is until then, its card says so, and the error is
@@ -60,11 +62,13 @@ func (in *Input) Run(ctx context.Context, r Run) (Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var kept *results.Run
+	var record *report.Recorder
 	if r.Dir != "" {
 		if kept, err = results.Create(r.Dir, s, results.Options{Card: tally.Scorecard(0), Failed: cancel}); err != nil {
 			return Outcome{}, err
 		}
-		told.watchers = append(told.watchers, kept)
+		record = report.NewRecorder(s)
+		told.watchers = append(told.watchers, kept, record)
 	}
 	if r.Progress != nil {
 		shown := r.Progress.Watch(r.Name, s)
@@ -73,12 +77,12 @@ func (in *Input) Run(ctx context.Context, r Run) (Outcome, error) {
 	}
 	began := r.Wall.Now()
 	failed := chosen.Engine.Run(ctx, s, told)
-	out := Outcome{Card: tally.Scorecard(r.Wall.Since(began)), Jobs: tally.Outcomes()}
+	out := tallied(tally, tally.Scorecard(r.Wall.Since(began)))
 	if failed != nil {
 		out.Card.Partial = why(ctx, failed, told.at)
 	}
 	if kept != nil {
-		err = kept.Finish(out.Card, page(out, tally.Series(), s))
+		err = kept.Finish(out.Card, page(out, record))
 	}
 	return out, errors.Join(cause(ctx, failed), err)
 }

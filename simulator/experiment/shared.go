@@ -61,7 +61,7 @@ func (in *Input) runShared(ctx context.Context, r Run) (Outcome, error) {
 		return out, err
 	}
 	tell(arrivals, s, kept)
-	return out, errors.Join(context.Cause(ctx), kept.Finish(out.Card, page(out, measure.Series{}, nil)))
+	return out, errors.Join(context.Cause(ctx), kept.Finish(out.Card, page(out, nil)))
 }
 
 // sharedScene is what came, for the log: nodes below no network, and pods that run for ever. Parts of GPUs are rounded up.
