@@ -207,13 +207,16 @@ func (c *counts) snapshot() Snapshot {
 	for c.oldest <= c.newest && c.stage[c.oldest] != waiting {
 		c.oldest++
 	}
+	if first := c.kept.job; first >= 0 && c.stage[first] == waiting {
+		s.Queue = append(s.Queue, c.gang(first))
+	}
 	for job := c.oldest; job <= c.newest; job++ {
 		if c.stage[job] != waiting {
 			continue
 		}
 		s.OldestWait = max(s.OldestWait, c.at-c.since[job])
 		s.LargestWaiting = max(s.LargestWaiting, c.scene.Jobs[job].Accelerators)
-		if len(s.Queue) < mostGangs {
+		if len(s.Queue) < mostGangs && job != c.kept.job {
 			s.Queue = append(s.Queue, c.gang(job))
 		}
 	}

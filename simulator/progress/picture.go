@@ -158,7 +158,7 @@ func (p picture) queue(v *View, room int) []string {
 		return fmt.Sprintf("%s %7s %6s %7s  %s", padded(cells[0], name), cells[1], cells[2], cells[3],
 			shortened(cells[4], max(p.width-name-tableWidth, 1)))
 	}
-	out = append(out, p.theme.faint.Render(row("by submission", "GPUs", "pods", "waits", "why")))
+	out = append(out, p.theme.faint.Render(row("waiting", "GPUs", "pods", "waits", "why")))
 	for i, g := range v.Queue {
 		if i == room {
 			break

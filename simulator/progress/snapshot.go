@@ -31,7 +31,7 @@ type Snapshot struct {
 	Domains []DomainUse
 	// Uses is the part of the accelerators in use, 0 to 1, over equal parts of the virtual time so far.
 	Uses []float64
-	// Queue are the first gangs that wait, by submission.
+	// Queue are some gangs that wait: the one for which a place is kept, and those that came first.
 	Queue []Gang
 
 	// taken is the wall clock's instant.
