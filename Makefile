@@ -55,6 +55,7 @@ test: ## Run every test, with one embedded cluster for the integration tests.
 test-full: test ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run TwoCliques ./simulator/integration -args -long
+	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
@@ -96,6 +97,23 @@ bench-controller: ## A thousand TrainJobs at once on embedded clusters, and what
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-controller ./simulator/cmd/bench-controller
 	@$(BENCH)/bin/bench-controller -dir $(BENCH)
+
+# What make benchmarks adds: -only CONTEST, -quick, -progress plain.
+CAMPAIGN ?=
+
+.PHONY: benchmarks
+benchmarks: ## Play the campaign of contests in virtual time and write docs/benchmarks.md (hours; goes on where it was interrupted).
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build $(JOBS) -buildvcs=auto -o $(BENCH)/bin/benchmarks ./simulator/cmd/benchmarks
+	@$(BENCH)/bin/benchmarks $(CAMPAIGN)
+
+.PHONY: benchmarks-quick
+benchmarks-quick: ## The same contests with the first jobs and one seed, into out/ (minutes).
+	@$(MAKE) --no-print-directory benchmarks CAMPAIGN="-quick -dir out/quick -out out/quick/benchmarks.md -progress none"
+
+.PHONY: bench-sim
+bench-sim: ## How fast the engines replay, what 100,000 jobs take, and how that grows (ten minutes).
+	$(GO) test $(JOBS) -run '^$$' -bench . -benchtime 1x -timeout 60m ./simulator/engine/... ./simulator/measure
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Check the house rules.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +37,8 @@ func (o *replayOptions) add(command *cobra.Command) {
 	flags.Float64Var(&o.options.Load, "load", 1, "how many times as fast jobs come; how long they run stays")
 	flags.Float64Var(&o.options.Estimates, "estimates", 0,
 		"give jobs without an estimate one: their run time times a number drawn from 1 to this; 0 for none")
+	flags.DurationVar(&o.options.Unsaid, "run-time", time.Hour,
+		"how long what waits in a snapshot runs, if it has no deadline")
 	flags.StringVar(&o.engine, "engine", "",
 		"direct (the decision core) or kube (the real kube-scheduler); the default is the scheduler's own")
 	flags.StringVar(&o.out, "out", "", "the directory for results: scorecard, event log, report; the default is none")
@@ -52,6 +55,11 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 		return nil, &badinput.Error{
 			Where: fmt.Sprintf("--load %g", o.options.Load), What: "there is no such load",
 			Mend: "write a number above 0, such as 1.3, of at most 1000",
+		}
+	}
+	if o.options.Unsaid < time.Second {
+		return nil, &badinput.Error{
+			Where: "--run-time " + o.options.Unsaid.String(), What: "nothing runs so short", Mend: "write a second or more, such as 1h",
 		}
 	}
 	return experiment.Open(o.names, o.options)

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
@@ -23,6 +24,8 @@ type Names struct {
 type Options struct {
 	// Load and Estimates are those of scene.Options.
 	Load, Estimates float64
+	// Unsaid is that of scene.Options, for snapshots.
+	Unsaid time.Duration
 	// Quick plays the first jobs only, at most QuickJobs.
 	Quick bool
 }
@@ -131,7 +134,9 @@ func (in *Input) scene(seed uint64) (*scene.Scene, error) {
 		}
 		workload = &t
 	}
-	options := scene.Options{Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates}
+	options := scene.Options{
+		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates, Unsaid: in.options.Unsaid,
+	}
 	var s *scene.Scene
 	var err error
 	if in.snapshot != nil {

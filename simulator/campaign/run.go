@@ -1,0 +1,127 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/compare"
+	"github.com/lockstep-project/lockstep/simulator/experiment"
+	"github.com/lockstep-project/lockstep/simulator/openb"
+	"github.com/lockstep-project/lockstep/simulator/progress"
+)
+
+// Options are how the campaign is played.
+type Options struct {
+	// Dir is where results are kept, and found again.
+	Dir string
+	// Quick plays the first jobs only, with one seed.
+	Quick bool
+	// Shared is the folder with all of openb's lists; Committed has three of them, compressed.
+	Shared, Committed string
+	// Only is the name of a contest to play alone; empty for all.
+	Only     string
+	Progress *progress.Progress
+	Wall     clock.PassiveClock
+	// Say takes a line about what is going on.
+	Say func(line string)
+}
+
+// contest is an entry that was played.
+type contest struct {
+	entry
+	table    compare.Table
+	outcomes []experiment.Outcome
+	took     time.Duration
+}
+
+// Document is what came of a campaign, ready to be written.
+type Document struct {
+	quick    bool
+	contests []contest
+}
+
+// Play plays what was not played yet. An interrupted campaign is an error, and goes on when it is played again.
+func Play(ctx context.Context, o Options) (Document, error) {
+	document := Document{quick: o.Quick}
+	entries, err := entries(o)
+	if err != nil {
+		return document, err
+	}
+	for _, e := range entries {
+		if o.Only != "" && o.Only != e.name {
+			continue
+		}
+		played, err := o.play(ctx, e)
+		if err != nil {
+			return document, fmt.Errorf("contest %s: %w", e.name, err)
+		}
+		o.Say(fmt.Sprintf("%s: %d runs, %s", e.name, len(played.outcomes), played.took.Round(time.Second)))
+		document.contests = append(document.contests, played)
+	}
+	return document, nil
+}
+
+// entries are the contests, openb's as far as its lists are there.
+func entries(o Options) ([]entry, error) {
+	all := plan()
+	if o.Quick {
+		all = quick()
+	}
+	for _, list := range lists() {
+		for _, e := range []entry{shared(o.Shared, list, ""), shared(o.Committed, list, ".csv.gz"[len(".csv"):])} {
+			_, err := os.Stat(e.names.Trace[len("openb:"):])
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("looking for openb's lists: %w", err)
+			}
+			all = append(all, e)
+			break
+		}
+	}
+	return all, nil
+}
+
+// play plays one contest.
+func (o Options) play(ctx context.Context, e entry) (contest, error) {
+	began := o.Wall.Now()
+	input, err := experiment.Open(e.names, e.options)
+	if err != nil {
+		return contest{}, err
+	}
+	outcomes, err := input.Contest(ctx, experiment.Contest{
+		Schedulers: e.schedulers, Seeds: e.seeds, Dir: filepath.Join(o.Dir, e.name), Progress: o.Progress, Wall: o.Wall,
+	})
+	if err != nil {
+		return contest{}, err
+	}
+	out := contest{entry: e, outcomes: outcomes, took: o.Wall.Since(began)}
+	cards := experiment.Cards(outcomes)
+	if out.table, err = compare.Runs(cards); err != nil {
+		return contest{}, err
+	}
+	if out.table.Allocation != nil {
+		published := make(map[string]compare.Spread)
+		for policy, mean := range openb.Published(e.names.Trace) {
+			published[policy] = compare.Spread(mean)
+		}
+		allocation, err := compare.Allocations(cards, published)
+		if err != nil {
+			return contest{}, err
+		}
+		out.table.Allocation = &allocation
+	}
+	_, err = experiment.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
+	for i := range out.outcomes { // a campaign has hundreds
+		out.outcomes[i] = experiment.Outcome{Card: outcomes[i].Card}
+	}
+	return out, err
+}

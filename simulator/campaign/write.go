@@ -1,0 +1,212 @@
+package campaign
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockstep-project/lockstep/simulator/compare"
+)
+
+// Write writes the document as Markdown.
+func (d Document) Write(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Benchmarks\n\n")
+	if d.quick {
+		b.WriteString("**This is a quick run: one seed, and the first jobs of each trace only. It shows that everything runs.**\n\n")
+	}
+	if len(d.contests) > 0 {
+		d.head(&b)
+	}
+	var arrivals []contest
+	for _, c := range d.contests {
+		if c.table.Allocation != nil {
+			arrivals = append(arrivals, c)
+			continue
+		}
+		c.write(&b)
+	}
+	writeArrivals(&b, arrivals)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing the document: %w", err)
+	}
+	return nil
+}
+
+// head says what holds for all contests.
+func (d Document) head(b *strings.Builder) {
+	card := d.contests[0].outcomes[0].Card
+	fmt.Fprintf(b, "Written by `make benchmarks` at commit %s; wall times are those of %s. The command goes on where it was\n"+
+		"interrupted. `lockstep compare` plays each contest alone, and `out/benchmarks/` has the results: scorecards, event logs,\n"+
+		"reports, and a page for each contest.\n\n", card.Commit, card.Machine)
+	b.WriteString(legend)
+}
+
+const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are means of the seeds. Behind a number stands + or - if it is better
+or worse than Lockstep's with a confidence of 95 % (paired by seed, Student's t, one number at a time), (+) or (-) if there is one
+seed only, which proves nothing about others. Engine direct, but for native-tas, which is the real kube-scheduler stepped in virtual time.
+
+* **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** in hours.
+* **busy**: accelerators in use while somebody waits, per cent. **Q**: cost of the best possible placement divided by that of the one
+  that was chosen, by GPU-hours; 1 is the best. **split**: gangs that used several NVLink (or innermost) domains though one would
+  have held them. **inversions**: boundaries that rings cross for nothing. **lost**: GPU-hours of work lost to preemption.
+* **broken**: starts that broke a rule. **p99**: of decisions, in milliseconds of wall time. **pods/s**: pods started, by wall time.
+* ` + "`simulator/measure`" + ` defines them; all others are in the results. Traces marked synthetic were made from published marginals.
+* Baselines place whole gangs and know what their namesakes know; each has the discipline that it has in the field (backfill or greedy,
+  see the package ` + "`baseline`" + `). ` + "`optimum`" + ` decides as Lockstep does and knows when everything really ends: what knowledge would be worth.
+* Who lets everybody pass who fits (greedy) has shorter mean waits when most jobs are small, and lets large gangs wait: look at waits
+  by GPU-hours, and at the classes in the reports.
+
+`
+
+// column is a number of the table.
+type column struct {
+	title, name string
+	scale       float64
+}
+
+func columns() []column {
+	return []column{
+		{"wait (min)", "wait_seconds.mean", 1.0 / 60},
+		{"p95 (h)", "wait_seconds.p95", 1.0 / 3600},
+		{"by GPU-h (h)", "by_gpu_hours.wait_seconds_mean", 1.0 / 3600},
+		{"makespan (h)", "makespan_seconds", 1.0 / 3600},
+		{"busy (%)", "utilisation.busy_mean", 100},
+		{"Q", "by_gpu_hours.quality_mean_q", 1},
+		{"split", "quality.split_domains", 1},
+		{"inversions", "quality.rank_inversions", 1},
+		{"lost", "preemption.gpu_hours", 1},
+		{"left", "gangs.pending", 1},
+		{"p99 (ms)", "decision_ms.p99", 1},
+		{"pods/s", "throughput.pods_per_s", 1},
+	}
+}
+
+// write is the section about one contest.
+func (c contest) write(b *strings.Builder) {
+	card := c.outcomes[0].Card
+	fmt.Fprintf(b, "## %s\n\n%s.\n\n", c.name, capital(c.shows))
+	fmt.Fprintf(b, "Fleet %s: %d nodes, %d accelerators. Trace %s, load %s, %d jobs%s; seeds %s; ", c.table.Fleet, card.Nodes, card.GPUs,
+		c.table.Trace, number(c.table.Load), card.Gangs.Submitted, synthetic(c.table), join(c.seeds))
+	if c.table.Estimates > 0 {
+		fmt.Fprintf(b, "deadlines of 1 to %s times the run time. ", number(c.table.Estimates))
+	} else {
+		b.WriteString("no deadlines. ")
+	}
+	fmt.Fprintf(b, "Source: %s. Window: %s.\n\n", card.Source, card.Window.Rule)
+	for _, note := range card.Notes {
+		fmt.Fprintf(b, "Note: %s.\n\n", note)
+	}
+	b.WriteString("| scheduler |")
+	for _, column := range columns() {
+		b.WriteString(" " + column.title + " |")
+	}
+	b.WriteString(" broken |\n|---|" + strings.Repeat("--:|", len(columns())+1) + "\n")
+	for i, scheduler := range c.table.Schedulers {
+		b.WriteString("| " + scheduler + " |")
+		for _, column := range columns() {
+			b.WriteString(" " + c.cell(i, column) + " |")
+		}
+		fmt.Fprintf(b, " %d |\n", c.broken(scheduler))
+	}
+	b.WriteString("\n")
+}
+
+// cell is a number of a scheduler, with what follows from it.
+func (c contest) cell(scheduler int, of column) string {
+	at := slices.IndexFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == of.name })
+	if at < 0 {
+		return "?"
+	}
+	row := c.table.Rows[at]
+	text := number(row.Means[scheduler] * of.scale)
+	if scheduler == 0 {
+		return text
+	}
+	return text + sign(row.Against[scheduler-1].Verdict)
+}
+
+func sign(v compare.Verdict) string {
+	switch v {
+	case compare.Better:
+		return " +"
+	case compare.Worse:
+		return " -"
+	case compare.BetterOnce:
+		return " (+)"
+	case compare.WorseOnce:
+		return " (-)"
+	case compare.Equal, compare.Unclear, compare.NoVerdict:
+	}
+	return ""
+}
+
+// broken is how many starts broke a rule, with all seeds. NVLink is among the required levels.
+func (c contest) broken(scheduler string) int {
+	sum := 0
+	for _, outcome := range c.outcomes {
+		if v := outcome.Card.Violations; outcome.Card.Scheduler == scheduler {
+			sum += v.PartialGangs + v.RequiredLevel + v.DRA + v.DoubleBooking
+		}
+	}
+	return sum
+}
+
+// writeArrivals is the section about openb.
+func writeArrivals(b *strings.Builder, contests []contest) {
+	if len(contests) == 0 {
+		return
+	}
+	b.WriteString("## openb\n\nPods that share GPUs (the FGD paper's experiment): per cent of the GPUs allocated when pods had asked for all " +
+		"of them, mean of the\nseeds 42 to 51; below it what was published for the same, and the difference.\n\n| list |")
+	for _, policy := range contests[0].table.Allocation.Policies {
+		b.WriteString(" " + policy.Name + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("--:|", len(contests[0].table.Allocation.Policies)) + "\n")
+	worst := 0.0
+	for _, c := range contests {
+		list := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(path.Base(c.table.Trace), ".gz"), ".csv"), "openb:")
+		b.WriteString("| " + strings.TrimPrefix(list, "openb_pod_list_") + " |")
+		for _, policy := range c.table.Allocation.Policies {
+			at := slices.Index(c.table.Allocation.Arrivals, 100)
+			fmt.Fprintf(b, " %s", policy.Allocated[at])
+			if policy.Published != nil {
+				off := policy.Allocated[at].Mean - policy.Published.Mean
+				worst = max(worst, math.Abs(off))
+				fmt.Fprintf(b, "<br>%.2f (%+.2f)", policy.Published.Mean, off)
+			}
+			b.WriteString(" |")
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(b, "\nThe largest difference is %.2f points.\n", worst)
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+func synthetic(t compare.Table) string {
+	if t.Synthetic {
+		return " (synthetic)"
+	}
+	return ""
+}
+
+func join(seeds []uint64) string {
+	texts := make([]string, len(seeds))
+	for i, seed := range seeds {
+		texts[i] = strconv.FormatUint(seed, 10)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// number has three digits that mean something, and all before the point.
+func number(x float64) string {
+	if math.Abs(x) >= 100 || x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}

@@ -1,0 +1,57 @@
+// Command benchmarks plays the campaign and writes its document. It goes on where it was interrupted.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/campaign"
+	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/progress"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "benchmarks:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	var o campaign.Options
+	flag.StringVar(&o.Dir, "dir", "out/benchmarks", "where results are kept, and found again")
+	flag.StringVar(&o.Shared, "openb", "../shared/data/openb", "the folder with openb's lists")
+	flag.StringVar(&o.Committed, "committed", "simulator/trace/testdata/openb", "the folder with those of them that are committed")
+	flag.StringVar(&o.Only, "only", "", "play this contest alone")
+	flag.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
+	out := flag.String("out", "docs/benchmarks.md", "the document")
+	shown := flag.String("progress", "auto", "how progress is shown: auto, screen, plain, json or none")
+	flag.Parse()
+	form, err := progress.ParseForm(*shown, os.Stderr, os.Getenv("TERM"))
+	if err != nil {
+		return err
+	}
+	o.Wall = clock.RealClock{}
+	o.Say = func(line string) { _, _ = fmt.Fprintln(os.Stderr, line) }
+	ctx, o.Progress = progress.Start(ctx, progress.Options{
+		Out: os.Stderr, In: os.Stdin, Form: form, Clock: clock.RealClock{}, Environment: os.Environ(),
+	})
+	document, err := campaign.Play(ctx, o)
+	if closing := o.Progress.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return capture.Save(*out, func(_ string, w io.Writer) error { return document.Write(w) })
+}
