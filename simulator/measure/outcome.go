@@ -15,6 +15,8 @@ type Outcome struct {
 	// Submit, Start and End are since the beginning: when it came, first started, and ended for good; Never for what has not
 	// happened. Wait is the sum of its waits, of one that still waits until the end of the run.
 	Submit, Start, End, Wait time.Duration
+	// Duration is how long it runs if nothing ends it before.
+	Duration time.Duration
 	// Waiting says that it waits at the end.
 	Waiting bool
 	// Nodes is how many nodes its last start used, Domains how many domains of each level of the tree, outermost first.
@@ -38,7 +40,7 @@ func (t *Tally) Outcomes() []Outcome {
 		outcomes = append(outcomes, Outcome{
 			Job: i, ID: of.ID, Tenant: of.Tenant, Class: sizes.name(of), Accelerators: of.Accelerators,
 			Members: int(j.members), Submit: j.submit, Start: j.first, End: j.end, Wait: t.waited(i),
-			Waiting: j.phase == waiting, Nodes: int(j.nodes), Domains: j.domains, Q: Tidy(j.q),
+			Duration: of.Duration, Waiting: j.phase == waiting, Nodes: int(j.nodes), Domains: j.domains, Q: Tidy(j.q),
 			Preemptions: int(j.preempted), Disruptions: int(j.disrupted),
 		})
 	}

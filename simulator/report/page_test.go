@@ -197,11 +197,12 @@ func TestWaitsOfWhoStillWaitsAreNeverServed(t *testing.T) {
 	for i, wait := range []time.Duration{0, 10, 20, 40} {
 		in.Outcomes = append(in.Outcomes, measure.Outcome{
 			Job: i, Class: "one node", Accelerators: 1, Wait: wait * time.Second, Start: wait * time.Second,
-			End: wait*time.Second + time.Hour, Waiting: wait == 40,
+			Duration: time.Hour, Waiting: wait == 40,
 		})
 	}
 	in.Outcomes = append(in.Outcomes, measure.Outcome{
-		Job: 4, Class: "5-16 nodes", Accelerators: 6, Wait: 30 * time.Second, Start: 30 * time.Second, End: 30*time.Second + time.Hour,
+		Job: 4, Class: "5-16 nodes", Accelerators: 6, Wait: 30 * time.Second, Start: 30 * time.Second,
+		Duration: time.Hour,
 	})
 	_, c := written(t, in)
 	want := []struct {

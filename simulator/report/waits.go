@@ -29,7 +29,7 @@ func waits(in *Input) []curve {
 	one := func(*measure.Outcome) float64 { return 1 }
 	curves := []curve{
 		distribution("all jobs", sorted, one),
-		distribution("weighted by GPU-hours", sorted, in.work),
+		distribution("weighted by GPU-hours", sorted, work),
 	}
 	for _, class := range in.classes() {
 		of := slices.DeleteFunc(slices.Clone(sorted), func(o measure.Outcome) bool { return o.Class != class })
@@ -46,16 +46,8 @@ func byWait(outcomes []measure.Outcome) []measure.Outcome {
 	return sorted
 }
 
-// work is the GPU-hours that a job asks for; without a scene, those that it had.
-func (in *Input) work(o *measure.Outcome) float64 {
-	switch {
-	case in.Record != nil:
-		return float64(o.Accelerators) * in.Record.scene.Jobs[o.Job].Duration.Hours()
-	case o.End != measure.Never && o.Start != measure.Never:
-		return float64(o.Accelerators) * (o.End - o.Start).Hours()
-	}
-	return 0
-}
+// work is the GPU-hours that a job asks for.
+func work(o *measure.Outcome) float64 { return float64(o.Accelerators) * o.Duration.Hours() }
 
 // distribution is the curve of outcomes that are sorted by their waits.
 func distribution(name string, sorted []measure.Outcome, weight func(*measure.Outcome) float64) curve {
