@@ -38,7 +38,7 @@ func NewBook(l Ledger) *Book {
 	return b
 }
 
-// Ledger returns the ledger as it is now. It holds until the next change.
+// Ledger returns the ledger as it is now. It holds until the next change, as do ledgers that are made from it.
 func (b *Book) Ledger() Ledger { return b.ledger }
 
 // Take takes a demand from what is free on a node, Give gives it back. Who takes more than is there has made the book wrong:

@@ -5,6 +5,10 @@
 //	result, err := direct.Run(scene, direct.Options{Discipline: direct.Backfill, Preempt: true}, func(e direct.Event) { … })
 //
 // At each instant the gangs that end leave first, then come those that arrive, and then those that wait are asked in the
-// queue's order. A gang is asked again only when something changed that could help it. Instants are seconds since 1970,
-// or since any other moment that the caller likes; durations are seconds.
+// queue's order. Nodes fail, are drained and return between the ends and the arrivals. A gang is asked again only when something
+// changed that could help it. Instants are seconds since 1970, or since any other moment that the caller likes; durations are
+// seconds.
+//
+// NewEngine is the same for scenes and events that all engines share. With Options.Policy somebody else chooses nodes. What is free
+// is in a topology.Book, so that a question does not look at every node.
 package direct

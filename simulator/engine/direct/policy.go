@@ -21,20 +21,20 @@ func (e *player) leadBy(l *lane) {
 	i, ask := e.ask(l)
 	asked := e.measure(ask)
 	gang, nodes, ok := e.placeBy(e.ledger, ask)
-	asked.answered(ok)
 	if ok {
+		asked.answered(true)
 		e.start(i, gang, topology.Placement{Gang: gang.Name, Nodes: nodes})
 		return
 	}
 	l.closed = 0
-	if e.options.Discipline == Greedy {
-		return
+	if e.options.Discipline != Greedy {
+		if kept := e.keepBy(ask); kept != nil {
+			e.head.job = i
+			e.keep(*kept)
+			e.head.moved = false
+		}
 	}
-	if kept := e.keepBy(ask); kept != nil {
-		e.head.job = i
-		e.keep(*kept)
-		e.head.moved = false
-	}
+	asked.answered(false)
 }
 
 // placeBy asks the policy for all members or, if they have no place, for as many first ranks as are needed.

@@ -135,8 +135,7 @@ func (e *player) mayFit(gang topology.Gang) bool {
 // lead asks for one who is behind nobody. If it has no room, a place is kept for it from now on.
 func (e *player) lead(l *lane) {
 	i, ask := e.ask(l)
-	asked := e.measure(ask)
-	gang := ask.Least()
+	asked, gang := e.measure(ask), ask.Least()
 	if e.mayFit(gang) {
 		answer := decision.Place(e.ledger, ask)
 		if answer.Refusal == nil {
@@ -146,19 +145,19 @@ func (e *player) lead(l *lane) {
 		}
 		gang = answer.Gang
 	}
-	asked.answered(false)
 	if e.options.Preempt && e.preempt(i, gang) {
+		asked.answered(true)
 		return
 	}
 	l.closed = 0
-	if e.options.Discipline == Greedy {
-		return
+	if e.options.Discipline != Greedy {
+		if kept := decision.Keep(e.ledger, e.running, ask); kept != nil {
+			e.head.job = i
+			e.keep(*kept)
+			e.head.moved = false // nobody was asked about another one
+		}
 	}
-	if kept := decision.Keep(e.ledger, e.running, ask); kept != nil {
-		e.head.job = i
-		e.keep(*kept)
-		e.head.moved = false // nobody was asked about another one
-	}
+	asked.answered(false)
 }
 
 // follow asks for one who is behind the gang for which a place is kept.
