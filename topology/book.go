@@ -21,9 +21,7 @@ func NewBook(l Ledger) *Book {
 	b := &Book{notes: &notes{free: l.Free, censuses: make(map[string]*census)}}
 	for node, free := range l.Free {
 		l.Free[node] = slices.Clone(free)
-		if negative(free) >= 0 {
-			b.notes.short++
-		}
+		b.notes.short += lacks(free)
 	}
 	l.notes = b.notes
 	b.ledger = l
@@ -50,7 +48,7 @@ func (b *Book) Give(node int, demand Capacity) { b.add(node, demand, 1) }
 
 func (b *Book) add(node int, demand Capacity, sign int64) {
 	free := b.ledger.Free[node]
-	short := negative(free) >= 0
+	before := lacks(free)
 	for len(free) < len(demand) {
 		free = append(free, 0)
 	}
@@ -58,14 +56,14 @@ func (b *Book) add(node int, demand Capacity, sign int64) {
 		free[resource] += sign * amount
 	}
 	b.ledger.Free[node] = free
-	b.notes.changed(node, short, negative(free) >= 0)
+	b.notes.changed(node, lacks(free)-before)
 }
 
 // Put says what is free on a node, and returns what was.
 func (b *Book) Put(node int, free Capacity) Capacity {
 	before := b.ledger.Free[node]
 	b.ledger.Free[node] = free
-	b.notes.changed(node, negative(before) >= 0, negative(free) >= 0)
+	b.notes.changed(node, lacks(free)-lacks(before))
 	return before
 }
 
@@ -83,14 +81,18 @@ type notes struct {
 	others []int
 }
 
-// changed writes a change of a node down. What censuses that are far behind missed is forgotten: they count anew.
-func (n *notes) changed(node int, before, now bool) {
-	if before != now {
-		n.short++
-		if before {
-			n.short -= 2
-		}
+// lacks is 1 if there is less than nothing of some resource, else 0.
+func lacks(c Capacity) int {
+	if negative(c) >= 0 {
+		return 1
 	}
+	return 0
+}
+
+// changed writes a change of a node down, and by how many more nodes lack something then. What censuses that are far behind
+// missed is forgotten: they count anew.
+func (n *notes) changed(node, lacking int) {
+	n.short += lacking
 	if len(n.journal) >= max(4*len(n.free), 1024) {
 		half := len(n.journal) / 2
 		n.from += half

@@ -140,6 +140,13 @@ func TestABookAnswersLikeItsLedger(t *testing.T) {
 			if len(s.running) > 0 && r.IntN(3) == 0 {
 				s.leave(r.IntN(len(s.running)))
 			}
+			if r.IntN(60) == 0 { // so much happens that the book forgets what it noted down
+				for range 700 {
+					node := r.IntN(s.plain.Len())
+					s.book.Give(node, topology.Capacity{1})
+					s.book.Take(node, topology.Capacity{1})
+				}
+			}
 			if node := r.IntN(s.plain.Len()); r.IntN(10) == 0 && len(s.running) == 0 {
 				s.plain.Free = slices.Clone(s.plain.Free)
 				s.plain.Free[node] = topology.Capacity{int64(r.IntN(9)), 3}

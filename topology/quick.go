@@ -38,7 +38,9 @@ func (c *census) onOneNode(a *ask) (plan, bool) {
 	if c.low[0] == 0 {
 		return plan{}, false
 	}
-	node := c.lay.nodes[c.lay.vertices[c.smallest(0, -1)].first]
+	best := -1
+	c.smallest(0, &best)
+	node := c.lay.nodes[c.lay.vertices[best].first]
 	p := plan{nodes: make([]int, c.target), least: make([]int, len(c.lay.ladder)+1)}
 	for i := range p.nodes {
 		p.nodes[i] = node
@@ -50,29 +52,29 @@ func (c *census) onOneNode(a *ask) (plan, bool) {
 	return p, true
 }
 
-// smallest is the better of the best leaf so far (-1 for none) and those below a vertex.
-func (c *census) smallest(v, best int) int {
+// smallest betters the best leaf so far (-1 for none) by those below a vertex.
+func (c *census) smallest(v int, best *int) {
 	for kid := v + 1; kid < c.lay.vertices[v].end; kid = c.lay.vertices[kid].end {
-		switch {
-		case c.low[kid] != c.low[0]:
-		case c.lay.vertices[kid].level < len(c.lay.ladder):
-			best = c.smallest(kid, best)
-		case best < 0 || c.fuller(kid, best):
-			return kid // the others beside it have the same around them, and come later, as do nodes after domains
-		default:
-			return best
+		if c.low[kid] != c.low[0] {
+			continue
 		}
+		if c.lay.vertices[kid].level < len(c.lay.ladder) {
+			c.smallest(kid, best)
+			continue
+		}
+		if *best < 0 || c.fuller(kid, *best) {
+			*best = kid
+		}
+		return // the others beside it have the same around them, and come later, as do nodes after domains
 	}
-	return best
 }
 
 // fuller reports whether what is around a leaf has less room than what is around another one that comes before it.
 func (c *census) fuller(leaf, other int) bool {
-	for leaf >= 0 && other >= 0 {
-		if c.units[leaf] != c.units[other] {
-			return c.units[leaf] < c.units[other]
+	for x, y := leaf, other; x >= 0 && y >= 0; x, y = c.lay.vertices[x].parent, c.lay.vertices[y].parent {
+		if c.units[x] != c.units[y] {
+			return c.units[x] < c.units[y]
 		}
-		leaf, other = c.lay.vertices[leaf].parent, c.lay.vertices[other].parent
 	}
 	return false
 }

@@ -3,6 +3,9 @@ package direct
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // ErrScene is the cause of all errors about scenes.
@@ -20,10 +23,9 @@ func check(scene Scene) error {
 		return fail("%d gangs run, and the ends of %d are given", len(scene.Running), len(scene.RunningEnds))
 	}
 	for _, r := range scene.Running {
-		for _, held := range r.Holds {
-			if held.Node < 0 || held.Node >= nodes {
-				return fail("%s runs on node %d of %d", r.Name, held.Node, nodes)
-			}
+		off := func(h topology.Held) bool { return h.Node < 0 || h.Node >= nodes }
+		if at := slices.IndexFunc(r.Holds, off); at >= 0 {
+			return fail("%s runs on node %d of %d", r.Name, r.Holds[at].Node, nodes)
 		}
 	}
 	if scene.Closed != nil && len(scene.Closed) != nodes {
