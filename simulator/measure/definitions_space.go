@@ -4,7 +4,7 @@ func ofSpace() []Definition {
 	const (
 		use      = "Accelerators in use by those on nodes that are open and there. "
 		fragment = "The part of the free accelerators that no gang of the trace's mix can use: each domain is filled with gangs of one " +
-			"size, what is left over is counted, and the sizes (those of 95 per cent of the jobs, at most 64) are averaged by their frequency. A " +
+			"size, what is left over is counted, and the sizes (at most 64) are averaged, each weighing the accelerators that its gangs ask for. A " +
 			"gang's domain is that of its required level, or else of the innermost that could hold it if it were empty. "
 		largest = "Accelerators on wholly free nodes of that domain of the outermost level which has most of them. "
 	)

@@ -120,7 +120,7 @@ type Utilization struct {
 	Peak        float64 `json:"peak"`
 }
 
-// Fragmentation is the part of the free accelerators that is of no use to the mix of gangs of the trace.
+// Fragmentation is the part of the free accelerators that is of no use to the mix of gangs of the trace, each weighing what it asks for.
 // Mean is of samples at equal distances, End is the last of them in the window.
 type Fragmentation struct {
 	Mean float64 `json:"mean"`

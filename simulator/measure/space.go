@@ -81,8 +81,9 @@ func (d *domains) at(level, node int) int32 {
 }
 
 // mix makes the classes of the trace's gangs: by what the most numerous of their members that take accelerators takes, how many
-// these are, and the level. They are the most frequent that are together 95 per cent of the jobs with accelerators, those
-// of equal frequency in the order of their first job.
+// these are, and the level. A class weighs as much as the accelerators that its gangs ask for: by number, the small jobs of any
+// trace would hide that none of the large ones has room. The classes are the heaviest, those of equal weight in the order of their
+// first job.
 func (s *space) mix(of *scene.Scene) {
 	type kind struct {
 		shape    int
@@ -90,7 +91,7 @@ func (s *space) mix(of *scene.Scene) {
 		required string
 	}
 	var kinds []kind
-	counts, jobs := make(map[kind]int64), int64(0)
+	weights := make(map[kind]int64)
 	for i := range of.Jobs {
 		g := &of.Jobs[i].Gang
 		main, size := s.main(g)
@@ -98,19 +99,15 @@ func (s *space) mix(of *scene.Scene) {
 			continue
 		}
 		k := kind{main, size, g.Required}
-		if counts[k] == 0 {
+		if weights[k] == 0 {
 			kinds = append(kinds, k)
 		}
-		counts[k]++
-		jobs++
+		weights[k] += size * s.shapes[k.shape].takes
 	}
-	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(counts[b], counts[a]) })
+	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(weights[b], weights[a]) })
 	for _, k := range kinds[:min(len(kinds), mostClasses)] {
-		if 100*s.weight >= 95*jobs {
-			break
-		}
-		s.classes = append(s.classes, class{k.shape, k.size, s.level(k.shape, k.size, k.required), counts[k]})
-		s.weight += counts[k]
+		s.classes = append(s.classes, class{k.shape, k.size, s.level(k.shape, k.size, k.required), weights[k]})
+		s.weight += weights[k]
 	}
 }
 

@@ -171,8 +171,8 @@ func TestThreeJobsByHand(t *testing.T) {
 		"utilisation.busy_mean": 840.0 / (16 * 90),
 		"utilisation.peak":      1,
 		// Sizes of 2, 4 and 1 nodes. Until 20, and from 50 to 100, a rack is free: only the 4 have no use for it. From 20 to 50
-		// one node is free, of which the 2 have no use either; then none is.
-		"fragmentation.mean":          (70*1.0/3 + 30*2.0/3) / 150,
+		// one node is free, of which the 2 have no use either; then none is. Sizes weigh what they ask for.
+		"fragmentation.mean":          (70*4.0/7 + 30*6.0/7) / 150,
 		"fragmentation.end":           0,
 		"largest_placeable.mean":      (70*8.0 + 30*4.0) / 150,
 		"largest_placeable.min":       0,

@@ -55,7 +55,7 @@ func (w *twin) second() {
 
 // look fills racks of two nodes with gangs of each job's size.
 func (w *twin) look(free []int64) {
-	total, wasted, largest := int64(0), 0.0, int64(0)
+	total, wasted, weight, largest := int64(0), 0.0, 0.0, int64(0)
 	for node, n := range free {
 		if w.gone[node] {
 			free[node] = 0
@@ -92,10 +92,11 @@ func (w *twin) look(free []int64) {
 			usable += holds / members * members * takes
 		}
 		if total > 0 {
-			wasted += float64(total-usable) / float64(total)
+			wasted += float64(total-usable) / float64(total) * float64(members*takes)
+			weight += float64(members * takes)
 		}
 	}
-	w.fragmentation = append(w.fragmentation, wasted/float64(len(w.scene.Jobs)))
+	w.fragmentation = append(w.fragmentation, wasted/max(weight, 1))
 	w.largest = append(w.largest, float64(largest))
 }
 
