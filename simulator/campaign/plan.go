@@ -69,7 +69,7 @@ func plan() []entry {
 		},
 		{
 			"c2", "the same on 24,576 GPUs in racks of two machines",
-			experiment.Names{Fleet: "c2", Trace: "acme-seren"}, said(16), usual(), seeds,
+			experiment.Names{Fleet: "c2", Trace: "acme-seren"}, said(32), usual(), seeds,
 		},
 		{
 			"c3", "the same on a GB200 SuperPOD, where the innermost boundary is NVLink's",
@@ -78,7 +78,7 @@ func plan() []entry {
 	}
 }
 
-// quick are the same contests with one seed, without the two whose fleets are largest, and with the first jobs only.
+// quick are the same contests with one seed, without those that take longest, and with the first jobs only.
 func quick() []entry {
 	var out []entry
 	for _, e := range plan() {

@@ -75,7 +75,11 @@ func entries(o Options) ([]entry, error) {
 		all = quick()
 	}
 	for _, list := range lists() {
-		for _, e := range []entry{shared(o.Shared, list, ""), shared(o.Committed, list, ".csv.gz"[len(".csv"):])} {
+		everywhere := []entry{shared(o.Committed, list, ".gz")}
+		if !o.Quick { // three lists are committed, and enough for a quick look
+			everywhere = append(everywhere, shared(o.Shared, list, ""))
+		}
+		for _, e := range everywhere {
 			_, err := os.Stat(e.names.Trace[len("openb:"):])
 			if errors.Is(err, fs.ErrNotExist) {
 				continue

@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // QuickJobs is how many jobs a quick run has at most.
-const QuickJobs = 1000
+const QuickJobs = 5000
 
 // openbPrefix begins the names of openb's lists.
 const openbPrefix = "openb:"
