@@ -7,6 +7,7 @@
 package parking
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -237,7 +238,7 @@ func (l *Lot) wakeHeads(due *bool) {
 	call(wake, heads)
 }
 
-// heads lets the first gang of every question go, of those that are meant.
+// heads lets the first gang of every question go, of those that are meant. They are in the queue's order.
 func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 	first := make(map[string]types.NamespacedName)
 	for key, s := range l.parked {
@@ -257,10 +258,12 @@ func (l *Lot) heads(meant func(spot) bool) []types.NamespacedName {
 		}
 		l.parked[key] = s
 	}
+	slices.SortFunc(heads, func(a, b types.NamespacedName) int { return l.parked[a].order.Compare(l.parked[b].order) })
 	return heads
 }
 
-// call wakes gangs, outside the lot's lock. Their order does not matter: the queue has its own.
+// call wakes gangs, outside the lot's lock, in the queue's order: the scheduler takes whoever is there when it has nothing to do, so
+// if a later one came to the queue first, it would be asked first, and could take what became free for the others.
 func call(wake func(types.NamespacedName), keys []types.NamespacedName) {
 	if wake == nil {
 		return

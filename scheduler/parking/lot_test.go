@@ -1,6 +1,7 @@
 package parking_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -95,6 +96,33 @@ func TestAChangeWakesTheFirstOfEachQuestion(t *testing.T) {
 	// It goes, and the next with its question is asked.
 	y.Placed(key("large-old"))
 	y.expect(t, "large-new")
+}
+
+// The scheduler takes the first who comes when it has nothing to do, so they have to come in the queue's order.
+func TestThoseWhoAreWokenComeInTheQueuesOrder(t *testing.T) {
+	y := newYard()
+	var want []string
+	for i := range 20 {
+		name := fmt.Sprintf("gang-%02d", i)
+		y.park(name, "question of "+name, 20-i)
+		want = append(want, name)
+	}
+	y.clock.Step(time.Minute)
+	y.Change()
+	y.clock.Step(time.Second)
+	var got []string
+	for range 200 {
+		y.mu.Lock()
+		got = slices.Clone(y.woken)
+		y.mu.Unlock()
+		if len(got) >= len(want) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+		t.Errorf("woken %q, want %q", got, want)
+	}
 }
 
 func TestAGangIsNotParkedAgainstAChange(t *testing.T) {
