@@ -75,7 +75,13 @@ func New(
 		if !ok {
 			return nil, errors.New(dynamicresources.Name + " is another plugin than it was")
 		}
-		out := &LockstepDynamicResources{DynamicResources: inTree, handle: handle, manager: m, planned: planned, beside: t.Beside}
+		out := &LockstepDynamicResources{
+			DynamicResources: inTree,
+			handle:           handle,
+			manager:          m,
+			planned:          planned,
+			beside:           t.Beside,
+		}
 		m.settled = out.settled
 		return out, nil
 	}

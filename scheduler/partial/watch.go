@@ -265,7 +265,14 @@ func (w *watch) evict(
 		if pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		if err := eviction.Evict(ctx, w.client, pod, metav1.NewTime(w.timing.Clock.Now()), reason, message); err != nil {
+		if err := eviction.Evict(
+			ctx,
+			w.client,
+			pod,
+			metav1.NewTime(w.timing.Clock.Now()),
+			reason,
+			message,
+		); err != nil {
 			logger.Error(err, "Evicting a member", "pod", klog.KObj(pod))
 		}
 	}

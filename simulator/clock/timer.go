@@ -64,20 +64,23 @@ func (t ticker) Stop()               { t.of.Stop() }
 // queue is a heap of timers by instant, then number.
 type queue []*timer
 
-func (q queue) Len() int { return len(q) }
+// Len is for package heap, as the others are.
+func (q *queue) Len() int { return len(*q) }
 
-func (q queue) Less(i, j int) bool {
-	return cmp.Or(q[i].at.Compare(q[j].at), cmp.Compare(q[i].number, q[j].number)) < 0
+func (q *queue) Less(i, j int) bool {
+	a, b := (*q)[i], (*q)[j]
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.number, b.number)) < 0
 }
 
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = i, j
+func (q *queue) Swap(i, j int) {
+	all := *q
+	all[i], all[j] = all[j], all[i]
+	all[i].place, all[j].place = i, j
 }
 
 // Push is for package heap.
 func (q *queue) Push(x any) {
-	t, _ := x.(*timer) //nolint:errcheck // nobody pushes anything else
+	t, _ := x.(*timer) // nobody pushes anything else
 	t.place = len(*q)
 	*q = append(*q, t)
 }
@@ -92,6 +95,6 @@ func (q *queue) Pop() any {
 }
 
 func (q *queue) take() *timer {
-	t, _ := heap.Pop(q).(*timer) //nolint:errcheck // nothing else is in it
+	t, _ := heap.Pop(q).(*timer) // nothing else is in it
 	return t
 }

@@ -49,7 +49,7 @@ type nominated struct {
 }
 
 // errNowhere is what every call gets that nobody expects.
-var errNowhere = errors.New("a scheduler that is played has no API server") //nolint:gochecknoglobals // an error is a constant
+var errNowhere = errors.New("a scheduler that is played has no API server")
 
 // nowhere is a connection that leads nowhere.
 type nowhere struct{}
@@ -113,10 +113,11 @@ type podClient struct {
 func (p podClient) there(name string, uid *types.UID) (*corev1.Pod, error) {
 	pod, ok := get[*corev1.Pod](p.of.pods, types.NamespacedName{Namespace: p.namespace, Name: name})
 	if !ok {
-		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+		return nil, fmt.Errorf("looking for a pod: %w", apierrors.NewNotFound(corev1.Resource("pods"), name))
 	}
 	if uid != nil && *uid != pod.UID {
-		return nil, apierrors.NewConflict(corev1.Resource("pods"), name, errors.New("it is another pod of that name"))
+		other := apierrors.NewConflict(corev1.Resource("pods"), name, errors.New("it is another pod of that name"))
+		return nil, fmt.Errorf("looking for a pod: %w", other)
 	}
 	return pod, nil
 }

@@ -35,7 +35,11 @@ type Options struct {
 func New(o Options) (engine.Engine, error) {
 	if o.Profile != Lockstep && o.Profile != Native {
 		return nil, &badinput.Error{
-			What: fmt.Sprintf("no scheduler profile %q", o.Profile), Mend: fmt.Sprintf("name %s or %s", Lockstep, Native),
+			What: fmt.Sprintf(
+				"no scheduler profile %q",
+				o.Profile,
+			),
+			Mend: fmt.Sprintf("name %s or %s", Lockstep, Native),
 		}
 	}
 	if o.Clock == nil {

@@ -34,7 +34,7 @@ func flushPaused(q *internalqueue.PriorityQueue, logger klog.Logger)
 //go:linkname flushLeft k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulableEntitiesLeftover
 func flushLeft(q *internalqueue.PriorityQueue, logger klog.Logger)
 
-var errInternals = errors.New( //nolint:gochecknoglobals // an error is a constant
+var errInternals = errors.New(
 	"kube-scheduler's queue is not built as in 1.37.1: see internals.go")
 
 // lookInto finds the parts of a scheduling queue.

@@ -193,22 +193,23 @@ type agenda []end
 func (a *agenda) add(e end) { heap.Push(a, e) }
 
 func (a *agenda) take() end {
-	e, _ := heap.Pop(a).(end) //nolint:errcheck // nothing else is in it
+	e, _ := heap.Pop(a).(end) // nothing else is in it
 	return e
 }
 
-func (a agenda) Len() int { return len(a) }
+// Len is for package heap, as the others are.
+func (a *agenda) Len() int { return len(*a) }
 
-func (a agenda) Less(i, j int) bool {
-	x, y := a[i], a[j]
+func (a *agenda) Less(i, j int) bool {
+	x, y := (*a)[i], (*a)[j]
 	return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.of.job, y.of.job), cmp.Compare(x.of.running, y.of.running)) < 0
 }
 
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Swap(i, j int) { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
 
 // Push is for package heap.
 func (a *agenda) Push(x any) {
-	e, _ := x.(end) //nolint:errcheck // nobody pushes anything else
+	e, _ := x.(end) // nobody pushes anything else
 	*a = append(*a, e)
 }
 

@@ -181,7 +181,7 @@ func (w *world) bringBack() {
 	}
 }
 
-var errRestless = errors.New( //nolint:gochecknoglobals // an error is a constant
+var errRestless = errors.New(
 	"the scheduler does not come to rest at one instant")
 
 // settle does what is to be done at this instant until nothing is.

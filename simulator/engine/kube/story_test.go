@@ -37,7 +37,8 @@ func TestGangsStartAndEnd(t *testing.T) {
 			at, _ := s.Ledger.Tree.Index(node)
 			domains[s.Nodes[at].Labels["nvidia.com/gpu.clique"]] = true
 		}
-		if nodes := r.starts(s)["a"]; len(domains) != 1 || len(slices.Compact(slices.Sorted(slices.Values(nodes)))) != 18 {
+		if nodes := r.starts(s)["a"]; len(domains) != 1 ||
+			len(slices.Compact(slices.Sorted(slices.Values(nodes)))) != 18 {
 			t.Errorf("%s: the members of a are on %v", profile, nodes)
 		}
 		if len(r.decisions) < 2 || !r.decisions[0].Placed || r.decisions[0].Members != 18 {
@@ -75,8 +76,13 @@ func TestPreemption(t *testing.T) {
 	urgent := within(rack, whole("urgent", 30*time.Second, time.Minute, 18))
 	urgent.Priority = 10
 	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: []trace.Job{
-		within(rack, whole("a", 0, 2*time.Minute, 18)), within(rack, whole("b", 1*time.Second, 2*time.Minute, 18)),
-		within(rack, whole("c", 2*time.Second, 2*time.Minute, 18)), within(rack, whole("d", 3*time.Second, 2*time.Minute, 18)),
+		within(rack, whole("a", 0, 2*time.Minute, 18)),
+		within(rack, whole("b", 1*time.Second, 2*time.Minute, 18)),
+		within(
+			rack,
+			whole("c", 2*time.Second, 2*time.Minute, 18),
+		),
+		within(rack, whole("d", 3*time.Second, 2*time.Minute, 18)),
 		urgent,
 	}})
 	expect(t, play(t, s, kube.Lockstep).story(s), `
@@ -128,7 +134,8 @@ func TestNodesFail(t *testing.T) {
 		for i, e := range r.events {
 			failed := slices.IndexFunc(r.events[:i], func(e engine.Event) bool { return e.Kind == engine.NodesFailed })
 			back := slices.IndexFunc(r.events[:i], func(e engine.Event) bool { return e.Kind == engine.NodesReturned })
-			if e.Kind == engine.Started && failed >= 0 && back < 0 && slices.Contains(e.Nodes, r.events[failed].Nodes[0]) {
+			if e.Kind == engine.Started && failed >= 0 && back < 0 &&
+				slices.Contains(e.Nodes, r.events[failed].Nodes[0]) {
 				t.Errorf("%s: %s on a node that failed", profile, line(s, e))
 			}
 		}

@@ -93,11 +93,22 @@ const early = 10 * time.Second
 
 func newWorld(ctx context.Context, s *scene.Scene, w engine.Watcher, o Options) (*world, error) {
 	out := &world{
-		scene: s, watcher: w, options: o, clock: clock.New(s.Begin.Add(-early)),
-		nodes: newInformer(), pods: newInformer(), groups: newInformer(), bindings: newBindings(),
-		asked: make(map[string]corev1.ResourceList),
-		jobs:  make([]job, len(s.Jobs)), running: make([]running, len(s.Running)),
-		byGroup: make(map[types.NamespacedName]owner), seats: make(map[types.NamespacedName]seat), logger: logr.Discard(),
+		scene:    s,
+		watcher:  w,
+		options:  o,
+		clock:    clock.New(s.Begin.Add(-early)),
+		nodes:    newInformer(),
+		pods:     newInformer(),
+		groups:   newInformer(),
+		bindings: newBindings(),
+		asked:    make(map[string]corev1.ResourceList),
+		jobs:     make([]job, len(s.Jobs)),
+		running:  make([]running, len(s.Running)),
+		byGroup: make(
+			map[types.NamespacedName]owner,
+		),
+		seats:  make(map[types.NamespacedName]seat),
+		logger: logr.Discard(),
 	}
 	for i := range s.Jobs {
 		out.byGroup[groupOf(&s.Jobs[i])] = owner{i, engine.Nobody}
