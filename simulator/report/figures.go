@@ -73,7 +73,7 @@ func mapCaption(m *mapData) string {
 		text += ", and a block of nodes a domain of the level " + m.Layout.RackLevel
 	}
 	text += ". Which GPU of a node a gang has is not told: it is drawn on the first that are free. " +
-		"Hover a gang to see it alone; colors come from a hash, so two gangs may share one."
+		"Hover a gang to see it alone; a gang has the color of which least was to be seen when it started."
 	if m.Omitted > 0 {
 		text += " The map leaves out " + counted(m.Omitted, "stay") +
 			" that lasted less than " + span(float64(m.OmittedBelow)) + "."

@@ -1,6 +1,16 @@
 "use strict";
 // The map of the fleet over time: racks of nodes, a square for each accelerator, a color for each gang.
 
+// How many colors gangs have: seven hues in three shades.
+const tints = 21;
+
+// ones counts the squares of a node.
+function ones(bits) {
+  let n = 0;
+  for (; bits; bits &= bits - 1) n++;
+  return n;
+}
+
 class FleetMap {
   constructor(root, data) {
     this.root = root;
@@ -33,6 +43,19 @@ class FleetMap {
       }
       return stay;
     });
+    this.tint();
+  }
+
+  // tint gives each stay a color: that of which least is to be seen when it begins, so that large neighbors differ.
+  tint() {
+    const seen = new Array(tints).fill(0), ends = this.stays.slice().sort((a, b) => a.to - b.to);
+    let over = 0;
+    for (const stay of this.stays) {
+      for (; ends[over].to <= stay.from && over < ends.length - 1; over++) seen[ends[over].tint ?? 0] -= ends[over].size ?? 0;
+      stay.tint = seen.indexOf(Math.min(...seen));
+      stay.size = stay.to > stay.from ? stay.runs.reduce((sum, [, count, bits]) => sum + count * ones(bits), 0) : 0;
+      seen[stay.tint] += stay.size;
+    }
   }
 
   // place lays everything out, with squares as large as the height allows.
@@ -109,10 +132,9 @@ class FleetMap {
     this.draw();
   }
 
-  // colorOf is a gang's color: one of seven hues in three shades, by a hash of its number.
-  colorOf(job, colors) {
-    const hash = (Math.imul(job + 7919, 2654435761) >>> 0) % (colors.hues.length * 3);
-    const hue = colors.hues[hash % colors.hues.length], shade = Math.floor(hash / colors.hues.length);
+  // colorOf is the color of a tint.
+  colorOf(tint, colors) {
+    const hue = colors.hues[tint % colors.hues.length], shade = Math.floor(tint / colors.hues.length);
     return shade === 0 ? hue : mix(hue, shade === 1 ? colors.card : colors.ink, 0.33);
   }
 
@@ -135,7 +157,7 @@ class FleetMap {
       if (stay.from > this.at) break;
       if (stay.to <= this.at) continue;
       gangs++;
-      g.fillStyle = this.colorOf(stay.job, colors);
+      g.fillStyle = this.colorOf(stay.tint, colors);
       g.globalAlpha = this.gang === null || this.gang === stay.job ? 1 : 0.12;
       for (const [first, count, bits] of stay.runs) {
         for (let i = first; i < first + count; i++) {
