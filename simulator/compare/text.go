@@ -29,6 +29,9 @@ func (t Table) WriteText(w io.Writer) error {
 	if t.Allocation != nil {
 		b.WriteString("\n")
 		t.Allocation.write(&b)
+	} else {
+		b.WriteString("\n")
+		t.short(&b)
 	}
 	for i, other := range t.Schedulers[1:] {
 		b.WriteString("\n")

@@ -1,0 +1,77 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// essential are the numbers that are shown of all schedulers beside each other: what a user of a cluster feels first.
+func essential() []struct {
+	heading, name string
+	scale         float64
+} {
+	return []struct {
+		heading, name string
+		scale         float64
+	}{
+		{"mean wait", "wait_seconds.mean", 1},
+		{"p95 wait", "wait_seconds.p95", 1},
+		{"longest", "wait_seconds.max", 1},
+		{"by GPU-h", "by_gpu_hours.wait_seconds_mean", 1},
+		{"busy %", "utilisation.busy_mean", 100},
+		{"Q", "by_gpu_hours.quality_mean_q", 1},
+		{"lost GPU-h", "preemption.gpu_hours", 1},
+		{"left", "gangs.pending", 1},
+		{"broken", "violations.required_level", 1},
+	}
+}
+
+// short is a line for each scheduler, with the signs of what follows against the first.
+func (t Table) short(b *strings.Builder) {
+	put := func(name string, cells []string) {
+		line := fmt.Sprintf("%-16s", name)
+		for _, cell := range cells {
+			line += fmt.Sprintf(" %-10s", cell)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	var headings []string
+	rows := make([][]string, len(t.Schedulers))
+	for _, e := range essential() {
+		at := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Name == e.name })
+		if at < 0 {
+			continue
+		}
+		headings = append(headings, e.heading)
+		for i := range t.Schedulers {
+			cell := number(t.Rows[at].Means[i] * e.scale)
+			if i > 0 {
+				cell += " " + briefly(t.Rows[at].Against[i-1].Verdict)
+			}
+			rows[i] = append(rows[i], cell)
+		}
+	}
+	put("", headings)
+	for i, scheduler := range t.Schedulers {
+		put(scheduler, rows[i])
+	}
+	b.WriteString("waits in seconds, broken: required levels; + better, - worse than " + t.Schedulers[0] +
+		" (95 % confidence), in brackets: one seed only\n")
+}
+
+// briefly is a verdict as a sign.
+func briefly(v Verdict) string {
+	switch v {
+	case Better:
+		return "+"
+	case Worse:
+		return "-"
+	case BetterOnce:
+		return "(+)"
+	case WorseOnce:
+		return "(-)"
+	case Equal, Unclear, NoVerdict:
+	}
+	return ""
+}
