@@ -27,6 +27,11 @@ func (a *ask) await(counted *census, running []Running, g Gang) (Reservation, *S
 	if !fits {
 		then, at, fits = a.until(counted, byEnd(running))
 	}
+	if !fits && n.explains {
+		l := a.ledger
+		l.notes = nil
+		return Reserve(l, g, running)
+	}
 	if !fits {
 		return Reservation{}, &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}, nil
 	}
@@ -67,7 +72,7 @@ func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
 		if !c.broken && c.fits() {
 			l.Free = free
 			l.notes = &notes{
-				free: free, parent: before, others: touched,
+				free: free, parent: before, others: touched, explains: before.explains,
 				censuses: map[string]*census{censusKey(a, a.weights()): c},
 			}
 			return l, end, true
@@ -92,8 +97,7 @@ func (a *ask) offLimits(reserved []bool, c Gang) (Placement, *Shortfall, error) 
 	for _, node := range nodes {
 		free[node] = nil
 	}
-	l.notes, l.Free = l.differing(free, nodes), free
-	return Place(l, c)
+	return Place(l.Differing(free, nodes), c)
 }
 
 // keepsBeside reports whether the head of the queue fits into a ledger beside a gang that is placed there.

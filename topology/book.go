@@ -5,10 +5,10 @@ import "slices"
 // Book is a ledger that changes, and what decisions count on it: how many members of a kind each node and each domain holds,
 // and what a gang costs in each domain. All of that is kept between two questions and brought up to date where the ledger
 // changed, so that a question does not look at every node. The answers are those that the same ledger gives without a book,
-// but for one thing: a Shortfall says who does not fit, and not why.
+// but for one thing: a Shortfall says who does not fit, and why only if the book explains.
 //
-// Kept are counts for gangs whose members are of one kind and have no rules but a required and a preferred level and a limit
-// per node. Others are answered all the same, by looking at every node. A book belongs to one goroutine.
+// Kept are counts for gangs whose members are of one kind and have no rules but a required and a preferred level, a limit
+// per node, and nodes that are barred. Others are answered all the same, by looking at every node. A book belongs to one goroutine.
 type Book struct {
 	ledger Ledger
 	notes  *notes
@@ -35,6 +35,9 @@ func NewBook(l Ledger) *Book {
 	}
 	return b
 }
+
+// Explain has shortfalls say why, as without a book: for each of them every node is looked at.
+func (b *Book) Explain() { b.notes.explains = true }
 
 // Ledger returns the ledger as it is now. It holds until the next change, as do ledgers that are made from it.
 func (b *Book) Ledger() Ledger { return b.ledger }
@@ -79,6 +82,8 @@ type notes struct {
 	// parent is what this differs from on some nodes, nil if it is a book's own.
 	parent *notes
 	others []int
+	// explains is set if shortfalls say why.
+	explains bool
 }
 
 // lacks is 1 if there is less than nothing of some resource, else 0.
@@ -115,7 +120,16 @@ func (l Ledger) differing(free []Capacity, nodes []int) *notes {
 	if n == nil || len(free) == 0 {
 		return nil
 	}
-	return &notes{free: free, parent: n, others: nodes, censuses: make(map[string]*census, 1)}
+	return &notes{
+		free: free, parent: n, others: nodes, censuses: make(map[string]*census, 1), explains: n.explains,
+	}
+}
+
+// Differing returns the ledger with other capacities, none of them negative, that differ from its own on these nodes at most. What
+// a book has counted is of use for questions about it, too.
+func (l Ledger) Differing(free []Capacity, nodes []int) Ledger {
+	l.notes, l.Free = l.differing(free, nodes), free
+	return l
 }
 
 // mostCensuses is how much is kept at most: censuses, and with them entries for vertices.

@@ -14,6 +14,8 @@ type census struct {
 	// of (-1 for none), target how many members the gang has.
 	demand                  Capacity
 	limit, required, target int
+	// barred says which nodes take no member, nil if all may.
+	barred []bool
 	// room is by node, units (what is below) by vertex. low is the smallest room of a node below that holds the whole gang, 0 if
 	// none does.
 	room, units, low []int32
@@ -46,17 +48,39 @@ func censusKey(a *ask, weights []int64) string {
 	for _, w := range weights {
 		key = binary.AppendVarint(key, w)
 	}
+	key = binary.AppendVarint(key, int64(len(a.kinds[0].shape.Demand)))
 	for _, d := range a.kinds[0].shape.Demand {
 		key = binary.AppendVarint(key, d)
 	}
-	return string(key)
+	return string(appendBarred(key, a.kinds[0].shape.Barred))
+}
+
+// appendBarred appends a bit for each node, set if it is barred; nothing if none is.
+func appendBarred(key []byte, rules []string) []byte {
+	const bits = 8
+	from := len(key)
+	some := false
+	for nodes := range slices.Chunk(rules, bits) {
+		var byBit byte
+		for bit, rule := range nodes {
+			if rule != "" {
+				byBit |= 1 << bit
+			}
+		}
+		some = some || byBit != 0
+		key = append(key, byBit)
+	}
+	if !some {
+		return key[:from]
+	}
+	return key
 }
 
 // plain reports whether a census says all about the ask: its members are of one kind, none of them runs, and there are no rules
-// but a required level and a limit per node.
+// but a required level, a limit per node, and nodes that are barred.
 func (a *ask) plain() bool {
 	return len(a.kinds) == 1 && len(a.placedOn) == 0 && a.rules.segment < 0 && a.rules.spread < 0 && a.rules.spares < 0 &&
-		a.kinds[0].shape.Barred == nil && !a.kinds[0].free() && !a.ledger.Tree.layout().crossed()
+		!a.kinds[0].free() && !a.ledger.Tree.layout().crossed()
 }
 
 func newCensus(a *ask, free []Capacity) *census {
@@ -70,6 +94,14 @@ func newCensus(a *ask, free []Capacity) *census {
 	}
 	if a.gang.PerNode > 0 {
 		g.limit = a.gang.PerNode
+	}
+	for node, rule := range a.kinds[0].shape.Barred {
+		if rule != "" {
+			if g.barred == nil {
+				g.barred = make([]bool, len(g.room))
+			}
+			g.barred[node] = true
+		}
 	}
 	g.domains, g.spans = make([][]int32, len(lay.ladder)+1), make([][]int32, len(lay.ladder))
 	for v, u := range lay.vertices {
@@ -93,7 +125,7 @@ func (c *census) clone(free []Capacity) *census {
 
 // roomOn is how many members fit on the node.
 func (c *census) roomOn(node int) int32 {
-	if c.lay.leaves[node] < 0 {
+	if c.lay.leaves[node] < 0 || c.barred != nil && c.barred[node] {
 		return 0
 	}
 	if c.required >= 0 && c.required < len(c.lay.ladder) && c.lay.tree.roster.entry(node).path[c.required] == "" {

@@ -18,9 +18,12 @@ func (a *ask) explain() *Shortfall {
 		a = newAsk(a.ledger, fewer, a.rules)
 	}
 	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}
-	if a.ledger.noted() != nil {
+	if n := a.ledger.noted(); n != nil && !n.explains {
 		return s // see Book
 	}
+	plain := *a // what is counted in a book is who fits
+	plain.ledger.notes = nil
+	a = &plain
 	levels := a.ledger.Tree.levels
 	if a.rules.required >= 0 {
 		s.Level = nodeLevel()

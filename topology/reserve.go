@@ -153,7 +153,10 @@ func (r Reservation) Outside(l Ledger, head, c Gang) (Placement, *Shortfall, err
 func outside(l Ledger, reserved []bool, head, c Gang) (Placement, *Shortfall, error) {
 	if l.noted() != nil {
 		if a, err := newLeast(l, c); err == nil && a.census() != nil {
-			return a.offLimits(reserved, c)
+			p, short, err := a.offLimits(reserved, c)
+			if short == nil || !l.noted().explains {
+				return p, short, err
+			}
 		}
 	}
 	p, short, err := Place(l, c.barredFrom(reserved, "reserved for "+head.Name))
@@ -207,8 +210,7 @@ func (l Ledger) Beside(c Gang, p Placement) Ledger {
 			free[node] = free[node].less(c.Shapes[m.Shape].Demand, 1)
 		}
 	}
-	l.notes, l.Free = l.differing(free, p.Nodes), free
-	return l
+	return l.Differing(free, p.Nodes)
 }
 
 // barredFrom returns the gang with one more rule for its members still to be placed. The caller's own rules stand.

@@ -26,6 +26,8 @@ type View struct {
 	resources  []corev1.ResourceName
 	// bars are the answers of earlier cycles about who may use which node.
 	bars bars
+	// ledger is the same as decisions take it, with what was counted for earlier ones.
+	ledger topology.Ledger
 	// found says, for people, which label families the nodes carry; empty if the levels are configured.
 	found string
 }
@@ -38,17 +40,17 @@ func (v View) Resources() []corev1.ResourceName { return v.resources }
 
 // Ledger is the view as decisions take it, without the room that is held on nodes for others.
 func (v View) Ledger(held map[string]corev1.ResourceList) topology.Ledger {
-	l := topology.Ledger{Tree: v.Tree, Free: v.Free, Total: v.Total}
 	if len(held) == 0 {
-		return l
+		return v.ledger
 	}
-	l.Free = slices.Clone(l.Free)
+	free, nodes := slices.Clone(v.Free), make([]int, 0, len(held))
 	for name, room := range held {
 		if at, ok := v.Tree.Index(name); ok {
-			l.Free[at] = less(l.Free[at], demand(room, v.resources))
+			free[at], nodes = less(free[at], demand(room, v.resources)), append(nodes, at)
 		}
 	}
-	return l
+	slices.Sort(nodes)
+	return v.ledger.Differing(free, nodes)
 }
 
 // Index keeps the values of the last cycle and looks only at nodes whose generation changed. It is not safe for
@@ -62,10 +64,15 @@ type Index struct {
 	discovered map[string]bool
 	slots      []slot
 	view       View
+	// book is what the view's nodes have left: what is counted on it for one question is there for the next.
+	book *topology.Book
+	// stale are the positions of nodes that changed, as of the last update.
+	stale []int
 }
 
 // slot is one position of the node list.
 type slot struct {
+	info       fwk.NodeInfo
 	node       *corev1.Node
 	generation int64
 	tree       int
@@ -85,15 +92,14 @@ func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (
 		err := ix.rebuild(nodes)
 		return ix.view, err
 	}
-	for i, info := range nodes {
-		s := &ix.slots[i]
-		ix.view.Infos[s.tree] = info
-		if grown {
-			s.node = nil // its totals have to be read again
+	if grown {
+		ix.stale = ix.stale[:0]
+		for i := range ix.slots {
+			ix.slots[i].node, ix.stale = nil, append(ix.stale, i) // its totals have to be read again
 		}
-		if grown || s.generation != info.GetGeneration() {
-			ix.refresh(s, info)
-		}
+	}
+	for _, i := range ix.stale {
+		ix.refresh(&ix.slots[i], nodes[i])
 	}
 	return ix.view, nil
 }
@@ -112,17 +118,25 @@ func (ix *Index) grow(resources []corev1.ResourceName) bool {
 	return grown
 }
 
-// sameTree reports whether the list has the same nodes in the same order with the same level labels as before.
+// sameTree reports whether the list has the same nodes in the same order with the same level labels as before. It finds out which of
+// them changed: of the others nothing is read but the generation, which no two states of nodes share.
 func (ix *Index) sameTree(nodes []fwk.NodeInfo) bool {
 	if len(nodes) != len(ix.slots) {
 		return false
 	}
+	ix.stale = ix.stale[:0]
 	for i, info := range nodes {
-		old, node := ix.slots[i].node, info.Node()
-		if old == node {
-			continue
+		s := &ix.slots[i]
+		if s.info != info {
+			s.info, ix.view.Infos[s.tree] = info, info
 		}
-		if old.Name != node.Name || !ix.sameLevels(old.Labels, node.Labels) {
+		if s.generation != info.GetGeneration() {
+			ix.stale = append(ix.stale, i)
+		}
+	}
+	for _, i := range ix.stale {
+		old, node := ix.slots[i].node, nodes[i].Node()
+		if old != node && (old.Name != node.Name || !ix.sameLevels(old.Labels, node.Labels)) {
 			return false
 		}
 	}
@@ -198,7 +212,7 @@ func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot)
 	free, total := v.Free, v.Total
 	v.Free, v.Total = make([]topology.Capacity, tree.Len()), make([]topology.Capacity, tree.Len())
 	v.Infos = make([]fwk.NodeInfo, tree.Len())
-	v.restricted = 0
+	v.restricted, ix.book, ix.stale = 0, nil, ix.stale[:0]
 	slots := make([]slot, len(infos))
 	for i, info := range infos {
 		s := &slots[i]
@@ -210,11 +224,18 @@ func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot)
 			if s.restricted {
 				v.restricted++
 			}
+			if s.info = info; s.generation != info.GetGeneration() {
+				ix.refresh(s, info)
+			}
 			continue
 		}
 		ix.refresh(s, info)
 	}
 	ix.slots = slots
+	ix.book = topology.NewBook(topology.Ledger{Tree: tree, Free: v.Free, Total: v.Total})
+	ix.book.Explain()
+	v.ledger = ix.book.Ledger()
+	v.Free = v.ledger.Free
 }
 
 // found lists the label families in one line.
@@ -247,8 +268,13 @@ func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 		}
 		ix.view.Total[s.tree] = total(info, ix.view.resources)
 	}
-	s.node, s.generation = node, info.GetGeneration()
-	ix.view.Free[s.tree] = free(info, ix.view.resources)
+	s.info, s.node, s.generation = info, node, info.GetGeneration()
+	left := less(ix.view.Total[s.tree], taken(info, ix.view.resources))
+	if ix.book == nil {
+		ix.view.Free[s.tree] = left
+		return
+	}
+	ix.book.Put(s.tree, left)
 }
 
 // Carries reports whether some node has the label.

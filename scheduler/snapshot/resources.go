@@ -56,29 +56,29 @@ func demand(list corev1.ResourceList, resources []corev1.ResourceName) topology.
 	return out
 }
 
-// free is what a node has left, never below zero: a node may be overcommitted.
-func free(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity {
+// taken is what the pods of a node take.
+func taken(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity {
 	used := info.GetRequested()
-	taken := make(topology.Capacity, len(resources))
+	out := make(topology.Capacity, len(resources))
 	for i, name := range resources {
 		if name == corev1.ResourcePods {
-			taken[i] = int64(len(info.GetPods()))
+			out[i] = int64(len(info.GetPods()))
 		} else {
-			taken[i] = amount(used, name)
+			out[i] = amount(used, name)
 		}
 	}
-	return less(total(info, resources), taken)
+	return out
 }
 
-// total is what a node has for pods.
+// total is what a node has for pods, never below zero.
 func total(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity {
 	has := info.GetAllocatable()
 	out := make(topology.Capacity, len(resources))
 	for i, name := range resources {
 		if name == corev1.ResourcePods {
-			out[i] = int64(has.GetAllowedPodNumber())
+			out[i] = max(int64(has.GetAllowedPodNumber()), 0)
 		} else {
-			out[i] = amount(has, name)
+			out[i] = max(amount(has, name), 0)
 		}
 	}
 	return out
@@ -110,7 +110,8 @@ func less(has, taken topology.Capacity) topology.Capacity {
 // devices may stand for it, and else the scheduler's own filter says no.
 func Fits(pod *corev1.Pod, info fwk.NodeInfo, held corev1.ResourceList) bool {
 	resources := Resources([]*corev1.Pod{pod})
-	has, left := total(info, resources), less(free(info, resources), demand(held, resources))
+	has := total(info, resources)
+	left := less(less(has, taken(info, resources)), demand(held, resources)) // never below zero: a node may be overcommitted
 	for i, asked := range demand(Requests(pod), resources) {
 		if asked > left[i] && has[i] > 0 {
 			return false
