@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -63,24 +62,6 @@ func drive(t *testing.T, plan rerun.Plan) rerun.Record {
 	return d.record
 }
 
-// burst submits all gangs at once, by ten clients.
-func (d *driver) burst() {
-	numbers := make(chan int)
-	var group sync.WaitGroup
-	for range 10 {
-		group.Go(func() {
-			for i := range numbers {
-				d.submit(i)
-			}
-		})
-	}
-	for i := range d.plan.Gangs {
-		numbers <- i
-	}
-	close(numbers)
-	group.Wait()
-}
-
 // serial submits one gang after another: each when the last has its nodes, or is known to wait, and nothing else is about to happen.
 func (d *driver) serial() {
 	for i := range d.plan.Gangs {
@@ -97,7 +78,11 @@ func (d *driver) serial() {
 
 // submit creates the TrainJob of a gang.
 func (d *driver) submit(i int) {
-	job, err := d.plan.Gangs[i].TrainJob(d.namespace)
+	g := d.plan.Gangs[i]
+	if d.plan.Kind == rerun.Burst {
+		g.RunTime = time.Hour // its end is made
+	}
+	job, err := g.TrainJob(d.namespace)
 	if err != nil {
 		d.t.Error(err)
 		return
@@ -147,7 +132,7 @@ func (d *driver) due(run rerun.Run) time.Time {
 
 // settled returns when every gang that was submitted has its nodes, or has waited for a while.
 func (d *driver) settled() {
-	d.within(time.Minute, "the pods of every gang", func() bool {
+	d.within(3*time.Minute, "the pods of every gang", func() bool {
 		submitted := 0
 		for _, asked := range d.record.Asked {
 			if !asked.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	setting := stage.Setting{
-		Name: "reality", Machines: "gb200-72", Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
+		Name: "reality", Machines: filepath.Join("testdata", "racks.yaml"), Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
 	}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }

@@ -4,36 +4,82 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
-	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
 
+// engines are both, as lockstep simulate plays the product.
+func engines(t *testing.T) map[string]engine.Engine {
+	t.Helper()
+	stepped, err := kube.New(kube.Options{Profile: kube.Lockstep, Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]engine.Engine{
+		"direct": direct.NewEngine(direct.Options{Discipline: direct.Backfill, Preempt: true}, clock.RealClock{}),
+		"kube":   stepped,
+	}
+}
+
+// What real components did with a workload is what the simulator says: where each gang is, in which order they start, and how long
+// they wait. One seed of each scenario, or five with -long.
 func TestTheSimulatorIsAsReal(t *testing.T) {
 	seeds := []uint64{1}
 	if *long {
 		seeds = []uint64{1, 2, 3, 4, 5}
 	}
+	players := engines(t)
+	seen := make(map[string][]rerun.Comparison)
 	for _, kind := range rerun.Kinds() {
-		t.Run(string(kind), func(t *testing.T) {
-			for _, seed := range seeds {
-				t.Run(fmt.Sprint(seed), func(t *testing.T) {
-					record := drive(t, rerun.Draw(kind, seed))
-					kept(t, record)
-					compare(t, record, schedulers.Direct)
-				})
+		for _, seed := range seeds {
+			t.Run(fmt.Sprintf("%s/%d", kind, seed), func(t *testing.T) {
+				record := drive(t, rerun.Draw(kind, seed))
+				keepRecord(t, record)
+				for name, player := range players {
+					seen[name] = append(seen[name], compare(t, name, player, record))
+				}
+			})
+		}
+	}
+	for name, all := range seen {
+		for _, missing := range rerun.Enough(all) {
+			if !*long && strings.HasPrefix(missing, string(rerun.Burst)) {
+				// Known to be missed: docs/simulator-validation.md says by how much, and why. With -long it fails.
+				t.Logf("engine %s: %s", name, missing)
+				continue
 			}
-		})
+			t.Errorf("engine %s: %s", name, missing)
+		}
+	}
+	if *write != "" {
+		writeTables(t, seen)
 	}
 }
 
-// kept writes a record to the folder that was asked for.
-func kept(t *testing.T, record rerun.Record) {
+func compare(t *testing.T, name string, player engine.Engine, record rerun.Record) rerun.Comparison {
+	t.Helper()
+	out, err := rerun.Play(t.Context(), player, shared.Machines, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rerun.Compare(out)
+	one := []rerun.Comparison{c}
+	t.Logf("engine %s\n%s\n%s\n%s", name, rerun.Table(one), rerun.Latencies(one), rerun.Notes(one))
+	return c
+}
+
+// keepRecord writes a record to the folder that was asked for.
+func keepRecord(t *testing.T, record rerun.Record) {
 	t.Helper()
 	if *keep == "" {
 		return
@@ -48,29 +94,32 @@ func kept(t *testing.T, record rerun.Record) {
 	}
 }
 
-func compare(t *testing.T, record rerun.Record, engine string) rerun.Comparison {
-	t.Helper()
-	scheduler, err := schedulers.Open(schedulers.Ask{
-		Name: schedulers.Lockstep, Engine: engine, Nodes: len(shared.Machines.Nodes), Seed: record.Plan.Seed,
-	}, clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := rerun.Play(t.Context(), scheduler.Engine, shared.Machines, record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := rerun.Compare(out)
-	t.Logf("%s/%d by %s: %d starts of %d gangs, same domain %d, same nodes %d, overtaken %d, waits %v, making %v, first %v, "+
-		"binding %v, again %v, ending %v",
-		c.Kind, c.Seed, engine, c.Starts, c.Gangs, c.SameDomain, c.SameNodes, c.Overtaken, ms(c.Waits), ms(c.Making), ms(c.First),
-		ms(c.Binding), ms(c.Again), ms(c.Ending))
-	for _, line := range c.Differences {
-		t.Log(line)
-	}
-	return c
-}
+// What stands around the part of a page that is written by this test.
+const opening, closing = "<!-- written by the test: begin -->\n", "<!-- written by the test: end -->"
 
-func ms(s rerun.Spread) string {
-	return fmt.Sprintf("%d/%d/%d ms", s.P50.Milliseconds(), s.P95.Milliseconds(), s.Max/time.Millisecond)
+// writeTables replaces the part of a page that this test writes.
+func writeTables(t *testing.T, seen map[string][]rerun.Comparison) {
+	t.Helper()
+	page, err := os.ReadFile(*write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(page), opening)
+	_, after, ends := strings.Cut(rest, closing)
+	if !begins || !ends {
+		t.Fatalf("%s does not say where the tables belong", *write)
+	}
+	commit, err := exec.CommandContext(t.Context(), "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("Commit %s; %d CPUs, %s/%s, %s.\n\n",
+		strings.TrimSpace(string(commit)), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	text += "### What components took\n\n" + rerun.Latencies(seen["direct"]) + "\n"
+	for _, name := range []string{"direct", "kube"} {
+		text += "### Engine " + name + "\n\n" + rerun.Table(seen[name]) + "\n" + rerun.Notes(seen[name]) + "\n"
+	}
+	if err := os.WriteFile(*write, []byte(before+opening+text+closing+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

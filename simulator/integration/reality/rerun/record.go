@@ -20,6 +20,8 @@ type Record struct {
 	// by the number of the gang.
 	Asked, Queued []time.Time
 	Runs          []Run
+	// Returned is when the room was given back of each gang whose end was made, and not that of its run time.
+	Returned map[string]time.Time
 	// Events are what happened to nodes, in order.
 	Events []NodeEvent
 }
@@ -45,12 +47,16 @@ func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays D
 			return nil, fmt.Errorf("gang %s was never whole", g.Name)
 		}
 		j := g.job()
-		j.Submit = record.scaled(runs[0].Whole)
+		j.Submit = record.arrives(runs[0])
 		delay := delays.Fresh
 		if waited[g.Name] {
 			delay = delays.Waited
 		}
-		j.Duration = max(scale(record.held(g, runs)+delay), time.Second)
+		if record.made() {
+			j.Duration = record.stay(g, runs[len(runs)-1])
+		} else {
+			j.Duration = max(scale(record.held(g, runs)+delay), time.Second)
+		}
 		queued[g.Name] = j.Submit - record.scaled(record.Queued[i])
 		t.Jobs = append(t.Jobs, j)
 	}
@@ -73,6 +79,25 @@ func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays D
 	return s, nil
 }
 
+// made reports whether ends were made one by one, each when nothing else happened.
+func (r Record) made() bool { return len(r.Returned) > 0 }
+
+// stay is how long a gang is there whose end was made: from the instant at which room was given back to which its start answers, the
+// last before its first binding. So the instants of ends are input, as it is not the scheduler who chose them.
+func (r Record) stay(g Gang, run Run) time.Duration {
+	returned, over := r.Returned[g.Name]
+	if !over || run.First.IsZero() {
+		return scale(forever)
+	}
+	from := run.Whole
+	for _, at := range r.Returned {
+		if at.After(from) && at.Before(run.First) {
+			from = at
+		}
+	}
+	return max(r.scaled(returned)-r.scaled(from), time.Second)
+}
+
 // of are the runs of a gang, by attempt.
 func (r Record) of(gang string) []Run {
 	var out []Run
@@ -84,8 +109,11 @@ func (r Record) of(gang string) []Run {
 	return out
 }
 
-// held is how long a gang's last run held its room, from its first binding; what was not seen to end runs as planned. What was lost
-// is there again at once in the simulator, so the time that its job took to make its pods again is added.
+// forever is longer than any record: what was not seen to end is there to its end.
+const forever = 10 * time.Minute
+
+// held is how long a gang's last run held its room, from its first binding. What was lost is there again at once in the simulator, so
+// the time that its job took to make its pods again is added.
 func (r Record) held(g Gang, runs []Run) time.Duration {
 	last := runs[len(runs)-1]
 	if last.First.IsZero() {
@@ -96,7 +124,7 @@ func (r Record) held(g Gang, runs []Run) time.Duration {
 		again = last.Whole.Sub(r.lostAt(runs[len(runs)-2]))
 	}
 	if last.Free.IsZero() {
-		return g.RunTime + again
+		return forever + again
 	}
 	return last.Free.Sub(last.First) + again
 }
@@ -119,5 +147,17 @@ func scale(d time.Duration) time.Duration {
 
 // unscale is the other way.
 func unscale(d time.Duration) time.Duration { return d / 1000 }
+
+// arrives is when a gang comes: of several that were whole within a millisecond, each a millisecond after the one before.
+func (r Record) arrives(run Run) time.Duration {
+	at := r.scaled(run.Whole)
+	for _, other := range r.Runs {
+		same := other.Attempt == 0 && r.scaled(other.Whole) == r.scaled(run.Whole)
+		if same && other.Whole.Before(run.Whole) {
+			at += time.Second
+		}
+	}
+	return at
+}
 
 func (r Record) scaled(at time.Time) time.Duration { return scale(at.Sub(r.Begin)) }
