@@ -77,7 +77,8 @@ func (p *GangPlacement) observePlacement(
 	p.observe(ctx, q, metrics.ResultPlaced, "domains", domains, "cost", placement.Cost, "bound", placement.Bound)
 }
 
-// The gauges about the fleet are read at most this often, about gangs like the last ones.
+// The gauges about the fleet are read at most this often, about gangs like the last ones, and only if somebody has looked at the
+// metrics since: they are as old as the last look at most.
 const (
 	gaugePause = 15 * time.Second
 	lastGangs  = 32
@@ -95,7 +96,7 @@ func (p *GangPlacement) gauge(l topology.Ledger, gang topology.Gang) {
 	if len(p.last.mix) > lastGangs {
 		p.last.mix = p.last.mix[1:]
 	}
-	if len(gang.Shapes) == 0 || p.clock.Since(p.last.at) < gaugePause {
+	if len(gang.Shapes) == 0 || p.clock.Since(p.last.at) < gaugePause || !metrics.FleetRead() {
 		return
 	}
 	p.last.at = p.clock.Now()

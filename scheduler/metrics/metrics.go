@@ -94,6 +94,8 @@ var (
 	// PartialGangs counts the gangs that were evicted because they did not become whole.
 	PartialGangs = metrics.NewCounter(counter("partial_gangs_evicted_total",
 		"Gangs whose bound members were evicted because the others got no node, or were refused by one."))
+
+	readers reader
 )
 
 func histogram(name, help string, buckets []float64) *metrics.Histogram {
@@ -140,4 +142,5 @@ var Register = sync.OnceFunc(func() {
 		PreemptedHours,
 		Amplification,
 	)
+	legacyregistry.CustomMustRegister(&readers)
 })
