@@ -62,10 +62,14 @@ func drive(t *testing.T, plan rerun.Plan) rerun.Record {
 	return d.record
 }
 
-// serial submits one gang after another: each when the last has its nodes, or is known to wait, and nothing else is about to happen.
+// most is how many of the 72 nodes are in use at most when a gang comes by itself: then it finds room, and nobody waits.
+const most = 40
+
+// serial submits one gang after another: each when the last has its nodes, there is room for it, and nothing else is about to happen.
 func (d *driver) serial() {
-	for i := range d.plan.Gangs {
-		d.quiet()
+	for i, g := range d.plan.Gangs {
+		d.within(time.Minute, "room for "+g.Name, func() bool { return d.used()+nodesOf(g) <= most })
+		d.quiet(ahead)
 		d.submit(i)
 		d.settled()
 		for k, after := range d.plan.Losses {
@@ -75,6 +79,20 @@ func (d *driver) serial() {
 		}
 	}
 }
+
+// used is about how many nodes are in use: what is in parts of nodes counts as so many whole ones.
+func (d *driver) used() int {
+	n := 0
+	for i, g := range d.plan.Gangs {
+		run := d.latest()[g.Name]
+		if !d.record.Asked[i].IsZero() && run.Free.IsZero() {
+			n += nodesOf(g)
+		}
+	}
+	return n
+}
+
+func nodesOf(g rerun.Gang) int { return (g.Members*g.GPUs + 3) / 4 }
 
 // submit creates the TrainJob of a gang.
 func (d *driver) submit(i int) {
@@ -98,21 +116,23 @@ func (d *driver) submit(i int) {
 
 const (
 	// still is how long nothing has to have happened before something else does, ahead how long nothing may be due.
-	still, ahead = 300 * time.Millisecond, 1500 * time.Millisecond
+	// Before a node is lost it is restart: the pods of a gang that lost one are there again after 2.5 s, in virtual time at once, and
+	// who ends between leaves another room to it.
+	still, ahead, restart = 300 * time.Millisecond, 1500 * time.Millisecond, 4500 * time.Millisecond
 	// enough is how long a gang that is whole waits until it is taken for one that has no room.
 	enough = 1500 * time.Millisecond
 )
 
-// quiet returns when nothing happens, or is about to: whether a gang that comes at the instant at which another one goes sees its
-// room is chance, on any system. It waits ten seconds at most.
-func (d *driver) quiet() {
-	deadline := time.Now().Add(10 * time.Second)
-	for time.Now().Before(deadline) && d.t.Context().Err() == nil && !d.isQuiet(time.Now()) {
+// quiet returns when nothing happens, or is about to for a while: whether a gang that comes at the instant at which another one goes
+// sees its room is chance, on any system. It waits 20 seconds at most.
+func (d *driver) quiet(ahead time.Duration) {
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) && d.t.Context().Err() == nil && !d.isQuiet(time.Now(), ahead) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-func (d *driver) isQuiet(now time.Time) bool {
+func (d *driver) isQuiet(now time.Time, ahead time.Duration) bool {
 	if now.Sub(d.recorder.Changed()) < still {
 		return false
 	}
@@ -174,7 +194,7 @@ const away = 4 * time.Second
 
 // lose loses a node under a gang that runs for a while yet, and lets it come back when that gang waits again, or runs.
 func (d *driver) lose(pick int) {
-	d.quiet()
+	d.quiet(restart)
 	var nodes []string
 	for _, run := range d.latest() {
 		if !run.Bound.IsZero() && run.Free.IsZero() && time.Until(d.due(run)) > ahead {
@@ -205,7 +225,7 @@ func (d *driver) lose(pick int) {
 	for time.Now().Before(back) {
 		time.Sleep(20 * time.Millisecond)
 	}
-	d.quiet()
+	d.quiet(ahead)
 	d.taint(node, trace.Return)
 }
 

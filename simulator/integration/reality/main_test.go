@@ -30,7 +30,10 @@ func TestMain(m *testing.M) {
 		return
 	}
 	setting := stage.Setting{
-		Name: "reality", Machines: filepath.Join("testdata", "racks.yaml"), Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
+		Name:     "reality",
+		Machines: filepath.Join("testdata", "racks.yaml"),
+		Options:  cluster.Options{Mode: probe.Full},
+		Out:      os.Stdout,
 	}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }

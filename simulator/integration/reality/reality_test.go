@@ -113,13 +113,14 @@ func writeTables(t *testing.T, seen map[string][]rerun.Comparison) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("Commit %s; %d CPUs, %s/%s, %s.\n\n",
+	var text strings.Builder
+	fmt.Fprintf(&text, "Commit %s; %d CPUs, %s/%s, %s.\n\n",
 		strings.TrimSpace(string(commit)), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	text += "### What components took\n\n" + rerun.Latencies(seen["direct"]) + "\n"
+	fmt.Fprintf(&text, "### What components took\n\n%s\n", rerun.Latencies(seen["direct"]))
 	for _, name := range []string{"direct", "kube"} {
-		text += "### Engine " + name + "\n\n" + rerun.Table(seen[name]) + "\n" + rerun.Notes(seen[name]) + "\n"
+		fmt.Fprintf(&text, "### Engine %s\n\n%s\n%s\n", name, rerun.Table(seen[name]), rerun.Notes(seen[name]))
 	}
-	if err := os.WriteFile(*write, []byte(before+opening+text+closing+after), 0o600); err != nil {
+	if err := os.WriteFile(*write, []byte(before+opening+text.String()+closing+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -144,10 +144,10 @@ func Compare(o Outcome) Comparison {
 	for _, p := range pairs {
 		c.Starts++
 		waits = append(waits, p.late().Abs())
-		real, virtual := o.domains(p.run.Nodes), o.domainsOf(p.start.Nodes)
+		actual, virtual := o.domains(p.run.Nodes), o.domainsOf(p.start.Nodes)
 		switch {
-		case real != virtual:
-			c.note("%s is in %s, in virtual time in %s (%+d ms)", p.name(), real, virtual, p.late().Milliseconds())
+		case actual != virtual:
+			c.note("%s is in %s, in virtual time in %s (%+d ms)", p.name(), actual, virtual, p.late().Milliseconds())
 		case slices.Equal(p.run.Nodes, o.names(p.start.Nodes)):
 			c.SameNodes++
 			fallthrough
@@ -239,11 +239,11 @@ func (c *Comparison) order(pairs []pair) {
 	cycle := c.cycle()
 	for i, a := range pairs {
 		for _, b := range pairs[:i] {
-			real, virtual := a.first-b.first, a.start.At-b.start.At
-			if cmp.Compare(real, 0) == -cmp.Compare(virtual, 0) && real.Abs() > cycle && virtual.Abs() > cycle {
+			actual, virtual := a.first-b.first, a.start.At-b.start.At
+			if cmp.Compare(actual, 0) == -cmp.Compare(virtual, 0) && actual.Abs() > cycle && virtual.Abs() > cycle {
 				c.Overtaken++
 				c.note("%s and %s start in another order: %d ms apart, in virtual time %d ms",
-					b.name(), a.name(), real.Milliseconds(), virtual.Milliseconds())
+					b.name(), a.name(), actual.Milliseconds(), virtual.Milliseconds())
 			}
 		}
 	}

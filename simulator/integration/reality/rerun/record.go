@@ -133,7 +133,8 @@ func (r Record) held(g Gang, runs []Run) time.Duration {
 func (r Record) lostAt(run Run) time.Time {
 	at := run.Ending
 	for _, e := range r.Events {
-		if e.Kind == trace.Fail && !e.At.After(run.Free) && e.At.After(run.Whole) && slices.Contains(run.Nodes, e.Node) {
+		if e.Kind == trace.Fail && !e.At.After(run.Free) && e.At.After(run.Whole) &&
+			slices.Contains(run.Nodes, e.Node) {
 			at = e.At
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -134,7 +135,8 @@ func TestACopyIsTheSame(t *testing.T) {
 	if c.Starts != 50 || c.SameDomain != 50 || c.SameNodes != 50 || c.Overtaken != 0 || len(c.Differences) > 0 {
 		t.Errorf("%+v", c)
 	}
-	if c.Waits.Max != 75*time.Millisecond || c.Making.P50 != 40*time.Millisecond || c.Binding.P50 != 25*time.Millisecond {
+	if c.Waits.Max != 75*time.Millisecond || c.Making.P50 != 40*time.Millisecond ||
+		c.Binding.P50 != 25*time.Millisecond {
 		t.Errorf("waits %s, making %s, binding %s", c.Waits, c.Making, c.Binding)
 	}
 	if missing := rerun.Enough([]rerun.Comparison{c}); len(missing) > 0 {
@@ -199,8 +201,8 @@ func TestAGangThatWasNeverWholeIsRefused(t *testing.T) {
 func pod(gang string, attempt, rank int, node string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(gang, attempt, rank)), Labels: map[string]string{
-			"jobset.sigs.k8s.io/jobset-name": gang, "jobset.sigs.k8s.io/restart-attempt": fmt.Sprint(attempt),
-			"batch.kubernetes.io/job-completion-index": fmt.Sprint(rank),
+			"jobset.sigs.k8s.io/jobset-name": gang, "jobset.sigs.k8s.io/restart-attempt": strconv.Itoa(attempt),
+			"batch.kubernetes.io/job-completion-index": strconv.Itoa(rank),
 		}},
 		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase},
 	}

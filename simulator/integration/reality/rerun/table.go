@@ -28,7 +28,10 @@ func Enough(all []Comparison) []string {
 			}
 		}
 		if same*100 < starts*99 {
-			missing = append(missing, fmt.Sprintf("%s: %d of %d starts are in the same domain, fewer than 99 of 100", kind, same, starts))
+			missing = append(
+				missing,
+				fmt.Sprintf("%s: %d of %d starts are in the same domain, fewer than 99 of 100", kind, same, starts),
+			)
 		}
 	}
 	return missing
@@ -49,14 +52,26 @@ func Table(all []Comparison) string {
 // Latencies is what the API and the controllers took, in Markdown; times as in Table.
 func Latencies(all []Comparison) string {
 	var b strings.Builder
-	b.WriteString("| scenario | seed | TrainJob to whole gang | whole to first binding | whole to last binding | first to last end | loss to whole again |\n")
+	b.WriteString(
+		"| scenario | seed | TrainJob to whole gang | whole to first binding | whole to last binding | first to last end | loss to whole again |\n",
+	)
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range all {
 		again := "–"
 		if c.Again.Max > 0 {
 			again = c.Again.String()
 		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s |\n", c.Kind, c.Seed, c.Making, c.First, c.Binding, c.Ending, again)
+		fmt.Fprintf(
+			&b,
+			"| %s | %d | %s | %s | %s | %s | %s |\n",
+			c.Kind,
+			c.Seed,
+			c.Making,
+			c.First,
+			c.Binding,
+			c.Ending,
+			again,
+		)
 	}
 	return b.String()
 }
