@@ -111,7 +111,7 @@ func (in *Input) found(run Run) *results.Result {
 	}
 	card := earlier.Card
 	hash, err := in.hash(card.Scheduler, card.Engine)
-	if err != nil || card.ConfigHash != hash || card.Commit != Commit() || !isCommit(card.Commit) ||
+	if err != nil || card.ConfigHash != hash || card.Commit != in.commit || !isCommit(card.Commit) ||
 		card.Scheduler != run.Scheduler || card.Seed != run.Seed || run.Engine != "" && card.Engine != run.Engine {
 		return nil
 	}

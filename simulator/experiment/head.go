@@ -18,7 +18,7 @@ import (
 func (in *Input) head(scheduler, engine, tieRule string) (measure.Header, error) {
 	hash, err := in.hash(scheduler, engine)
 	return measure.Header{
-		Scheduler: scheduler, Engine: engine, Commit: Commit(), ConfigHash: hash, TieRule: tieRule, Machine: Machine(),
+		Scheduler: scheduler, Engine: engine, Commit: in.commit, ConfigHash: hash, TieRule: tieRule, Machine: Machine(),
 	}, err
 }
 

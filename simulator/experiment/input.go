@@ -45,6 +45,8 @@ type Input struct {
 	snapshot *capture.Snapshot
 	nodes    []trace.OpenbNode
 	pods     []trace.OpenbPod
+	// commit is that of this binary.
+	commit string
 }
 
 // Open reads the inputs. What is missing, contradicts itself or cannot be read is bad input.
@@ -52,7 +54,7 @@ func Open(names Names, options Options) (*Input, error) {
 	if err := names.check(); err != nil {
 		return nil, err
 	}
-	in := &Input{names: names, options: options}
+	in := &Input{names: names, options: options, commit: Commit()}
 	var err error
 	switch {
 	case in.Shared():

@@ -1,0 +1,37 @@
+package campaign_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/campaign"
+)
+
+// One contest of the campaign, played and written: the document says on what, by whom, and what came of it.
+func TestTheDocumentSaysWhatWasPlayed(t *testing.T) {
+	var said []string
+	document, err := campaign.Play(t.Context(), campaign.Options{
+		Dir: t.TempDir(), Only: "knavigator-53", Quick: true, Committed: "../trace/testdata/openb", Wall: clock.RealClock{},
+		Say: func(line string) { said = append(said, line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := document.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"## knavigator-53", "Fleet knavigator-32: 32 nodes, 256 accelerators", "53 jobs", "seeds 1", "quick run",
+		"| lockstep | 2.65 |", "| native-tas |", "| kueue-bestfit |", "| optimum |", "Apache-2.0",
+	} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("%q is not in the document:\n%s", part, text.String())
+		}
+	}
+	if len(said) != 1 || !strings.HasPrefix(said[0], "knavigator-53: 9 runs") {
+		t.Errorf("said was %q", said)
+	}
+}
