@@ -202,8 +202,9 @@ func (p *GangPlacement) GeneratePlacements(
 	if plan == nil {
 		return nil, status
 	}
-	p.lot.Release(q.key)
-	if q.fleet == asItIs {
+	if q.fleet == asItIs { // one whose victims are still to go waits where the others do, and is called with them
+		p.lot.Release(q.key)
+		p.displace(q, plan)
 		p.starts(q)
 	}
 	p.clearNominations(plan, q.waiting)

@@ -50,6 +50,21 @@ func (p *GangPlacement) placeInTurn(
 	return answer, pair.Ledger
 }
 
+// displace is for a gang that starts before the first of those that wait, in the place that is kept for it: that one gets another
+// place, later, and who was refused for the sake of the old one may pass. Nobody has left, so nobody else would ask them.
+func (p *GangPlacement) displace(q question, plan *plan) {
+	head := p.book.Head()
+	if head == nil || head.Group.UID == q.group.UID || p.book.Before(q.group) != nil {
+		return // it made sure itself that the first is not delayed
+	}
+	for _, pin := range plan.pins {
+		if _, kept := head.Rooms[pin.node]; kept {
+			p.lot.Change()
+			return
+		}
+	}
+}
+
 // reserve keeps a place for a gang that has no room, if it is the first of the queue, and if the end of what runs would help. It
 // returns what is to be added to why it waits.
 func (p *GangPlacement) reserve(q question, view snapshot.View, ledger topology.Ledger, gang topology.Gang) string {

@@ -11,6 +11,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -92,8 +93,18 @@ func (k kind) equals(other kind) bool {
 	a, b := &k.pod.Spec, &other.pod.Spec
 	return a.NodeName == b.NodeName && maps.EqualFunc(k.asks, other.asks, same) &&
 		maps.Equal(a.NodeSelector, b.NodeSelector) &&
-		apiequality.Semantic.DeepEqual(requiredAffinity(k.pod), requiredAffinity(other.pod)) &&
-		(len(a.Tolerations) == 0 && len(b.Tolerations) == 0 || apiequality.Semantic.DeepEqual(a.Tolerations, b.Tolerations))
+		slices.EqualFunc(a.Tolerations, b.Tolerations, sameToleration) &&
+		sameAffinity(requiredAffinity(k.pod), requiredAffinity(other.pod))
+}
+
+func sameToleration(a, b corev1.Toleration) bool {
+	seconds := ptr.Equal(a.TolerationSeconds, b.TolerationSeconds)
+	a.TolerationSeconds, b.TolerationSeconds = nil, nil
+	return seconds && a == b
+}
+
+func sameAffinity(a, b *corev1.NodeSelector) bool {
+	return a == b || apiequality.Semantic.DeepEqual(a, b)
 }
 
 func same(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }

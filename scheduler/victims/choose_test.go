@@ -150,6 +150,20 @@ func leave(
 	return out, err
 }
 
+// Of those in a domain that lose the same the least important leaves, whatever they are called: another one would take its place in its
+// turn.
+func TestTheLeastImportantOfEquals(t *testing.T) {
+	f := newFleet(1, 4)
+	f.run("a-kept", 2, time.Hour)
+	f.run("b-low", 2, time.Hour)
+	important := int32(5)
+	f.groups[types.NamespacedName{Namespace: "ns", Name: "a-kept"}].Spec.Priority = &important
+	got, err := leave(f.asked(t, 2), f, nil, now())
+	if err != nil || !slices.Equal(got.Names, []string{"ns/b-low"}) {
+		t.Errorf("%v leave, error %v", got.Names, err)
+	}
+}
+
 // TestAgainstAllSets compares with a try of every set of gangs: fewest that budgets protect, then what is lost.
 func TestAgainstAllSets(t *testing.T) {
 	found := 0

@@ -1,6 +1,7 @@
 package victims
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,13 +14,16 @@ import (
 )
 
 // gather finds who could make room for the gang: all that runs with a strictly lower priority. Of a gang all members leave or
-// none, whatever its disruptionMode says: a training that lost one rank has lost all.
+// none, whatever its disruptionMode says: a training that lost one rank has lost all. The least important come first, then by name:
+// of those in a domain that lose the same these leave. One of a higher priority would take the place of another one in its turn.
 func gather(asked unplaced.Gang, groups fwk.PodGroupLister) []snapshot.Unit {
 	mine, _ := snapshot.GroupOf(asked.Waiting[0])
 	priority := corev1helpers.PodPriority(asked.Waiting[0])
-	return slices.DeleteFunc(asked.Units(groups), func(u snapshot.Unit) bool {
+	units := slices.DeleteFunc(asked.Units(groups), func(u snapshot.Unit) bool {
 		return u.Name == mine.String() || u.Priority >= priority || u.Returns()
 	})
+	slices.SortStableFunc(units, func(a, b snapshot.Unit) int { return cmp.Compare(a.Priority, b.Priority) })
+	return units
 }
 
 // Lost is the work that leaves with a unit, in accelerator-seconds: since its trainer last saved it, or since it started. Whoever

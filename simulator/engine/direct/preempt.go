@@ -1,23 +1,27 @@
 package direct
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // preempt ends the gangs that lose least, if the gang fits then, and lets it start in their place. It reports whether it did.
 func (e *player) preempt(i int, gang topology.Gang) bool {
-	var who []*run
-	var running []topology.Running
-	for _, r := range e.live() {
-		if e.yields(r, i) {
-			lost := e.scene.Jobs[r.job].Accelerators * (e.now - r.start - e.saved(r))
-			who = append(who, r)
-			running = append(running, topology.Running{Name: e.scene.Jobs[r.job].Name, Holds: r.holds, Cost: lost})
-		}
-	}
+	who := slices.DeleteFunc(slices.Clone(e.live()), func(r *run) bool { return !e.yields(r, i) })
 	if len(who) == 0 {
 		return false
+	}
+	slices.SortFunc(who, func(a, b *run) int { // as the scheduler has them: of those that lose the same the first leave
+		x, y := &e.scene.Jobs[a.job], &e.scene.Jobs[b.job]
+		return cmp.Or(cmp.Compare(x.Order.Priority, y.Order.Priority), cmp.Compare(x.Name, y.Name))
+	})
+	var running []topology.Running
+	for _, r := range who {
+		lost := e.scene.Jobs[r.job].Accelerators * (e.now - r.start - e.saved(r))
+		running = append(running, topology.Running{Name: e.scene.Jobs[r.job].Name, Holds: r.holds, Cost: lost})
 	}
 	e.tally.decisions++
 	eviction, short, err := topology.Evict(e.ledger, gang, running)

@@ -219,7 +219,12 @@ func (w *twin) start(i int, answer decision.Answer) {
 func (w *twin) preempt(i int, gang topology.Gang) (victims []int) {
 	var less []*twinRun
 	var costs []topology.Running
-	for _, r := range w.runs {
+	runs := slices.Clone(w.runs)
+	slices.SortFunc(runs, func(a, b *twinRun) int { // of those that lose the same the least important leaves, then the first by name
+		x, y := w.scene.Jobs[a.job], w.scene.Jobs[b.job]
+		return cmp.Or(cmp.Compare(x.Order.Priority, y.Order.Priority), strings.Compare(x.Name, y.Name))
+	})
+	for _, r := range runs {
 		other := w.scene.Jobs[r.job]
 		if !other.Preemptible || other.Order.Priority >= w.scene.Jobs[i].Order.Priority {
 			continue

@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/scene"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
+
+var long = flag.Bool("long", false, "play more and longer scenes")
 
 // rack is the level of a GB200 NVL72 rack in the default fleet.
 const rack = "clique"

@@ -70,8 +70,8 @@ func TestAGangWaitsForRoom(t *testing.T) {
 `)
 }
 
-// A gang of a higher priority ends the one that has lost least, which comes back with its old place in the queue. The queue has the gang
-// pause for a second, rounded up, before it takes the room.
+// A gang of a higher priority ends the one that has lost least, which comes back with its old place in the queue. It is asked again when
+// what becomes free has been gathered, as all that wait are: the scheduling queue alone would have it pause for up to two seconds.
 func TestPreemption(t *testing.T) {
 	urgent := within(rack, whole("urgent", 30*time.Second, time.Minute, 18))
 	urgent.Priority = 10
@@ -96,13 +96,38 @@ func TestPreemption(t *testing.T) {
 3s started d
 30s submitted urgent
 30s preempted d
-32s started urgent
-1m32s ended urgent
-1m32.05s started d
+30.05s started urgent
+1m30.05s ended urgent
+1m30.1s started d
 2m0s ended a
 2m1s ended b
 2m2s ended c
-3m32.05s ended d
+3m30.1s ended d
+`)
+}
+
+// A more important gang takes of the place that is kept for the first of those that wait, which has it much later then: who was refused
+// because of that place passes at once, though nobody has left.
+func TestAPlaceThatIsTaken(t *testing.T) {
+	urgent := whole("urgent", 30*time.Second, 1000*time.Second, 2)
+	urgent.Priority = 10
+	s := set(t, "gb200-72", scene.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{
+		whole("most", 0, 100*time.Second, 66), whole("rest", 10*time.Second, 100*time.Second, 72),
+		whole("slow", 20*time.Second, 500*time.Second, 4), urgent,
+	}})
+	expect(t, play(t, s, kube.Lockstep).story(s), `
+0s submitted most
+0s started most
+10s submitted rest
+20s submitted slow
+30s submitted urgent
+30s started urgent
+30.05s started slow
+1m40s ended most
+8m50.05s ended slow
+17m10s ended urgent
+17m10.05s started rest
+18m50.05s ended rest
 `)
 }
 
