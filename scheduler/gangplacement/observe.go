@@ -84,10 +84,11 @@ const (
 	lastGangs  = 32
 )
 
-// reading is what the gauges were read for.
+// reading is what the gauges were read for, and how often somebody had looked at the metrics then.
 type reading struct {
-	at  time.Time
-	mix []topology.Share
+	at    time.Time
+	looks uint64
+	mix   []topology.Share
 }
 
 // gauge measures how broken up the free room is for gangs like this one and the last ones.
@@ -96,10 +97,11 @@ func (p *GangPlacement) gauge(l topology.Ledger, gang topology.Gang) {
 	if len(p.last.mix) > lastGangs {
 		p.last.mix = p.last.mix[1:]
 	}
-	if len(gang.Shapes) == 0 || p.clock.Since(p.last.at) < gaugePause || !metrics.FleetRead() {
+	looks := metrics.Reads()
+	if len(gang.Shapes) == 0 || p.clock.Since(p.last.at) < gaugePause || looks == p.last.looks && !p.last.at.IsZero() {
 		return
 	}
-	p.last.at = p.clock.Now()
+	p.last.at, p.last.looks = p.clock.Now(), looks
 	for _, f := range topology.Fragmentation(l, gang.Shapes[0], p.last.mix) {
 		metrics.Fragmentation.WithLabelValues(f.Level.Name).Set(f.Fraction())
 		like := topology.Gang{

@@ -6,19 +6,19 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// reader is a collector of nothing: it notes that somebody reads the metrics.
+// reader is a collector of nothing: it counts how often somebody reads the metrics.
 type reader struct {
 	metrics.BaseStableCollector
 
-	unread atomic.Bool
+	reads atomic.Uint64
 }
 
 // DescribeWithStability describes nothing.
 func (*reader) DescribeWithStability(chan<- *metrics.Desc) {}
 
 // CollectWithStability collects nothing.
-func (r *reader) CollectWithStability(chan<- metrics.Metric) { r.unread.Store(false) }
+func (r *reader) CollectWithStability(chan<- metrics.Metric) { r.reads.Add(1) }
 
-// FleetRead reports whether somebody has read the metrics since it was last asked, and at first. What is said about the whole fleet
-// costs a look at every node, and need not be worked out for nobody.
-func FleetRead() bool { return !readers.unread.Swap(true) }
+// Reads is how often the metrics were read. What is said about the whole fleet costs a look at every node, and need not be worked out
+// for nobody.
+func Reads() uint64 { return readers.reads.Load() }
