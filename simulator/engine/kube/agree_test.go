@@ -40,11 +40,11 @@ func TestEnginesAgreeAboutScenarios(t *testing.T) {
 
 // They do in random scenes on the default fleet, with wrong estimates, preemption, and nodes that fail and return.
 func TestEnginesAgree(t *testing.T) {
-	scenes := uint64(6)
+	first, last := uint64(6), uint64(11) // among them preemption while others wait, and a more important one in the place that is kept
 	if *long {
-		scenes = 64
+		first, last = 0, 63
 	}
-	for seed := range scenes {
+	for seed := first; seed <= last; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			options := scene.Options{Seed: seed}
 			if seed%2 == 0 {

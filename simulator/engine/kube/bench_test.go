@@ -53,25 +53,37 @@ func BenchmarkReplay(b *testing.B) {
 		{50, 750, 4}, {50, 9, 1000}, {10, 750, 4}, {10, 3, 1000}, {40, 750, 4}, {40, 9, 1000}, {160, 750, 4}, {160, 9, 1000},
 	} {
 		b.Run(fmt.Sprintf("nodes=%d/%dx%d", of.racks*100, of.gangs, of.size), func(b *testing.B) {
-			s := gangs(b, of.racks, of.gangs, of.size)
-			used := processor(b)
-			for b.Loop() {
-				r := play(b, s, kube.Lockstep)
-				placed := 0
-				for _, e := range r.events {
-					if e.Kind == engine.Started {
-						placed += len(e.Nodes)
-					}
-				}
-				if placed != of.gangs*of.size {
-					b.Fatalf("%d pods were placed", placed)
-				}
-			}
-			pods := float64(of.gangs * of.size * b.N)
-			b.ReportMetric(pods/b.Elapsed().Seconds(), "pods/s")
-			b.ReportMetric(pods/(processor(b)-used).Seconds(), "pods/cpu-s")
+			replay(b, kube.Lockstep, of.racks, of.gangs, of.size)
 		})
 	}
+}
+
+// BenchmarkNative is the stock profile, and ours beside it, on what the stock one can do in a while.
+func BenchmarkNative(b *testing.B) {
+	for _, profile := range []kube.Profile{kube.Native, kube.Lockstep} {
+		b.Run(string(profile), func(b *testing.B) { replay(b, profile, 10, 50, 4) })
+	}
+}
+
+// replay measures how fast a profile places gangs on so many racks.
+func replay(b *testing.B, profile kube.Profile, racks, n, size int) {
+	b.Helper()
+	s := gangs(b, racks, n, size)
+	used := processor(b)
+	for b.Loop() {
+		placed := 0
+		for _, e := range play(b, s, profile).events {
+			if e.Kind == engine.Started {
+				placed += len(e.Nodes)
+			}
+		}
+		if placed != n*size {
+			b.Fatalf("%d pods were placed", placed)
+		}
+	}
+	pods := float64(n * size * b.N)
+	b.ReportMetric(pods/b.Elapsed().Seconds(), "pods/s")
+	b.ReportMetric(pods/(processor(b)-used).Seconds(), "pods/cpu-s")
 }
 
 // processor is what the process has used of processors, garbage collection included: what can be compared on a machine that others

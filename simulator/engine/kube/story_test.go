@@ -209,7 +209,11 @@ func TestBackfill(t *testing.T) {
 
 // A scene that is played twice gives the same events, whatever runs beside it.
 func TestEqualScenesGiveEqualEvents(t *testing.T) {
-	s := set(t, "gb200-72", scene.Options{Seed: 3, Estimates: 2}, crowd(3, 20))
+	jobs := 10
+	if *long {
+		jobs = 40
+	}
+	s := set(t, "gb200-72", scene.Options{Seed: 3, Estimates: 2}, crowd(3, jobs))
 	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
 		var first *record
 		for _, processors := range []int{2, 1, 4} {
