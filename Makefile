@@ -29,6 +29,8 @@ BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./contro
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
 	./simulator/outcome/... ./simulator/session/... ./simulator/rush/... ./simulator/capture/... \
+	./simulator/baseline/... ./simulator/clock/... ./simulator/compare/... ./simulator/measure/... ./simulator/openb/... \
+	./simulator/progress/... ./simulator/results/... ./simulator/scene/... ./simulator/trace/... ./simulator/engine/direct/... \
 	./scheduler/gangqueue/... ./scheduler/gangpermit/... \
 	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/... ./scheduler/held/... ./scheduler/partial/...
 GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort) docs/annotations.md
