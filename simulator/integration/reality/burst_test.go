@@ -2,9 +2,9 @@ package reality_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,11 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
-	"github.com/lockstep-project/lockstep/topology"
 )
-
-// leaf is the level that holds the whole fleet.
-const leaf = "fabric.topograph.run/tier-0"
 
 // burst submits all gangs at once, by ten clients. When all are whole, those that run end one after another, until all have started.
 func (d *driver) burst() {
@@ -76,28 +72,42 @@ func (d *driver) next(ended map[string]time.Time) (rerun.Run, bool) {
 	}), true
 }
 
-// end ends the pods of a gang, and gives its room back as one: pods end one by one, as they do anywhere, and who is asked meanwhile
-// would find a part of the room. So the fleet is under maintenance until all have ended, which is one write to begin and one to end
-// with. It returns the instant of the latter.
+// end ends the pods of a gang, and lets the scheduler see all of it at once: pods end one by one, as they do anywhere, and who is asked
+// meanwhile would find a part of the room. So the scheduler stands still until all have ended; what it was told meanwhile waits for
+// it, and it gathers changes for longer than it takes to read that. It returns the instant at which it goes on.
 func (d *driver) end(gang rerun.Run) time.Time {
 	d.t.Helper()
-	d.maintain(leaf)
 	pods, err := shared.Client.CoreV1().Pods(d.namespace).List(d.t.Context(), metav1.ListOptions{
 		LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + gang.Gang,
 	})
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	d.signal(syscall.SIGSTOP)
+	defer d.signal(syscall.SIGCONT)
 	var group sync.WaitGroup
 	for _, pod := range pods.Items {
 		group.Go(func() { d.succeed(pod) })
 	}
 	group.Wait()
 	d.within(20*time.Second, "the end of "+gang.Gang, func() bool { return !d.latest()[gang.Gang].Free.IsZero() })
-	time.Sleep(2 * rerun.Gather) // the scheduler sees the same as we
-	at := time.Now()
-	d.maintain("")
-	return at
+	time.Sleep(2 * rerun.Gather) // the scheduler is told the same as we
+	return time.Now()
+}
+
+// signal lets the scheduler stand still, or go on.
+func (d *driver) signal(what syscall.Signal) {
+	d.t.Helper()
+	for _, component := range shared.Components() {
+		if component.Name != "lockstep-scheduler" {
+			continue
+		}
+		if err := syscall.Kill(component.PID, what); err != nil {
+			d.t.Errorf("%s for the scheduler: %v", what, err)
+		}
+		return
+	}
+	d.t.Error("there is no scheduler to stop")
 }
 
 func (d *driver) succeed(pod corev1.Pod) {
@@ -105,25 +115,5 @@ func (d *driver) succeed(pod corev1.Pod) {
 		[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		d.t.Error(err)
-	}
-}
-
-// maintain closes the domain of the first tray at a level; at none it opens it.
-func (d *driver) maintain(level string) {
-	d.t.Helper()
-	var value any
-	if level != "" {
-		value = level
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{topology.KeyMaintenance: value},
-	}})
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	_, err = shared.Client.CoreV1().Nodes().
-		Patch(d.t.Context(), "rack-1-tray-01", types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		d.t.Fatal(err)
 	}
 }
