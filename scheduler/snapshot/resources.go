@@ -111,7 +111,7 @@ func less(has, taken topology.Capacity) topology.Capacity {
 func Fits(pod *corev1.Pod, info fwk.NodeInfo, held corev1.ResourceList) bool {
 	resources := Resources([]*corev1.Pod{pod})
 	has := total(info, resources)
-	left := less(less(has, taken(info, resources)), demand(held, resources)) // never below zero: a node may be overcommitted
+	left := less(less(has, taken(info, resources)), demand(held, resources))
 	for i, asked := range demand(Requests(pod), resources) {
 		if asked > left[i] && has[i] > 0 {
 			return false
