@@ -145,7 +145,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return nil
 	}
 	if q.isOpen(key, group.UID) && q.complete(group) {
-		if q.lot.Holds(key, group.UID) {
+		if q.lot.Keeps(key, group.UID) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "gang "+key.Name+" waits until something changes")
 		}
 		q.enters(pod)

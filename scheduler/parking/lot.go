@@ -60,6 +60,8 @@ type spot struct {
 	woken bool
 	// called is when it was woken last.
 	called time.Time
+	// back is set when the attempt that was refused is over: until then the gang is being tried.
+	back bool
 }
 
 // NewLot makes an empty lot.
@@ -144,6 +146,22 @@ func (l *Lot) Holds(key types.NamespacedName, group types.UID) bool {
 	defer l.mu.Unlock()
 	s, ok := l.parked[key]
 	return ok && s.group == group && !s.woken && l.timing.Clock.Since(s.since) < longest
+}
+
+// Keeps is Holds for a gang that comes to the queue. If it was called while it was still being tried the queue did not hear of it,
+// and would leave it to its timer, while those that were called with it are asked next and take what became free for it: so they are
+// all called again.
+func (l *Lot) Keeps(key types.NamespacedName, group types.UID) bool {
+	l.mu.Lock()
+	if s, ok := l.parked[key]; ok && s.group == group && !s.back {
+		s.back = true
+		l.parked[key] = s
+		if s.woken {
+			l.remindSoon()
+		}
+	}
+	l.mu.Unlock()
+	return l.Holds(key, group)
 }
 
 // Call brings a gang back into the queue, parked or not.

@@ -190,3 +190,41 @@ func TestWhoComesInBetweenWaits(t *testing.T) {
 		t.Error("the other was called and does not come")
 	}
 }
+
+// A gang that is called while it is being tried does not hear it. Those behind it that were called with it must not be asked in its
+// place.
+func TestACallDuringAnAttemptIsNotLost(t *testing.T) {
+	y := newYard()
+	y.park("first", "large", 3)
+	y.park("second", "small", 2)
+	y.Keeps(key("first"), "first")
+	y.Keeps(key("second"), "second")
+	y.clock.Step(time.Minute)
+	y.Change()
+	y.clock.Step(40 * time.Millisecond)
+
+	y.park("first", "large", 3) // it was asked, for whatever reason, and its attempt is not over yet
+	y.clock.Step(20 * time.Millisecond)
+	y.expect(t, "first", "second") // the queue does not hear of the first
+	if y.Keeps(key("first"), "first") {
+		t.Error("it is held although it was called")
+	}
+	second := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "second", UID: "second"}}
+	if !y.Overtakes(second, y.clock.Now().Add(-2*time.Hour)) {
+		t.Error("the second is asked before the first")
+	}
+	y.park("second", "small", 2)
+	y.clock.Step(60 * time.Millisecond)
+	y.expect(t, "first", "second")
+
+	// Who comes to the queue because it was called is not called again for that.
+	if y.Keeps(key("first"), "first") {
+		t.Error("it is held although it was called")
+	}
+	y.park("first", "large", 3)
+	y.Keeps(key("first"), "first")
+	y.park("second", "small", 2)
+	y.Keeps(key("second"), "second")
+	y.clock.Step(100 * time.Millisecond)
+	y.expect(t)
+}
