@@ -65,8 +65,7 @@ func TestEnginesAgree(t *testing.T) {
 //
 //   - an end is its start and the duration;
 //   - a start, or whom it preempts, is at the core's instant, or a gathering after something that made room or moved the place that is
-//     kept, or together with that if the gang was not asked for so long that it is with anything that happens, or together with
-//     another start, since the next one with the same question is asked as soon as one has started.
+//     kept, or together with that if the gang waits for so long that it is asked with anything that happens.
 //
 // It returns how many differences of each cause there were.
 func compare(t *testing.T, s *scene.Scene) explained {
@@ -88,12 +87,12 @@ func compare(t *testing.T, s *scene.Scene) explained {
 }
 
 // explained counts the differences by their causes.
-type explained struct{ gathered, forgotten, together, ends int }
+type explained struct{ gathered, forgotten, ends int }
 
 // String says it in words.
 func (e explained) String() string {
-	return fmt.Sprintf("different: %d starts a gathering later, %d at once after long, %d together with another one, %d ends of these",
-		e.gathered, e.forgotten, e.together, e.ends)
+	return fmt.Sprintf("different: %d starts a gathering later, %d at once after long, %d ends of these",
+		e.gathered, e.forgotten, e.ends)
 }
 
 // comparison is what happens in a scene, twice.
@@ -152,8 +151,6 @@ func (c *comparison) explain(i int) string {
 		why = true
 		c.found.forgotten++
 	default:
-		why = slices.ContainsFunc(c.sched[:i], func(e engine.Event) bool { return e.Kind == engine.Started && e.At == b.At })
-		c.found.together++
 	}
 	if !why {
 		return fmt.Sprintf("%s in the core, and nothing explains that with the scheduler it is %s", line(c.scene, a), line(c.scene, b))
