@@ -217,7 +217,8 @@ func (s *bookScene) reserve(t *testing.T, r *rand.Rand, head, other topology.Gan
 func TestABookThatIsShort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s := drawBook(t, r)
-	g := topology.Gang{Name: "g", Members: make([]topology.Member, 1), Shapes: []topology.Shape{{Demand: topology.Capacity{1}}}}
+	shapes := []topology.Shape{{Demand: topology.Capacity{1}}}
+	g := topology.Gang{Name: "g", Members: make([]topology.Member, 1), Shapes: shapes}
 	s.book.Take(0, topology.Capacity{9})
 	if _, _, err := topology.Place(s.book.Ledger(), g); err == nil {
 		t.Error("a node has less than nothing, and nobody minds")

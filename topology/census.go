@@ -79,7 +79,8 @@ func appendBarred(key []byte, rules []string) []byte {
 // plain reports whether a census says all about the ask: its members are of one kind, none of them runs, and there are no rules
 // but a required level, a limit per node, and nodes that are barred.
 func (a *ask) plain() bool {
-	return len(a.kinds) == 1 && len(a.placedOn) == 0 && a.rules.segment < 0 && a.rules.spread < 0 && a.rules.spares < 0 &&
+	return len(a.kinds) == 1 && len(a.placedOn) == 0 &&
+		a.rules.segment < 0 && a.rules.spread < 0 && a.rules.spares < 0 &&
 		!a.kinds[0].free() && !a.ledger.Tree.layout().crossed()
 }
 

@@ -114,7 +114,7 @@ type Passer struct {
 
 // AdmitAt is Admit for a gang of which Place has told already where it goes if nothing is reserved.
 func (r Reservation) AdmitAt(l Ledger, running []Running, of Passer, head Gang) (Placement, *Shortfall, error) {
-	c, p, short := of.Gang, of.Placement, (*Shortfall)(nil)
+	c, p := of.Gang, of.Placement
 	a, err := newLeast(l, head)
 	if err != nil {
 		return Placement{}, nil, err
@@ -135,6 +135,7 @@ func (r Reservation) AdmitAt(l Ledger, running []Running, of Passer, head Gang) 
 		if ok, err := a.keepsBeside(then, c, p); ok || err != nil {
 			return p, nil, err
 		}
+		var short *Shortfall
 		if p, short, err = outside(l, reserved, head, c); short != nil || err != nil {
 			return Placement{}, short, err
 		}

@@ -81,7 +81,7 @@ func newSolver(a *ask, lay *layout, weights []int64, r rules) *solver {
 // known takes over what was counted before, nil if that does not answer the question.
 func (s *solver) known(weights []int64, r rules) *census {
 	n := s.ledger.noted()
-	if n == nil || r != s.ask.rules || !s.plain() {
+	if n == nil || r != s.rules || !s.plain() {
 		return nil
 	}
 	g := n.census(s.ask, weights)
