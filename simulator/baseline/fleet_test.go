@@ -12,8 +12,8 @@ import (
 
 // fleet reads levels, outermost first ("rack clique!", with a mark for accelerator domains), and nodes: "a/c1/n1=3/8" has 3 of 8
 // accelerators free, "a/-/n2=8" all of 8 and no label of the second level.
-func fleet(t testing.TB, levels, nodes string) topology.Ledger {
-	t.Helper()
+func fleet(tb testing.TB, levels, nodes string) topology.Ledger {
+	tb.Helper()
 	var ladder []topology.Level
 	for name := range strings.FieldsSeq(levels) {
 		plain := strings.TrimSuffix(name, "!")
@@ -32,14 +32,14 @@ func fleet(t testing.TB, levels, nodes string) topology.Ledger {
 		}
 		all = append(all, n)
 		left, whole, both := strings.Cut(amounts, "/")
-		free[n.Name] = number(t, left)
+		free[n.Name] = number(tb, left)
 		if total[n.Name] = free[n.Name]; both {
-			total[n.Name] = number(t, whole)
+			total[n.Name] = number(tb, whole)
 		}
 	}
 	tree, err := topology.NewTree(ladder, all)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	l := topology.Ledger{Tree: tree}
 	for i := range all {
@@ -50,11 +50,11 @@ func fleet(t testing.TB, levels, nodes string) topology.Ledger {
 	return l
 }
 
-func number(t testing.TB, text string) int64 {
-	t.Helper()
+func number(tb testing.TB, text string) int64 {
+	tb.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return n
 }
@@ -68,11 +68,11 @@ func pods(count int, accelerators int64) topology.Gang {
 	}
 }
 
-func named(t testing.TB, name string) baseline.Policy {
-	t.Helper()
+func named(tb testing.TB, name string) baseline.Policy {
+	tb.Helper()
 	policy, err := baseline.New(name, 1)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return policy
 }
@@ -85,11 +85,25 @@ func names(tree *topology.Tree, nodes []int) []string {
 	return out
 }
 
-// want holds a placement against nodes by rank, "" for none.
+// ranks reads nodes by rank: "n1 n2*3" is n1, and three times n2.
+func ranks(t *testing.T, text string) []string {
+	t.Helper()
+	var out []string
+	for part := range strings.FieldsSeq(text) {
+		node, times, several := strings.Cut(part, "*")
+		if !several {
+			times = "1"
+		}
+		out = append(out, slices.Repeat([]string{node}, int(number(t, times)))...)
+	}
+	return out
+}
+
+// want holds a placement against nodes as ranks reads them, "" for none.
 func want(t *testing.T, policy string, l topology.Ledger, g topology.Gang, nodes string) {
 	t.Helper()
 	at, ok := named(t, policy).Place(l, g)
-	if got := names(l.Tree, at); ok != (nodes != "") || !slices.Equal(got, strings.Fields(nodes)) {
+	if got := names(l.Tree, at); ok != (nodes != "") || !slices.Equal(got, ranks(t, nodes)) {
 		t.Errorf("%s places %v, want %q", policy, got, nodes)
 	}
 }

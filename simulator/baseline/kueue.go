@@ -111,8 +111,8 @@ func (f *flavor) count(w wish, room func(node int) int) {
 	for i := range f.domains {
 		f.domains[i].pods, f.domains[i].slices = 0, 0
 	}
-	for level := len(f.byLevel) - 1; level >= 0; level-- {
-		for _, i := range f.byLevel[level] {
+	for level, domains := range slices.Backward(f.byLevel) {
+		for _, i := range domains {
 			d := &f.domains[i]
 			if d.node != nobody {
 				d.pods = room(d.node)

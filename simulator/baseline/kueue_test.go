@@ -150,27 +150,27 @@ func TestKueueClimbs(t *testing.T) {
 	l := fleet(t, "block rack", "b1/r9/n1=2/4 b1/r9/n2=2/4 b1/r10/n3=3/4 b2/r1/n4=4 b2/r2/n5=4")
 	g := pods(6, 1)
 	g.Preferred = "rack"
-	want(t, baseline.KueueBestFit, l, g, "n3 n3 n3 n1 n1 n2")
+	want(t, baseline.KueueBestFit, l, g, "n3*3 n1*2 n2")
 	g.Preferred, g.Required = "", "rack"
 	want(t, baseline.KueueBestFit, l, g, "")
 	g.Required = "block"
-	want(t, baseline.KueueBestFit, l, g, "n3 n3 n3 n1 n1 n2")
+	want(t, baseline.KueueBestFit, l, g, "n3*3 n1*2 n2")
 }
 
 // Without a wish the fullest nodes are filled first, however far from each other they are.
 func TestKueueUnconstrainedScatters(t *testing.T) {
 	l := fleet(t, "rack", "a/n1=1/4 a/n2=4 b/n3=1/4 c/n4=2/4")
-	want(t, baseline.KueueBestFit, l, pods(4, 1), "n2 n2 n2 n2")
-	want(t, baseline.KueueBestFit, l, pods(5, 1), "n1 n2 n3 n4 n4")
+	want(t, baseline.KueueBestFit, l, pods(4, 1), "n2*4")
+	want(t, baseline.KueueBestFit, l, pods(5, 1), "n1 n2 n3 n4*2")
 }
 
 // Nodes that have other levels are another flavor, and those with most levels are tried first.
 func TestKueueFlavors(t *testing.T) {
 	l := fleet(t, "block rack", "b1/r1/n1=2 b1/r1/n2=2 b1/-/n3=4 b1/-/n4=4")
 	g := pods(4, 1)
-	want(t, baseline.KueueBestFit, l, g, "n1 n1 n2 n2")
+	want(t, baseline.KueueBestFit, l, g, "n1*2 n2*2")
 	g.Required = "block"
-	want(t, baseline.KueueBestFit, l, pods(6, 1), "n3 n3 n3 n3 n4 n4")
+	want(t, baseline.KueueBestFit, l, pods(6, 1), "n3*4 n4*2")
 	g = pods(6, 1)
 	g.Required = "rack"
 	want(t, baseline.KueueBestFit, l, g, "")
@@ -181,7 +181,7 @@ func TestKueueRefusesSlices(t *testing.T) {
 	l := fleet(t, "block rack", "b1/r1/n1=4 b1/r2/n2=4")
 	g := pods(6, 1)
 	g.Segment = topology.Segment{Size: 3, Level: "rack"}
-	want(t, baseline.KueueBestFit, l, g, "n1 n1 n1 n2 n2 n2")
+	want(t, baseline.KueueBestFit, l, g, "n1*3 n2*3")
 	g.Segment.Size = 4
 	want(t, baseline.KueueBestFit, l, g, "")
 	g.Segment = topology.Segment{Size: 3, Level: "row"}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -138,12 +139,12 @@ func TestScoresEqualTheirTwin(t *testing.T) {
 
 func scoredScene(t *testing.T, r *rand.Rand) (topology.Ledger, topology.Gang) {
 	t.Helper()
-	var nodes string
+	var nodes strings.Builder
 	count := 2 + r.IntN(8)
 	for n := range count {
-		nodes += fmt.Sprintf("n%d=8 ", n)
+		fmt.Fprintf(&nodes, "n%d=8 ", n)
 	}
-	l := fleet(t, "", nodes)
+	l := fleet(t, "", nodes.String())
 	for n := range count {
 		l.Total[n] = topology.Capacity{10, 16000, 64, 8 * r.Int64N(2)}
 		l.Free[n] = topology.Capacity{r.Int64N(11), r.Int64N(17) * 1000, r.Int64N(65), r.Int64N(l.Total[n][3] + 1)}

@@ -86,9 +86,11 @@ func draw(r *rand.Rand) Tree {
 func grow(r *rand.Rand, t *Tree, path []string, most int64) {
 	if len(path) == len(t.Levels) {
 		for range 1 + r.IntN(6) {
-			node := Node{Name: fmt.Sprintf("n%d", len(t.Nodes)), Values: append([]string{}, path...), Barred: r.IntN(12) == 0}
+			name := fmt.Sprintf("n%d", len(t.Nodes))
+			node := Node{Name: name, Values: append([]string{}, path...), Barred: r.IntN(12) == 0}
 			free := r.Int64N(most + 1)
-			node.Free = [4]int64{free + r.Int64N(4), 2000*free + 1000*r.Int64N(3), 16 * gib * (free + r.Int64N(2)), free}
+			pods, cpu, memory := free+r.Int64N(4), 2000*free+1000*r.Int64N(3), 16*gib*(free+r.Int64N(2))
+			node.Free = [4]int64{pods, cpu, memory, free}
 			if r.IntN(4) == 0 {
 				node.Free[r.IntN(4)] = 0
 			}
