@@ -22,10 +22,10 @@ type end struct {
 
 type ends []end
 
-func (e ends) Len() int           { return len(e) }
-func (e ends) Less(i, j int) bool { return e[i].at < e[j].at }
-func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)        { *e = append(*e, x.(end)) }
+func (e *ends) Len() int           { return len(*e) }
+func (e *ends) Less(i, j int) bool { return (*e)[i].at < (*e)[j].at }
+func (e *ends) Swap(i, j int)      { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
+func (e *ends) Push(x any)         { *e = append(*e, x.(end)) }
 func (e *ends) Pop() any {
 	last := len(*e) - 1
 	out := (*e)[last]

@@ -15,7 +15,7 @@ func field(tb testing.TB, text, name string) float64 {
 	if err := json.Unmarshal([]byte(text), &at); err != nil {
 		tb.Fatal(err)
 	}
-	for _, part := range strings.Split(name, ".") {
+	for part := range strings.SplitSeq(name, ".") {
 		object, ok := at.(map[string]any)
 		if !ok || object[part] == nil {
 			tb.Fatalf("the scorecard has no %s", name)

@@ -14,8 +14,8 @@ type domains struct {
 	// of[l][n] is the domain of node n at level l of the tree, and, after the last level, the node itself: numbers from 0 on. A
 	// node without the level's label counts with its domain of the next level further in.
 	of [][]int32
-	// labelled[l][n] says that the node has the level's label.
-	labelled [][]bool
+	// labeled[l][n] says that the node has the level's label.
+	labeled [][]bool
 	// counts is how many domains each level has.
 	counts []int
 	// seen is the last question in which a domain was seen, for counting without clearing.
@@ -26,17 +26,17 @@ type domains struct {
 func newDomains(tree *topology.Tree) *domains {
 	d := &domains{levels: tree.Levels()}
 	n, levels := tree.Len(), len(d.levels)
-	d.of, d.labelled = make([][]int32, levels+1), make([][]bool, levels+1)
+	d.of, d.labeled = make([][]int32, levels+1), make([][]bool, levels+1)
 	d.counts, d.seen = make([]int, levels+1), make([][]int32, levels+1)
 	names := make([]map[string]int32, levels+1)
 	for l := range d.of {
-		d.of[l], d.labelled[l], names[l] = make([]int32, n), make([]bool, n), make(map[string]int32)
+		d.of[l], d.labeled[l], names[l] = make([]int32, n), make([]bool, n), make(map[string]int32)
 	}
 	for node := range n {
 		name := ""
 		for l := levels; l >= 0; l-- {
 			if domain, ok := tree.Domain(node, l); ok {
-				name, d.labelled[l][node] = domain.Level.Key+"\x00"+domain.String(), true
+				name, d.labeled[l][node] = domain.Level.Key+"\x00"+domain.String(), true
 			}
 			number, known := names[l][name]
 			if !known {
@@ -80,7 +80,7 @@ func (d *domains) used(level int, nodes []int) int {
 // together reports whether the nodes are in one domain of the level, and known to be.
 func (d *domains) together(level int, nodes []int) bool {
 	for _, node := range nodes {
-		if !d.labelled[level][node] || d.of[level][node] != d.of[level][nodes[0]] {
+		if !d.labeled[level][node] || d.of[level][node] != d.of[level][nodes[0]] {
 			return false
 		}
 	}

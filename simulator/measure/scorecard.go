@@ -36,7 +36,7 @@ type Scorecard struct {
 	Makespan        float64          `json:"makespan_seconds"`
 	BoundedSlowdown Slowdown         `json:"bounded_slowdown"`
 	Quality         Quality          `json:"quality"`
-	Utilization     Utilization      `json:"utilisation"`
+	Utilization     Utilization      `json:"utilisation"` //nolint:misspell // recorded results have this key
 	Fragmentation   Fragmentation    `json:"fragmentation"`
 	Largest         LargestPlaceable `json:"largest_placeable"`
 	Preemption      Preemption       `json:"preemption"`

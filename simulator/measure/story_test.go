@@ -229,9 +229,8 @@ func TestPlacementsAreComparedWithTheBest(t *testing.T) {
 	if q := outcomes[0].Q; q < 0.333 || q > 0.334 || outcomes[2].Q != 1 {
 		t.Errorf("the jobs' qualities are %v and %v", q, outcomes[2].Q)
 	}
-	if o := outcomes[1]; o.Nodes != 4 || !slices.Equal(o.Domains, []int32{2}) || o.Wait != seconds(90) || o.Start != seconds(100) ||
-		o.End != seconds(150) || o.Members != 4 ||
-		o.Class != "2-4 nodes" {
+	if o := outcomes[1]; o.Nodes != 4 || !slices.Equal(o.Domains, []int32{2}) || o.Wait != seconds(90) ||
+		o.Start != seconds(100) || o.End != seconds(150) || o.Members != 4 || o.Class != "2-4 nodes" {
 		t.Errorf("the second job came to %+v", o)
 	}
 }

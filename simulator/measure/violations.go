@@ -72,10 +72,10 @@ func (b *broken) look(d *domains, level string, nodes []int) {
 
 // level finds a level by its name or key, that of nodes being behind the others; -1 for none.
 func (d *domains) level(nameOrKey string) int {
-	switch {
-	case nameOrKey == "":
+	switch nameOrKey {
+	case "":
 		return -1
-	case nameOrKey == topology.LevelNode || nameOrKey == hostname:
+	case topology.LevelNode, hostname:
 		return len(d.levels)
 	}
 	at := slices.IndexFunc(d.levels, func(l topology.Level) bool { return l.Name == nameOrKey })

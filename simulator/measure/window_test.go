@@ -1,6 +1,7 @@
 package measure_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,8 +138,11 @@ func TestSizeClassesAreOfTheJobs(t *testing.T) {
 	for _, o := range tally.Outcomes() {
 		got = append(got, o.Class)
 	}
-	want := "no GPU,1 GPU,one node,one node,2-4 nodes,2-4 nodes,5-16 nodes,5-16 nodes,17-64 nodes,17-64 nodes,more than 64 nodes,no GPU"
-	if strings.Join(got, ",") != want {
+	want := []string{
+		"no GPU", "1 GPU", "one node", "one node", "2-4 nodes", "2-4 nodes", "5-16 nodes", "5-16 nodes",
+		"17-64 nodes", "17-64 nodes", "more than 64 nodes", "no GPU",
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("the classes are %v", got)
 	}
 	if card := tally.card(); len(card.Classes) != 7 || card.Gangs.Pending != len(s.Jobs) {
