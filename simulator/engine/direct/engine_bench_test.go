@@ -198,7 +198,8 @@ func BenchmarkEngineGrowth(b *testing.B) {
 	for _, nodes := range []int{1024, 4096, 16384, 65536} {
 		f := machines(nodes, 16, 8)
 		b.Run(fmt.Sprintf("on-a-node/nodes=%d", nodes), func(b *testing.B) {
-			measureEngine(b, prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/4), 1e6, scene.Options{}), direct.Options{})
+			s := prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/4), 1e6, scene.Options{})
+			measureEngine(b, s, direct.Options{})
 		})
 		b.Run(fmt.Sprintf("in-a-rack/nodes=%d", nodes), func(b *testing.B) {
 			s := prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/8), 1e6, scene.Options{})

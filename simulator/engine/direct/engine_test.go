@@ -68,19 +68,22 @@ func whole(tb testing.TB, nodes int, jobs ...scene.Job) *scene.Scene {
 	}
 }
 
-// comes is a job of so many nodes.
-func comes(id string, members int, submit, runs, estimate time.Duration) scene.Job {
+// comes is a job of so many nodes; its times are in seconds.
+func comes(id string, members, submit, runs, estimate int) scene.Job {
 	j := job(id, members, 8, 0, 0)
 	return scene.Job{
 		ID: id, Gang: j.Gang, Needed: members, Accelerators: j.Accelerators,
-		Submit: submit * time.Second, Duration: runs * time.Second, Estimate: estimate * time.Second,
+		Submit: seconds(submit), Duration: seconds(runs), Estimate: seconds(estimate),
 	}
 }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func perform(t *testing.T, s *scene.Scene, o direct.Options) *listener {
 	t.Helper()
 	l := &listener{scene: s}
-	if err := direct.NewEngine(o, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Run(t.Context(), s, l); err != nil {
+	e := direct.NewEngine(o, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	if err := e.Run(t.Context(), s, l); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -95,7 +98,7 @@ func (l *listener) wants(t *testing.T, text string) {
 }
 
 // A node fails under a gang of two and under what ran already. The gang waits again, before who came later, and begins anew; what
-// ran already is gone. At the instant of the return, who ends leaves first, and who comes comes last.
+// ran already is gone. At the instant of the return, who ends leaves first, and who comes is last.
 func TestNodesComeAndGo(t *testing.T) {
 	s := whole(t, 4, comes("pair", 2, 0, 100, 0), comes("later", 1, 60, 10, 0), comes("last", 1, 70, 5, 0))
 	s.Ledger.Free[0], s.Ledger.Free[1] = topology.Capacity{0}, topology.Capacity{0}
@@ -257,7 +260,8 @@ func TestPoliciesThatAreWrong(t *testing.T) {
 	for _, policy := range []wrong{{0}, {0, 7}, {-1, 0}} {
 		s := whole(t, 2, comes("pair", 2, 0, 10, 0))
 		e := direct.NewEngine(direct.Options{Policy: policy}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-		if err := e.Run(t.Context(), s, &listener{scene: s}); err == nil || !strings.Contains(err.Error(), "placing pair") {
+		err := e.Run(t.Context(), s, &listener{scene: s})
+		if err == nil || !strings.Contains(err.Error(), "placing pair") {
 			t.Errorf("%v: error %v", policy, err)
 		}
 	}
@@ -267,7 +271,8 @@ func TestPoliciesThatAreWrong(t *testing.T) {
 func TestPerfectForesight(t *testing.T) {
 	s := whole(t, 2, comes("runs", 1, 0, 50, 0), comes("large", 2, 1, 10, 0), comes("short", 1, 2, 20, 0))
 	blind := perform(t, s, direct.Options{})
-	if !slices.Contains(blind.lines, "2 short refused") || !slices.Contains(blind.lines, "1 large kept [0 1] from someday") {
+	if !slices.Contains(blind.lines, "2 short refused") ||
+		!slices.Contains(blind.lines, "1 large kept [0 1] from someday") {
 		t.Errorf("without: %q", blind.lines)
 	}
 	perform(t, s, direct.Options{Foresight: direct.Perfect}).wants(t, `
@@ -293,7 +298,8 @@ func TestClosedNodesTakeNothing(t *testing.T) {
 		Holds: []topology.Held{{Node: 0, Demand: topology.Capacity{8}}},
 	}}
 	s.Events = []scene.Event{
-		{At: 6 * time.Second, Kind: trace.Fail, Nodes: []int{0}}, {At: 7 * time.Second, Kind: trace.Return, Nodes: []int{0}},
+		{At: 6 * time.Second, Kind: trace.Fail, Nodes: []int{0}},
+		{At: 7 * time.Second, Kind: trace.Return, Nodes: []int{0}},
 	}
 	perform(t, s, direct.Options{}).wants(t, `
 		0 one submitted
@@ -313,8 +319,7 @@ func TestClosedNodesTakeNothing(t *testing.T) {
 func TestTheSameAgainUntilSomebodyStops(t *testing.T) {
 	s := whole(t, 16)
 	for i := range 200 {
-		n := time.Duration(i)
-		s.Jobs = append(s.Jobs, comes(fmt.Sprintf("j%03d", i), 1+i%5, n, 20+n*7%31, 60))
+		s.Jobs = append(s.Jobs, comes(fmt.Sprintf("j%03d", i), 1+i%5, i, 20+i*7%31, 60))
 	}
 	s.Events = []scene.Event{{At: 90 * time.Second, Kind: trace.Fail, Nodes: []int{3, 4}}}
 	whole := perform(t, s, direct.Options{})

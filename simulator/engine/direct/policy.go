@@ -54,11 +54,13 @@ func (e *player) placeBy(l topology.Ledger, ask decision.Ask) (topology.Gang, []
 // sound reports whether the policy's answer can be carried out; if not, the scene ends with this fault.
 func (e *player) sound(gang topology.Gang, nodes []int) bool {
 	if e.fault == nil && len(nodes) != len(gang.Members) {
-		e.fault = fmt.Errorf("placing %s: the policy has %d nodes for %d members", gang.Name, len(nodes), len(gang.Members))
+		e.fault = fmt.Errorf("placing %s: the policy has %d nodes for %d members",
+			gang.Name, len(nodes), len(gang.Members))
 	}
 	for _, node := range nodes {
 		if e.fault == nil && (node < 0 || node >= e.ledger.Len()) {
-			e.fault = fmt.Errorf("placing %s: the policy has a member on node %d of %d", gang.Name, node, e.ledger.Len())
+			e.fault = fmt.Errorf("placing %s: the policy has a member on node %d of %d",
+				gang.Name, node, e.ledger.Len())
 		}
 	}
 	return e.fault == nil

@@ -220,7 +220,8 @@ func (w *twin) preempt(i int, gang topology.Gang) (victims []int) {
 	var less []*twinRun
 	var costs []topology.Running
 	runs := slices.Clone(w.runs)
-	slices.SortFunc(runs, func(a, b *twinRun) int { // of those that lose the same the least important leaves, then the first by name
+	// Of those that lose the same the least important leaves, then the first by name.
+	slices.SortFunc(runs, func(a, b *twinRun) int {
 		x, y := w.scene.Jobs[a.job], w.scene.Jobs[b.job]
 		return cmp.Or(cmp.Compare(x.Order.Priority, y.Order.Priority), strings.Compare(x.Name, y.Name))
 	})
