@@ -21,10 +21,12 @@ func orders() []Scenario {
 		shows(
 			"serial",
 			"Gangs that need the whole fleet run one after the other, each from the instant at which the one before ends.",
-			machines(1, 4), trace.Trace{Jobs: []trace.Job{
+			machines(1, 4),
+			trace.Trace{Jobs: []trace.Job{
 				gang("a", 4, 0, time.Hour), gang("b", 4, time.Minute, time.Hour),
 				gang("c", 4, 2*time.Minute, time.Hour),
-			}}),
+			}},
+		),
 		shows(
 			"burst",
 			"Fifty gangs of one to eight machines come at one instant, and all of them run in the end.",
@@ -32,10 +34,12 @@ func orders() []Scenario {
 		shows(
 			"priority",
 			"A gang of a higher priority ends one of a lower that may be ended, and not the one beside it that may not.",
-			machines(2, 2), trace.Trace{Jobs: []trace.Job{
+			machines(2, 2),
+			trace.Trace{Jobs: []trace.Job{
 				prioritized(gang("low", 2, 0, time.Hour), 0), prioritized(gang("kept", 2, 0, time.Hour), 1),
 				prioritized(gang("urgent", 2, 10*time.Minute, 20*time.Minute), 5),
-			}}),
+			}},
+		),
 		shows(
 			"backfill",
 			"While a place is kept for the first of the queue, who promises to end before it is needed passes.",
@@ -59,9 +63,11 @@ func orders() []Scenario {
 		shows(
 			"ties",
 			"Equal gangs that come at one instant start in the order of their names, on nodes that are the same each time.",
-			machines(2, 2), trace.Trace{Jobs: []trace.Job{
+			machines(2, 2),
+			trace.Trace{Jobs: []trace.Job{
 				gang("d", 1, 0, time.Hour), gang("b", 1, 0, time.Hour),
 				gang("a", 1, 0, time.Hour), gang("c", 1, 0, time.Hour), gang("e", 1, 0, time.Hour),
-			}}),
+			}},
+		),
 	}
 }

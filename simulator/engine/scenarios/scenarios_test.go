@@ -44,6 +44,7 @@ func (j *judge) Happens(e engine.Event) {
 		for _, n := range e.Nodes {
 			j.away[n] = e.Kind != engine.NodesReturned
 		}
+	case engine.Submitted, engine.Refused, engine.Kept: // nobody moves
 	}
 }
 
@@ -127,8 +128,10 @@ func facts() map[string][]string {
 	return map[string][]string{
 		"serial": {"0 a started", "60 a ended", "60 b started", "120 c started"},
 		"burst":  {"0 burst-00 started"},
-		"priority": {"0 low started", "10 low preempted", "10 urgent started",
-			"30 urgent ended", "30 low started", "60 kept ended"},
+		"priority": {
+			"0 low started", "10 low preempted", "10 urgent started",
+			"30 urgent ended", "30 low started", "60 kept ended",
+		},
 		"backfill":    {"1 first refused", "2 short started", "32 short ended", "60 holds ended", "60 first started"},
 		"reservation": {"1 first refused", "2 long refused", "60 first started", "120 long started"},
 		"singles":     {"31 whole refused", "whole started", "single-39 started"},
@@ -136,10 +139,14 @@ func facts() map[string][]string {
 		"segments":    {"0 one started", "1 whole-racks started", "2 pairs refused", "61 pairs started"},
 		"clique":      {"1 together refused", "60 left ended", "60 together started"},
 		"elastic":     {"0 holds started", "1 elastic started", "120 holds ended"},
-		"failure": {"30 pair disrupted", "30 pair started", "31 pair disrupted",
-			"40 pair started", "100 pair ended", "next started"},
-		"drain": {"0 nodes-drained", "1 small started", "120 rack refused",
-			"360 nodes-returned", "360 rack started"},
+		"failure": {
+			"30 pair disrupted", "30 pair started", "31 pair disrupted",
+			"40 pair started", "100 pair ended", "next started",
+		},
+		"drain": {
+			"0 nodes-drained", "1 small started", "120 rack refused",
+			"360 nodes-returned", "360 rack started",
+		},
 	}
 }
 
