@@ -58,9 +58,21 @@ func open(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-extensions", "--hide-scrollbars",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd := exec.Command(
+		program,
+		"--headless=new",
+		"--no-sandbox",
+		"--disable-gpu",
+		"--disable-dev-shm-usage",
+		"--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update",
+		"--disable-extensions",
+		"--hide-scrollbars",
+		"--remote-debugging-pipe",
+		"--user-data-dir="+t.TempDir(),
+		"about:blank",
+	)
 	cmd.ExtraFiles = []*os.File{theirs, its}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -228,7 +240,11 @@ func (b *browser) keep(name string) {
 	for part := range int(height/width) + 1 {
 		var shot struct{ Data string }
 		b.ask("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": map[string]any{
-			"x": 0, "y": float64(part) * width, "width": width, "height": min(width, height-float64(part)*width), "scale": 1,
+			"x":      0,
+			"y":      float64(part) * width,
+			"width":  width,
+			"height": min(width, height-float64(part)*width),
+			"scale":  1,
 		}}, &shot)
 		b.save(filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, part+1)), shot.Data)
 	}

@@ -88,11 +88,14 @@ func TestPagesDrawInABrowser(t *testing.T) {
 		return report.WriteComparison(w, report.Comparison{Table: table, Runs: []report.Input{in, strict}})
 	}), "comparison", 3, view{"dark", 1280})
 
+	at := map[string]float64{"80": 80.02, "90": 89.98, "95": 94.91, "100": 95.23, "110": 95.3, "130": 95.39}
 	arrivals := measure.Scorecard{
 		Scheduler: "fgd", Fleet: "openb", Trace: "openb default", Nodes: 1213, GPUs: 6212, Partial: "interrupted",
-		AllocationAtArrival: map[string]float64{"80": 80.02, "90": 89.98, "95": 94.91, "100": 95.23, "110": 95.3, "130": 95.39},
+		AllocationAtArrival: at,
 	}
-	inspect(t, b, saved(t, func(w io.Writer) error { return report.Write(w, report.Input{Card: arrivals}) }), "arrivals", 1, view{"light", 700})
+	inspect(t, b, saved(t, func(w io.Writer) error {
+		return report.Write(w, report.Input{Card: arrivals})
+	}), "arrivals", 1, view{"light", 700})
 
 	inspect(t, b, saved(t, func(w io.Writer) error {
 		return report.Write(w, report.Input{Card: measure.Scorecard{Scheduler: "none", Partial: "ended at once"}})
@@ -105,7 +108,11 @@ func exploreMap(t *testing.T, b *browser) {
 	b.show(strings.TrimPrefix(b.evaluate(`location.href`).(string), "file://"), "light", 1280)
 	const status, now = `document.querySelector(".status").textContent`, `document.querySelector(".now").textContent`
 	before := b.evaluate(now)
-	b.evaluate(`(() => { const s = document.querySelector(".time"); s.value = 120; s.dispatchEvent(new Event("input")); })()`)
+	b.evaluate(`(() => {
+	  const s = document.querySelector(".time");
+	  s.value = 120;
+	  s.dispatchEvent(new Event("input"));
+	})()`)
 	if after := b.evaluate(now); after == before || !strings.Contains(after.(string), "GPUs in use") {
 		t.Errorf("the slider moved from %q to %q", before, after)
 	}
@@ -117,8 +124,9 @@ func exploreMap(t *testing.T, b *browser) {
 	    if (` + status + `.includes("members")) return;
 	  }
 	})()`)
-	if said, _ := b.evaluate(status).(string); !strings.Contains(said, "job-") || !strings.Contains(said, "of research") {
-		t.Errorf("hovered, the map says %q", said)
+	hovered, _ := b.evaluate(status).(string)
+	if !strings.Contains(hovered, "job-") || !strings.Contains(hovered, "of research") {
+		t.Errorf("hovered, the map says %q", hovered)
 	}
 	b.evaluate(`document.querySelector(".play").click()`)
 	if said := b.evaluate(`document.querySelector(".play").getAttribute("aria-label")`); said != "Pause" {

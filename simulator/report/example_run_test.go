@@ -94,7 +94,8 @@ func many(t *testing.T, jobs int) *scene.Scene {
 	work := trace.Trace{Name: "many"}
 	for i := range jobs {
 		work.Jobs = append(work.Jobs, trace.Job{
-			ID: fmt.Sprintf("application-%06d", i*7919%1000003), Submit: time.Duration(i) * time.Second, Duration: time.Minute,
+			ID:     fmt.Sprintf("application-%06d", i*7919%1000003),
+			Submit: time.Duration(i) * time.Second, Duration: time.Minute,
 			Podsets: []trace.Podset{{Count: 1 + i%9, GPUs: 1 + i%4}},
 		})
 	}
@@ -122,7 +123,8 @@ func days(t *testing.T, fleetName, traceName string, n int, load float64) *scene
 		}
 		work.Events = append(work.Events, trace.Event{At: at, Kind: kind, Nodes: []string{node}})
 		if i%3 > 0 {
-			work.Events = append(work.Events, trace.Event{At: at + 10*time.Hour, Kind: trace.Return, Nodes: []string{node}})
+			back := trace.Event{At: at + 10*time.Hour, Kind: trace.Return, Nodes: []string{node}}
+			work.Events = append(work.Events, back)
 		}
 	}
 	slices.SortStableFunc(work.Events, func(a, b trace.Event) int { return cmp.Compare(a.At, b.At) })
@@ -153,7 +155,8 @@ func input(t *testing.T, s *scene.Scene, o direct.Options, scheduler string) rep
 	t.Helper()
 	tally := measure.New(s, measure.Header{
 		Scheduler: scheduler, Engine: "direct", Commit: "0123456789ab", ConfigHash: "fedcba98",
-		TieRule: "least fragmentation left behind, then the first by name", Machine: "2 cores, the machine of this test",
+		TieRule: "least fragmentation left behind, then the first by name",
+		Machine: "2 cores, the machine of this test",
 	})
 	record := report.NewRecorder(s)
 	began := time.Now()

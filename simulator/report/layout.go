@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/lockstep-project/lockstep/simulator/scene"
@@ -86,11 +87,11 @@ func shown(t *topology.Tree, nodes int) (rack, section int) {
 		domains[level] = len(names)
 	}
 	rack, section = -1, -1
-	for level := len(domains) - 1; level >= 0; level-- {
+	for level, n := range slices.Backward(domains) {
 		switch {
-		case rack < 0 && domains[level] > 0 && domains[level]*2 <= nodes:
+		case rack < 0 && n > 0 && n*2 <= nodes:
 			rack = level
-		case rack >= 0 && section < 0 && domains[level] > 1 && domains[level] < domains[rack]:
+		case rack >= 0 && section < 0 && n > 1 && n < domains[rack]:
 			section = level
 		}
 	}

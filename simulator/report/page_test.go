@@ -122,7 +122,8 @@ func TestPageSaysWhatWasPlayed(t *testing.T) {
 			t.Errorf("the page has %q", not)
 		}
 	}
-	if len(c.Series.At) == 0 || len(c.Waits) < 3 || len(c.Quality.Counts) == 0 || len(c.Latency.Below) == 0 || len(c.Map.Starts) == 0 {
+	if len(c.Series.At) == 0 || len(c.Waits) < 3 || len(c.Quality.Counts) == 0 || len(c.Latency.Below) == 0 ||
+		len(c.Map.Starts) == 0 {
 		t.Errorf("something has no data: %+v", c)
 	}
 }
@@ -194,10 +195,10 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestWaitsOfWhoStillWaitsAreNeverServed(t *testing.T) {
 	in := report.Input{Card: measure.Scorecard{Classes: []measure.Class{{Name: "one node"}, {Name: "5-16 nodes"}}}}
-	for i, wait := range []time.Duration{0, 10, 20, 40} {
+	for i, wait := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second} {
 		in.Outcomes = append(in.Outcomes, measure.Outcome{
-			Job: i, Class: "one node", Accelerators: 1, Wait: wait * time.Second, Start: wait * time.Second,
-			Duration: time.Hour, Waiting: wait == 40,
+			Job: i, Class: "one node", Accelerators: 1, Wait: wait, Start: wait,
+			Duration: time.Hour, Waiting: wait == 40*time.Second,
 		})
 	}
 	in.Outcomes = append(in.Outcomes, measure.Outcome{
@@ -250,13 +251,14 @@ func TestMapShowsWhoIsWhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		at := time.Duration(r.Int64N(int64(told.last()/time.Second))) * time.Second
+		second := int64(at / time.Second)
 		want := told.holders(s, at)
 		got := make(map[int]map[int]int)
 		from, stretch := int64(0), 0
 		taken := make(map[[2]int]bool)
 		for i, delta := range c.Map.Starts {
 			from += delta
-			active := from <= int64(at/time.Second) && (c.Map.Lasts[i] < 0 || from+c.Map.Lasts[i] > int64(at/time.Second))
+			active := from <= second && (c.Map.Lasts[i] < 0 || from+c.Map.Lasts[i] > second)
 			node := 0
 			for range c.Map.Runs[i] {
 				node += c.Map.First[stretch]
@@ -297,7 +299,8 @@ func TestMapShowsWhoIsWhere(t *testing.T) {
 func TestComparisonPairsSchedulers(t *testing.T) {
 	s := short(t)
 	runs := []report.Input{
-		input(t, s, direct.Options{Discipline: direct.Backfill}, "lockstep"), input(t, s, direct.Options{Discipline: direct.Strict}, "strict"),
+		input(t, s, direct.Options{Discipline: direct.Backfill}, "lockstep"),
+		input(t, s, direct.Options{Discipline: direct.Strict}, "strict"),
 	}
 	table, err := compare.Runs([]measure.Scorecard{runs[0].Card, runs[1].Card})
 	if err != nil {
@@ -307,14 +310,17 @@ func TestComparisonPairsSchedulers(t *testing.T) {
 	if err := report.WriteComparison(&out, report.Comparison{Table: table, Runs: runs}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"lockstep, strict on gb200-72", "paired by seed", "worse once", "Who pays, and who gains", "mean wait"} {
+	for _, want := range []string{
+		"lockstep, strict on gb200-72", "paired by seed", "worse once", "Who pays, and who gains", "mean wait",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
 	table.Watermark = "other seeds"
 	out.Reset()
-	if err := report.WriteComparison(&out, report.Comparison{Table: table}); err != nil || !strings.Contains(out.String(), "Not comparable.") {
+	err = report.WriteComparison(&out, report.Comparison{Table: table})
+	if err != nil || !strings.Contains(out.String(), "Not comparable.") {
 		t.Errorf("without a watermark, or %v", err)
 	}
 }
@@ -324,7 +330,8 @@ func TestLargeRunsKeepToTheirBudget(t *testing.T) {
 	s := many(t, 100_000)
 	record := report.NewRecorder(s)
 	r := rand.New(rand.NewPCG(3, 4))
-	in := report.Input{Card: measure.Scorecard{Scheduler: "x", Classes: []measure.Class{{Name: "one node"}}}, Record: record}
+	card := measure.Scorecard{Scheduler: "x", Classes: []measure.Class{{Name: "one node"}}}
+	in := report.Input{Card: card, Record: record}
 	var ends []engine.Event
 	for i := range s.Jobs {
 		at := s.Jobs[i].Submit
@@ -339,15 +346,19 @@ func TestLargeRunsKeepToTheirBudget(t *testing.T) {
 		record.Happens(engine.Event{At: at, Kind: engine.Started, Job: i, Running: engine.Nobody, Nodes: nodes})
 		ends = append(ends, engine.Event{At: at + time.Minute, Kind: engine.Ended, Job: i, Running: engine.Nobody})
 		in.Outcomes = append(in.Outcomes, measure.Outcome{
-			Job: i, ID: s.Jobs[i].ID, Class: "one node", Accelerators: s.Jobs[i].Accelerators, Wait: time.Duration(r.IntN(1e6)) * time.Second, Q: 1,
+			Job: i, ID: s.Jobs[i].ID, Class: "one node", Accelerators: s.Jobs[i].Accelerators,
+			Wait: time.Duration(r.IntN(1e6)) * time.Second, Q: 1,
 		})
 	}
 	for i := range 10_000 {
-		in.Series.Seconds = append(in.Series.Seconds, float64(i)*60)
-		in.Series.Used, in.Series.Capacity = append(in.Series.Used, r.Int64N(2304)), append(in.Series.Capacity, 2304)
-		in.Series.Demanded, in.Series.Largest = append(in.Series.Demanded, r.Int64N(9999)), append(in.Series.Largest, r.Int64N(2304))
-		in.Series.Fragmentation = append(in.Series.Fragmentation, r.Float64())
-		in.Series.Waiting, in.Series.OldestSeconds = append(in.Series.Waiting, r.IntN(9999)), append(in.Series.OldestSeconds, r.Float64()*1e6)
+		series := &in.Series
+		series.Seconds = append(series.Seconds, float64(i)*60)
+		series.Used, series.Capacity = append(series.Used, r.Int64N(2304)), append(series.Capacity, 2304)
+		series.Demanded = append(series.Demanded, r.Int64N(9999))
+		series.Largest = append(series.Largest, r.Int64N(2304))
+		series.Fragmentation = append(series.Fragmentation, r.Float64())
+		series.Waiting = append(series.Waiting, r.IntN(9999))
+		series.OldestSeconds = append(series.OldestSeconds, r.Float64()*1e6)
 	}
 	page, c := written(t, in)
 	library := len(libraryText(t))

@@ -90,9 +90,9 @@ func (r *Recorder) Happens(e engine.Event) {
 		}
 	case engine.Ended, engine.Preempted, engine.Disrupted:
 		if e.Job != engine.Nobody {
-			r.jobs[e.Job] = r.leaves(r.jobs[e.Job], e.At)
+			r.leaves(&r.jobs[e.Job], e.At)
 		} else if e.Running != engine.Nobody {
-			r.running[e.Running] = r.leaves(r.running[e.Running], e.At)
+			r.leaves(&r.running[e.Running], e.At)
 		}
 	case engine.NodesFailed, engine.NodesDrained:
 		for _, i := range e.Nodes {
@@ -148,17 +148,17 @@ func (r *Recorder) take(at int, accelerators int64) {
 	s.holds = append(s.holds, hold{int32(at), mine})
 }
 
-// leaves ends a stay, and returns none.
-func (r *Recorder) leaves(index int, at time.Duration) int {
-	if index == none {
-		return none
+// leaves ends a stay, if there is one, and then there is none.
+func (r *Recorder) leaves(index *int, at time.Duration) {
+	if *index == none {
+		return
 	}
-	s := &r.stays[index]
+	s := &r.stays[*index]
 	s.to = at
 	for _, h := range s.holds {
 		r.nodes[h.node].taken &^= h.squares
 	}
-	return none
+	*index = none
 }
 
 // returns ends the outage of a node, if it has one.
