@@ -84,7 +84,7 @@ func readAll(disk Disk, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)

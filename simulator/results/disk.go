@@ -83,7 +83,7 @@ func (files) Remove(name string) error {
 type synced struct{ *os.File }
 
 func (s synced) Close() error {
-	err := s.File.Sync()
+	err := s.Sync()
 	return errors.Join(err, s.File.Close())
 }
 

@@ -36,7 +36,8 @@ func played(t *testing.T) (*scene.Scene, []engine.Event) {
 	work := trace.Trace{Name: "forty", Source: "this test", Synthetic: true}
 	for i := range 40 {
 		work.Jobs = append(work.Jobs, trace.Job{
-			ID: fmt.Sprintf("job-%02d", i), Tenant: "research", Submit: time.Duration(i) * time.Minute, Duration: time.Hour,
+			ID: fmt.Sprintf("job-%02d", i), Tenant: "research",
+			Submit: time.Duration(i) * time.Minute, Duration: time.Hour,
 			Podsets: []trace.Podset{{Count: 1 + i%3, GPUs: 4}},
 		})
 	}
@@ -138,14 +139,16 @@ func TestOutlineNamesWhatEventsNumber(t *testing.T) {
 	s, _ := played(t)
 	o := results.Outlined(s)
 	if len(o.Nodes) != 74 || len(o.Jobs) != 40 || o.Load != 1 || o.Seed != 7 || !o.Synthetic {
-		t.Errorf("%d nodes, %d jobs, load %g, seed %d, synthetic %t", len(o.Nodes), len(o.Jobs), o.Load, o.Seed, o.Synthetic)
+		t.Errorf("%d nodes, %d jobs, load %g, seed %d, synthetic %t",
+			len(o.Nodes), len(o.Jobs), o.Load, o.Seed, o.Synthetic)
 	}
 	for i, node := range o.Nodes {
 		if s.Ledger.Tree.Node(i) != node.Name || len(node.Domains) != len(o.Levels) {
 			t.Errorf("node %d: %+v", i, node)
 		}
 	}
-	if j := o.Jobs[2]; j.ID != "job-02" || j.Members != 3 || j.Accelerators != 12 || j.Submit != 120 || j.Duration != 3600 {
+	if j := o.Jobs[2]; j.ID != "job-02" || j.Members != 3 || j.Accelerators != 12 || j.Submit != 120 ||
+		j.Duration != 3600 {
 		t.Errorf("job 2: %+v", j)
 	}
 }
@@ -265,7 +268,8 @@ func TestDiskFullAtAnyByte(t *testing.T) {
 		if err != nil || len(events) > len(long) {
 			t.Fatalf("%d bytes of room: %d events, %v", room, len(events), err)
 		}
-		if diff := cmp.Diff(long[:len(events)], events, cmp.Transformer("nil", func(n []int) []int { return slices.Clone(n) })); diff != "" {
+		clone := cmp.Transformer("nil", func(n []int) []int { return slices.Clone(n) })
+		if diff := cmp.Diff(long[:len(events)], events, clone); diff != "" {
 			t.Fatal(diff)
 		}
 	}

@@ -171,5 +171,8 @@ func (r *Run) Finish(card measure.Scorecard, report func(io.Writer) error) error
 		last.Partial = cmp.Or(last.Partial, err.Error())
 	}
 	// On a full disk this may fail too. Then the first card stays, which is partial.
-	return cmp.Or(err, putJSON(r.disk, r.path(CardFile), "  ", last))
+	if writing := putJSON(r.disk, r.path(CardFile), "  ", last); err == nil {
+		err = writing
+	}
+	return err
 }
