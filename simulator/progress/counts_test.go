@@ -73,6 +73,7 @@ func (w *twin) tally() tallied {
 				away[node] = true
 			case engine.NodesReturned:
 				away[node] = w.scene.Closed[node]
+			default: // what happens to jobs is counted above
 			}
 		}
 	}

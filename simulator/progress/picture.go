@@ -91,7 +91,7 @@ func (p picture) title(v *View) string {
 
 func (p picture) speed(v *View) string {
 	line := fmt.Sprintf("t=%s  %s× as fast  %s events/s  %s elapsed",
-		span(v.Virtual), short(v.rates.speed), short(v.events), span(v.Wall))
+		span(v.Virtual), short(v.speed), short(v.events), span(v.Wall))
 	if left, ok := v.Left(); ok && !v.Paused {
 		line += "  about " + span(max(left, time.Second)) + " left"
 	}
