@@ -35,9 +35,6 @@ type Spread struct {
 	Deviation float64 `json:"sd"`
 }
 
-// publishedAt is the arrival of which values were published.
-const publishedAt = 100
-
 // Allocations makes the table of runs of openb, policies in the order in which they first come. published has what others
 // report for arrivals of 100 per cent, by policy; it may be nil. A run that is none of openb's is bad input.
 func Allocations(cards []measure.Scorecard, published map[string]Spread) (Allocation, error) {
@@ -129,14 +126,14 @@ func (a Allocation) write(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	for _, p := range a.Policies {
-		text := fmt.Sprintf("%-20s", p.Name)
+		fmt.Fprintf(b, "%-20s", p.Name)
 		for _, s := range p.Allocated {
-			text += fmt.Sprintf(" %13s", s)
+			fmt.Fprintf(b, " %13s", s)
 		}
 		if p.Published != nil {
-			text += fmt.Sprintf(" %15s", *p.Published)
+			fmt.Fprintf(b, " %15s", *p.Published)
 		}
-		b.WriteString(text + "\n")
+		b.WriteString("\n")
 	}
 }
 

@@ -30,11 +30,12 @@ func essential() []struct {
 // short is a line for each scheduler, with the signs of what follows against the first.
 func (t Table) short(b *strings.Builder) {
 	put := func(name string, cells []string) {
-		line := fmt.Sprintf("%-16s", name)
+		var line strings.Builder
+		fmt.Fprintf(&line, "%-16s", name)
 		for _, cell := range cells {
-			line += fmt.Sprintf(" %-10s", cell)
+			fmt.Fprintf(&line, " %-10s", cell)
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	var headings []string
 	rows := make([][]string, len(t.Schedulers))
