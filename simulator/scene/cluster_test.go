@@ -48,7 +48,8 @@ func member(gang string, rank, gpus int, more, status string) string {
 
 // gang is a PodGroup of two; annotations are its, without the prefix of ours.
 func gang(name string, priority int, annotations ...string) string {
-	text := fmt.Sprintf(`---
+	var text strings.Builder
+	fmt.Fprintf(&text, `---
 apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata:
@@ -58,9 +59,10 @@ metadata:
   annotations: {note: none`, name)
 	for _, a := range annotations {
 		key, value, _ := strings.Cut(a, "=")
-		text += fmt.Sprintf(", lockstep.dev/%s: %q", key, value)
+		fmt.Fprintf(&text, ", lockstep.dev/%s: %q", key, value)
 	}
-	return text + fmt.Sprintf("}\nspec: {priority: %d, schedulingPolicy: {gang: {minCount: 2}}}\n", priority)
+	fmt.Fprintf(&text, "}\nspec: {priority: %d, schedulingPolicy: {gang: {minCount: 2}}}\n", priority)
+	return text.String()
 }
 
 // racks are four nodes in two racks.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,12 +69,12 @@ func TestJobsAreOrdered(t *testing.T) {
 		j.Submit = 900 * time.Millisecond
 		return j
 	}()), scene.Options{})
-	order := ""
+	var order []string
 	for _, j := range s.Jobs {
-		order += j.ID
+		order = append(order, j.ID)
 	}
-	if order != "zbca" {
-		t.Errorf("the order is %s, want zbca", order)
+	if !slices.Equal(order, []string{"z", "b", "c", "a"}) {
+		t.Errorf("the order is %s, want [z b c a]", order)
 	}
 }
 

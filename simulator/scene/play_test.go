@@ -1,7 +1,7 @@
 package scene_test
 
 import (
-	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,11 +23,11 @@ func (l *told) Happens(e engine.Event) {
 	if e.Kind != engine.Started {
 		return
 	}
-	line := fmt.Sprintf("%s %s", e.At, l.scene.Jobs[e.Job].ID)
+	words := []string{e.At.String(), l.scene.Jobs[e.Job].ID}
 	for _, node := range e.Nodes {
-		line += " " + l.scene.Nodes[node].Name
+		words = append(words, l.scene.Nodes[node].Name)
 	}
-	l.lines = append(l.lines, line)
+	l.lines = append(l.lines, strings.Join(words, " "))
 }
 
 func (*told) Decides(engine.Decision) {}

@@ -87,7 +87,8 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := open(t, name)
 			s := made(t, f, jobs(), scene.Options{})
-			closed, devices, levels := 0, false, ""
+			closed, devices := 0, false
+			var levels []string
 			for i, node := range s.Nodes {
 				at, ok := s.Ledger.Tree.Index(node.Name)
 				amount := node.Status.Allocatable[s.Resources[s.Accelerator]]
@@ -109,12 +110,12 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 				devices = devices || s.Devices[i]
 			}
 			for _, l := range s.Ledger.Tree.Levels() {
-				levels += " " + l.Name
+				levels = append(levels, l.Name)
 			}
 			if len(s.Nodes) != want.nodes || len(s.Closed) != want.nodes || closed != want.closed ||
 				devices != want.devices ||
 				s.Resources[s.Accelerator] != want.resource ||
-				levels[1:] != want.levels ||
+				strings.Join(levels, " ") != want.levels ||
 				s.Fleet != name {
 				t.Errorf(
 					"%d nodes, %d closed, %s, devices %t, %s; want %+v",

@@ -107,20 +107,21 @@ func TestWhatWaits(t *testing.T) {
 		),
 		nil, scene.Options{Unsaid: 10 * time.Minute})
 	byID := map[string]scene.Job{}
-	order := ""
+	var order []string
 	for _, j := range s.Jobs {
 		byID[j.ID] = j
-		order += " " + j.ID
+		order = append(order, j.ID)
 		if j.Submit != 0 || j.Tenant != "ml" || !j.Preemptible || len(j.Pods) != len(j.Gang.Members) ||
 			(j.Group == nil) != (j.ID == "ml.single") {
 			t.Errorf("%+v", j)
 		}
 	}
-	if order != " ml.deadline ml.hall ml.single ml.unsaid ml.known" {
-		t.Errorf("the jobs are%s: of one instant the longest waiting are first", order)
+	if strings.Join(order, " ") != "ml.deadline ml.hall ml.single ml.unsaid ml.known" {
+		t.Errorf("the jobs are %s: of one instant the longest waiting are first", order)
 	}
 	known := byID["ml.known"]
-	if known.Waited != 20*time.Minute || known.Duration != 2*time.Hour || known.Estimate != 2*time.Hour || known.Priority != 5 ||
+	if known.Waited != 20*time.Minute || known.Duration != 2*time.Hour || known.Estimate != 2*time.Hour ||
+		known.Priority != 5 ||
 		known.Needed != 2 ||
 		known.Accelerators != 12 ||
 		known.Gang.Required != "tier-0" ||
@@ -218,12 +219,13 @@ func TestATraceComesOnTop(t *testing.T) {
 		&tr,
 		scene.Options{Load: 2, Estimates: 1},
 	)
-	order := ""
+	var jobs []string
 	for _, j := range s.Jobs {
-		order += fmt.Sprint(" ", j.ID, "@", j.Submit, "/", j.Estimate)
+		jobs = append(jobs, fmt.Sprint(j.ID, "@", j.Submit, "/", j.Estimate))
 	}
-	if order != " ml.single@0s/1m0s new@0s/1h0m0s later@30m0s/1h0m0s" || s.Trace != "t" || s.Source != "us" {
-		t.Errorf("%s; %s of %s", order, s.Trace, s.Source)
+	if strings.Join(jobs, " ") != "ml.single@0s/1m0s new@0s/1h0m0s later@30m0s/1h0m0s" || s.Trace != "t" ||
+		s.Source != "us" {
+		t.Errorf("%s; %s of %s", jobs, s.Trace, s.Source)
 	}
 	tr.Jobs[0].ID = "ml.single"
 	_, err := scene.FromSnapshot(taken(t, racks()+pod("single", 2, "", "")), &tr, scene.Options{})

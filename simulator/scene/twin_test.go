@@ -12,7 +12,7 @@ import (
 
 // crowd is a cluster of four nodes with gangs and pods in all states, by chance; the second result is how many GPUs pods hold of each
 // node, counted one by one, and the third how many pods have to be jobs.
-func crowd(r *rand.Rand) (text string, held map[string]int64, waiting int) {
+func crowd(r *rand.Rand) (objects string, held map[string]int64, waiting int) {
 	held = map[string]int64{}
 	nodes := []string{"a1", "a2", "b1", "b2"}
 	status := func(node string, gpus int) (where, status string) {
@@ -25,28 +25,29 @@ func crowd(r *rand.Rand) (text string, held map[string]int64, waiting int) {
 		held[node] += int64(gpus)
 		return on(node), "status: {phase: Running, startTime: \"2026-11-22T11:30:00Z\"}\n"
 	}
-	text = racks() + pod("always", 0, on("a1"), "")
+	var text strings.Builder
+	text.WriteString(racks() + pod("always", 0, on("a1"), ""))
 	for i := range r.IntN(12) {
 		name, gpus, node := fmt.Sprintf("u%d", i), r.IntN(3), nodes[r.IntN(4)]
 		switch r.IntN(4) {
 		case 0: // a gang that waits
-			text += gang(name, r.IntN(3)) + member(name, 0, gpus, "", "") + member(name, 1, gpus+1, "", "")
+			text.WriteString(gang(name, r.IntN(3)) + member(name, 0, gpus, "", "") + member(name, 1, gpus+1, "", ""))
 			waiting += 2
 		case 1: // a gang that runs, or what is left of it
-			text += gang(name, r.IntN(3))
+			text.WriteString(gang(name, r.IntN(3)))
 			for rank := range 2 {
 				where, state := status(node, gpus)
-				text += member(name, rank, gpus, where, state)
+				text.WriteString(member(name, rank, gpus, where, state))
 			}
 		case 2:
-			text += pod(name, gpus, "", "")
+			text.WriteString(pod(name, gpus, "", ""))
 			waiting++
 		default:
 			where, state := status(node, gpus)
-			text += pod(name, gpus, where, state)
+			text.WriteString(pod(name, gpus, where, state))
 		}
 	}
-	return text, held, waiting
+	return text.String(), held, waiting
 }
 
 // Whatever the cluster, no GPU and no pod is counted twice or forgotten.
