@@ -99,22 +99,13 @@ func TestKwokctlRecordingsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Nodes) != 2 || s.Nodes[0].Name != "node-1" || s.Nodes[1].ManagedFields != nil || len(s.Namespaces) != 1 ||
-			len(s.Pods) != 1 || s.Pods[0].Name != "runs" ||
+		if len(s.Nodes) != 2 || s.Nodes[0].Name != "node-1" || s.Nodes[1].ManagedFields != nil ||
+			len(s.Namespaces) != 1 || len(s.Pods) != 1 || s.Pods[0].Name != "runs" ||
 			s.Pods[0].Spec.Containers[0].Env[0].Value != "" {
 			t.Errorf("nodes %v, pods %v", s.Nodes, s.Pods)
 		}
-		if want := time.Date(
-			2026,
-			11,
-			20,
-			12,
-			0,
-			7,
-			0,
-			time.UTC,
-		); !s.Manifest.Taken.Equal(want) ||
-			s.Manifest.Format != capture.FormatObjects {
+		want := time.Date(2026, 11, 20, 12, 0, 7, 0, time.UTC)
+		if !s.Manifest.Taken.Equal(want) || s.Manifest.Format != capture.FormatObjects {
 			t.Errorf("taken at %s, format %s", s.Manifest.Taken, s.Manifest.Format)
 		}
 		if len(s.Changes) != 2 || s.Changes[0] != (capture.Change{At: time.Minute, Name: "node-2"}) ||

@@ -24,7 +24,8 @@ const (
 // lists are those of which values were published.
 func lists() []string {
 	return []string{
-		"default", "gpuspec33", "multigpu50", "cpu050", "cpu250", "gpushare40", "gpushare100", "gpuspec10", "multigpu20",
+		"default", "gpuspec33", "multigpu50",
+		"cpu050", "cpu250", "gpushare40", "gpushare100", "gpuspec10", "multigpu20",
 	}
 }
 

@@ -62,9 +62,8 @@ func TestShapesOfSchedulerPerf(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := tr.Jobs[len(tr.Jobs)-1]
-		if len(tr.Jobs) != want.gangs || last.Pods() != want.pods || last.Required != want.required || last.Submit != 0 ||
-			!strings.HasPrefix(tr.Name, name) ||
-			!tr.Synthetic {
+		if len(tr.Jobs) != want.gangs || last.Pods() != want.pods || last.Required != want.required ||
+			last.Submit != 0 || !strings.HasPrefix(tr.Name, name) || !tr.Synthetic {
 			t.Errorf("%s (%s): %d gangs such as %+v", name, tr.Name, len(tr.Jobs), last)
 		}
 	}

@@ -3,6 +3,7 @@ package trace_test
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestWholeWeeksAreDrawnWithReplacement(t *testing.T) {
 			if want := fmt.Sprintf("%s/%d-w%02d", first, i%7, i/7+1); j.ID != want {
 				t.Fatalf("seed %d: day %d is %s, want %s", seed, i, j.ID, want)
 			}
-			if first == fmt.Sprint(n) {
+			if first == strconv.Itoa(n) {
 				t.Fatalf("seed %d: the week that is not whole was drawn", seed)
 			}
 			seen[first] = true
