@@ -76,7 +76,8 @@ func (in *Input) Check(c Contest) error {
 	for i, seed := range c.Seeds {
 		if slices.Contains(c.Seeds[:i], seed) {
 			return &badinput.Error{
-				Where: "--seeds", What: fmt.Sprintf("%d is named twice", seed), Mend: "name it once: equal seeds give equal runs",
+				Where: "--seeds", What: fmt.Sprintf("%d is named twice", seed),
+				Mend: "name it once: equal seeds give equal runs",
 			}
 		}
 	}

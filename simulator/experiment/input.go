@@ -76,7 +76,8 @@ func (n Names) check() error {
 	switch {
 	case n.Fleet == "" && n.Snapshot == "":
 		return &badinput.Error{
-			What: "there is no cluster to play on", Mend: "add --fleet NAME (see lockstep fleet list) or --snapshot FILE",
+			What: "there is no cluster to play on",
+			Mend: "add --fleet NAME (see lockstep fleet list) or --snapshot FILE",
 		}
 	case n.Fleet != "" && n.Snapshot != "":
 		return &badinput.Error{What: "there are a fleet and a snapshot", Mend: "leave out --fleet or --snapshot"}
@@ -99,7 +100,8 @@ func (in *Input) Shared() bool { return strings.HasPrefix(in.names.Fleet, openbP
 func (in *Input) openLists() error {
 	if in.options.Load != 0 && in.options.Load != 1 || in.options.Estimates != 0 {
 		return &badinput.Error{
-			What: "openb's pods have no time, so there are neither loads nor estimates", Mend: "leave out --load and --estimates",
+			What: "openb's pods have no time, so there are neither loads nor estimates",
+			Mend: "leave out --load and --estimates",
 		}
 	}
 	var err error

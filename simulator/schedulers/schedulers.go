@@ -87,7 +87,8 @@ func Open(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 func product(name string, wall clock.PassiveClock) Scheduler {
 	o := direct.Options{Discipline: direct.Backfill, Preempt: true}
 	s := Scheduler{
-		Name: name, On: Direct, Source: "the production decision core", Discipline: o.Discipline.String(), TieRule: tieRule,
+		Name: name, On: Direct, Source: "the production decision core",
+		Discipline: o.Discipline.String(), TieRule: tieRule,
 	}
 	if name == Optimum {
 		o.Foresight = direct.Perfect

@@ -12,7 +12,8 @@ import (
 // stepped is a profile of the real kube-scheduler.
 func stepped(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 	s := Scheduler{
-		Name: ask.Name, On: Kube, Source: "the shipped profile in kube-scheduler 1.37.1", Discipline: "backfill", TieRule: tieRule,
+		Name: ask.Name, On: Kube, Source: "the shipped profile in kube-scheduler 1.37.1",
+		Discipline: "backfill", TieRule: tieRule,
 	}
 	profile := kube.Lockstep
 	if ask.Name == NativeTAS {
