@@ -2,6 +2,7 @@ package reality_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync"
 	"syscall"
@@ -13,10 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
-// burst submits all gangs at once, by ten clients. When all are whole, those that run end one after another, until all have started.
+// leaf is the level that holds the whole fleet.
+const leaf = "fabric.topograph.run/tier-0"
+
+// burst submits all gangs at once, by ten clients, and opens the fleet when all are whole: which of two that come within milliseconds
+// finds the scheduler idle is chance. Then those that run end one after another, until all have started.
 func (d *driver) burst() {
+	d.maintain(leaf)
 	numbers := make(chan int)
 	var group sync.WaitGroup
 	for range 10 {
@@ -32,27 +39,35 @@ func (d *driver) burst() {
 	close(numbers)
 	group.Wait()
 	d.settled()
-	opened := d.record.Begin
+	d.record.Opened = time.Now()
+	d.maintain("")
+	d.calm(d.record.Opened, afterOpening)
 	ended := make(map[string]time.Time)
-	for {
-		d.calm(opened)
-		if d.waiting() == 0 {
-			break
-		}
+	for d.waiting() > 0 {
 		gang, found := d.next(ended)
 		if !found {
 			d.t.Fatalf("%d gangs wait, and nobody runs", d.waiting())
 		}
-		opened = d.end(gang)
-		ended[gang.Gang] = opened
+		at := d.end(gang)
+		ended[gang.Gang] = at
+		d.calm(at, afterEnd)
 	}
 	d.record.Returned = ended
 }
 
-// calm returns when nothing has happened for a while, since room was given back too: whoever could start has.
-func (d *driver) calm(opened time.Time) {
+// How long nothing has to have happened before a gang is ended, and how long ago the last one was: lockstep-scheduler asks those that
+// wait once more a second after a change, and if that fell into an end they would see a part of the room. Opening the fleet lets many
+// start, one after another, and on a busy machine there are pauses between them.
+const (
+	calmFor      = 2 * still
+	afterEnd     = 1200 * time.Millisecond
+	afterOpening = 3 * time.Second
+)
+
+// calm returns when nothing has happened for a while, and something else not for longer: whoever could start has.
+func (d *driver) calm(last time.Time, ago time.Duration) {
 	d.within(time.Minute, "calm", func() bool {
-		return time.Since(opened) > 2*still && time.Since(d.recorder.Changed()) > still
+		return time.Since(last) > ago && time.Since(d.recorder.Changed()) > calmFor
 	})
 }
 
@@ -115,5 +130,25 @@ func (d *driver) succeed(pod corev1.Pod) {
 		[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		d.t.Error(err)
+	}
+}
+
+// maintain closes the domain of the first tray at a level; at none it opens it.
+func (d *driver) maintain(level string) {
+	d.t.Helper()
+	var value any
+	if level != "" {
+		value = level
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{topology.KeyMaintenance: value},
+	}})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	_, err = shared.Client.CoreV1().Nodes().
+		Patch(d.t.Context(), "rack-1-tray-01", types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		d.t.Fatal(err)
 	}
 }

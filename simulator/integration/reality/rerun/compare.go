@@ -84,9 +84,9 @@ func Play(ctx context.Context, player engine.Engine, machines fleet.Fleet, recor
 	return out, nil
 }
 
-// reactions are, of gangs that found room when they came, the times from being whole to the first binding that was seen.
+// reactions are, of gangs that found room when they came, the times from there to the first binding that was seen.
 func (o Outcome) reactions() []time.Duration {
-	return o.delays(func(run Run) time.Duration { return run.First.Sub(run.Whole) })
+	return o.delays(func(run Run) time.Duration { return run.First.Sub(o.Record.comes(run)) })
 }
 
 // delays measures the first runs of gangs that found room when they came.
@@ -137,7 +137,7 @@ type Comparison struct {
 func Compare(o Outcome) Comparison {
 	c := Comparison{Kind: o.Record.Plan.Kind, Seed: o.Record.Plan.Seed, Gangs: len(o.Record.Plan.Gangs)}
 	c.First = spread(o.reactions())
-	c.Binding = spread(o.delays(func(run Run) time.Duration { return run.Bound.Sub(run.Whole) }))
+	c.Binding = spread(o.delays(func(run Run) time.Duration { return run.Bound.Sub(o.Record.comes(run)) }))
 	c.api(o)
 	pairs := o.pairs(&c)
 	var waits []time.Duration
@@ -221,7 +221,7 @@ func (o Outcome) pairs(c *Comparison) []pair {
 			c.note("start %d of %s is in one of the worlds only", run.Attempt+1, run.Gang)
 		default:
 			begin := o.Record.Begin
-			out = append(out, pair{run, start, run.Whole.Sub(begin), run.First.Sub(begin), run.Bound.Sub(begin)})
+			out = append(out, pair{run, start, o.Record.comes(run).Sub(begin), run.First.Sub(begin), run.Bound.Sub(begin)})
 		}
 	}
 	for _, s := range o.Starts {

@@ -20,6 +20,8 @@ type Record struct {
 	// by the number of the gang.
 	Asked, Queued []time.Time
 	Runs          []Run
+	// Opened is when the fleet was opened to gangs that were all whole by then; zero if it was open all the time.
+	Opened time.Time
 	// Returned is when the room was given back of each gang whose end was made, and not that of its run time.
 	Returned map[string]time.Time
 	// Events are what happened to nodes, in order.
@@ -89,7 +91,7 @@ func (r Record) stay(g Gang, run Run) time.Duration {
 	if !over || run.First.IsZero() {
 		return scale(forever)
 	}
-	from := run.Whole
+	from := r.comes(run)
 	for _, at := range r.Returned {
 		if at.After(from) && at.Before(run.First) {
 			from = at
@@ -149,8 +151,20 @@ func scale(d time.Duration) time.Duration {
 // unscale is the other way.
 func unscale(d time.Duration) time.Duration { return d / 1000 }
 
-// arrives is when a gang comes: of several that were whole within a millisecond, each a millisecond after the one before.
+// comes is when a run could have its room: when it is whole, and the fleet is open.
+func (r Record) comes(run Run) time.Time {
+	if !run.Whole.IsZero() && run.Whole.Before(r.Opened) {
+		return r.Opened
+	}
+	return run.Whole
+}
+
+// arrives is when a gang comes: of several that were whole within a millisecond, each a millisecond after the one before; but those
+// for whom the fleet was opened come at one instant.
 func (r Record) arrives(run Run) time.Duration {
+	if run.Whole.Before(r.Opened) {
+		return r.scaled(r.Opened)
+	}
 	at := r.scaled(run.Whole)
 	for _, other := range r.Runs {
 		same := other.Attempt == 0 && r.scaled(other.Whole) == r.scaled(run.Whole)
