@@ -260,6 +260,9 @@ func (d *driver) taint(node string, kind trace.Kind) {
 func (d *driver) discard() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), time.Minute)
 	defer cancel()
+	if d.plan.Kind == rerun.Burst {
+		d.maintain("") // it may have been cut off before it opened the fleet
+	}
 	lost := make(map[string]bool)
 	for _, e := range d.record.Events {
 		lost[e.Node] = e.Kind == trace.Fail

@@ -188,6 +188,24 @@ func TestWhatIsOtherwiseIsSaid(t *testing.T) {
 }
 
 // A record of a gang that was never whole cannot be played.
+func TestGangsForWhomTheFleetIsOpenedComeAtOnce(t *testing.T) {
+	fleet := machines(t)
+	record := perfect(t, fleet)
+	record.Opened = record.Begin.Add(time.Second)
+	s, err := rerun.Scene(fleet, record, nil, rerun.Delays{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, j := range s.Jobs {
+		if j.Submit != time.Second*1000 {
+			t.Errorf("%s comes at %v, want 1000 s, a second of the record", j.ID, j.Submit)
+		}
+		if i > 0 && j.Waited > s.Jobs[i-1].Waited {
+			t.Errorf("%s waits longer than %s before it", j.ID, s.Jobs[i-1].ID)
+		}
+	}
+}
+
 func TestAGangThatWasNeverWholeIsRefused(t *testing.T) {
 	fleet := machines(t)
 	record := perfect(t, fleet)
