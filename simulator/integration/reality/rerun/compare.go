@@ -221,7 +221,10 @@ func (o Outcome) pairs(c *Comparison) []pair {
 			c.note("start %d of %s is in one of the worlds only", run.Attempt+1, run.Gang)
 		default:
 			begin := o.Record.Begin
-			out = append(out, pair{run, start, o.Record.comes(run).Sub(begin), run.First.Sub(begin), run.Bound.Sub(begin)})
+			out = append(
+				out,
+				pair{run, start, o.Record.comes(run).Sub(begin), run.First.Sub(begin), run.Bound.Sub(begin)},
+			)
 		}
 	}
 	for _, s := range o.Starts {
