@@ -69,7 +69,8 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetErr(env.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, err) })
-	root.AddCommand(newUp(env), newSimulate(env), newCompare(env), newFleet(env), newSnapshot(env), newExplain(env), newMigrate(env), newVersion(env))
+	root.AddCommand(newUp(env), newSimulate(env), newCompare(env), newFleet(env),
+		newSnapshot(env), newExplain(env), newMigrate(env), newVersion(env))
 	return root
 }
 

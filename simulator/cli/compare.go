@@ -60,7 +60,8 @@ func (o *compareOptions) run(ctx context.Context, env Environment) error {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return &badinput.Error{
-				Where: "--seeds " + o.seeds, What: fmt.Sprintf("%q is no seed", text), Mend: "write whole numbers, such as 1,2,3",
+				Where: "--seeds " + o.seeds, What: fmt.Sprintf("%q is no seed", text),
+				Mend: "write whole numbers, such as 1,2,3",
 			}
 		}
 		contest.Seeds = append(contest.Seeds, seed)
@@ -98,7 +99,8 @@ func (o *compareOptions) partly(env Environment, whole int, err error) error {
 	if badinput.Is(err) || o.out == "" {
 		return err
 	}
-	_, _ = fmt.Fprintf(env.Err, "%d runs are whole in %s; the same command goes on from there\n", whole, o.out) // then err
+	// If this cannot be said, err still is.
+	_, _ = fmt.Fprintf(env.Err, "%d runs are whole in %s; the same command goes on from there\n", whole, o.out)
 	return err
 }
 
@@ -109,7 +111,8 @@ func (o *compareOptions) compareResults(env Environment, directories []string) e
 	}
 	if o.names != (experiment.Names{}) {
 		return &badinput.Error{
-			What: "there are results, and inputs to be played", Mend: "leave out --fleet, --snapshot and --trace, or the results",
+			What: "there are results, and inputs to be played",
+			Mend: "leave out --fleet, --snapshot and --trace, or the results",
 		}
 	}
 	cards := make([]measure.Scorecard, len(directories))

@@ -61,14 +61,16 @@ func writeGangs(say func(what, format string, values ...any), card measure.Score
 	say("window", "%s to %s: %s", span(card.Window.From), span(card.Window.To), card.Window.Rule)
 	say("gangs", "%d submitted, %d placed, %d finished, %d left waiting; %d pods placed",
 		card.Gangs.Submitted, card.Gangs.Placed, card.Gangs.Finished, card.Gangs.Pending, card.Pods.Placed)
-	say("wait", "mean %s, p50 %s, p95 %s, p99 %s, max %s; weighted by GPU-hours %s", span(card.Wait.Mean), span(card.Wait.P50),
-		span(card.Wait.P95), span(card.Wait.P99), span(card.Wait.Max), span(card.ByGPUHours.Wait))
+	say("wait", "mean %s, p50 %s, p95 %s, p99 %s, max %s; weighted by GPU-hours %s",
+		span(card.Wait.Mean), span(card.Wait.P50), span(card.Wait.P95), span(card.Wait.P99), span(card.Wait.Max),
+		span(card.ByGPUHours.Wait))
 	say("completion", "mean %s, p50 %s, p95 %s; makespan %s; bounded slowdown mean %s, p95 %s", span(card.JCT.Mean),
 		span(card.JCT.P50), span(card.JCT.P95), span(card.Makespan),
 		number(card.BoundedSlowdown.Mean), number(card.BoundedSlowdown.P95))
-	say("quality", "Q mean %.4f, 5th percentile %.4f, by GPU-hours %.4f; gap mean %.4f, p95 %.4f; %d split, %d rank inversions "+
-		"(%d starts looked at)", card.Quality.MeanQ, card.Quality.P05Q, card.ByGPUHours.Q, card.Quality.MeanGap,
-		card.Quality.P95Gap, card.Quality.Split, card.Quality.RankInversions, card.Quality.Samples)
+	say("quality", "Q mean %.4f, 5th percentile %.4f, by GPU-hours %.4f; gap mean %.4f, p95 %.4f; "+
+		"%d split, %d rank inversions (%d starts looked at)",
+		card.Quality.MeanQ, card.Quality.P05Q, card.ByGPUHours.Q, card.Quality.MeanGap, card.Quality.P95Gap,
+		card.Quality.Split, card.Quality.RankInversions, card.Quality.Samples)
 	say("in use", "mean %s, while somebody waits %s, peak %s",
 		percent(card.Utilization.Mean), percent(card.Utilization.BusyMean), percent(card.Utilization.Peak))
 	say("fragmentation", "mean %s, end %s of what is free; largest gang that could start: mean %s, least %s GPUs",
@@ -80,8 +82,9 @@ func writeGangs(say func(what, format string, values ...any), card measure.Score
 	say("broken rules", "partial gangs %d, required level %d, NVLink %d, devices %d, double booking %d",
 		v.PartialGangs, v.RequiredLevel, v.NVLink, v.DRA, v.DoubleBooking)
 	for _, class := range card.Classes {
-		say("  "+class.Name, "%d jobs, %s GPU-hours: wait mean %s, p95 %s, max %s; Q %.4f; %d left waiting", class.Jobs,
-			number(class.GPUHours), span(class.Wait.Mean), span(class.Wait.P95), span(class.Wait.Max), class.MeanQ, class.Pending)
+		say("  "+class.Name, "%d jobs, %s GPU-hours: wait mean %s, p95 %s, max %s; Q %.4f; %d left waiting",
+			class.Jobs, number(class.GPUHours), span(class.Wait.Mean), span(class.Wait.P95), span(class.Wait.Max),
+			class.MeanQ, class.Pending)
 	}
 }
 
@@ -96,7 +99,8 @@ func writeShared(say func(what, format string, values ...any), card measure.Scor
 	}
 	slices.Sort(marks)
 	for _, mark := range marks {
-		say(fmt.Sprintf("at %d %%", mark), "%.2f %% of the GPUs allocated", card.AllocationAtArrival[strconv.Itoa(mark)])
+		allocated := card.AllocationAtArrival[strconv.Itoa(mark)]
+		say(fmt.Sprintf("at %d %%", mark), "%.2f %% of the GPUs allocated", allocated)
 	}
 }
 

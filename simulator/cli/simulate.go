@@ -28,7 +28,8 @@ type replayOptions struct {
 
 func (o *replayOptions) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&o.names.Fleet, "fleet", "", "a built-in fleet (see lockstep fleet list), a file, or openb:NODES.csv")
+	flags.StringVar(&o.names.Fleet, "fleet", "",
+		"a built-in fleet (see lockstep fleet list), a file, or openb:NODES.csv")
 	flags.StringVar(&o.names.Snapshot, "snapshot", "",
 		"a file of lockstep snapshot, or of kwokctl, with what runs and waits there; instead of --fleet")
 	flags.StringVar(&o.names.Trace, "trace", "",
@@ -59,7 +60,8 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 	}
 	if o.options.Unsaid < time.Second {
 		return nil, &badinput.Error{
-			Where: "--run-time " + o.options.Unsaid.String(), What: "nothing runs so short", Mend: "write a second or more, such as 1h",
+			Where: "--run-time " + o.options.Unsaid.String(), What: "nothing runs so short",
+			Mend: "write a second or more, such as 1h",
 		}
 	}
 	return experiment.Open(o.names, o.options)
