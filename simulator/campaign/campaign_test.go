@@ -13,8 +13,8 @@ import (
 func TestTheDocumentSaysWhatWasPlayed(t *testing.T) {
 	var said []string
 	document, err := campaign.Play(t.Context(), campaign.Options{
-		Dir: t.TempDir(), Only: "knavigator-53", Quick: true, Committed: "../trace/testdata/openb", Wall: clock.RealClock{},
-		Say: func(line string) { said = append(said, line) },
+		Dir: t.TempDir(), Only: "knavigator-53", Quick: true, Committed: "../trace/testdata/openb",
+		Wall: clock.RealClock{}, Say: func(line string) { said = append(said, line) },
 	})
 	if err != nil {
 		t.Fatal(err)

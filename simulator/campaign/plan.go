@@ -36,44 +36,56 @@ func plan() []entry {
 	said := func(load float64) experiment.Options { return experiment.Options{Load: load, Estimates: estimated} }
 	return []entry{
 		{
-			"knavigator-53", "53 gangs that fit perfectly, if they are taken in their order: the optimum is 270 s, nothing ever idle",
-			experiment.Names{Fleet: "knavigator-32", Trace: "knavigator-53"}, experiment.Options{Load: 1}, withNative(), []uint64{1},
+			"knavigator-53",
+			"53 gangs that fit perfectly, if they are taken in their order: the optimum is 270 s, nothing ever idle",
+			experiment.Names{Fleet: "knavigator-32", Trace: "knavigator-53"},
+			experiment.Options{Load: 1},
+			withNative(), seeds[:1],
 		},
 		{
 			"fragment-then-gang", "small jobs leave a hole in every node, then two gangs of 512 GPUs come",
-			experiment.Names{Fleet: "h100-128", Trace: "fragment-then-gang"}, said(1), withNative(), seeds,
+			experiment.Names{Fleet: "h100-128", Trace: "fragment-then-gang"},
+			said(1), withNative(), seeds,
 		},
 		{
 			"starving-512", "one gang of 512 GPUs under a stream of jobs of one GPU that asks for more than there is",
-			experiment.Names{Fleet: "h100-128", Trace: "starving-512"}, said(1), usual(), seeds,
+			experiment.Names{Fleet: "h100-128", Trace: "starving-512"},
+			said(1), usual(), seeds,
 		},
 		{
 			"philly-1.0", "Microsoft's jobs on 512 GPUs, as fast as they came",
-			experiment.Names{Fleet: "h100-64", Trace: "philly"}, said(1), usual(), seeds,
+			experiment.Names{Fleet: "h100-64", Trace: "philly"},
+			said(1), usual(), seeds,
 		},
 		{
 			"philly-1.3", "the same, 1.3 times as fast",
-			experiment.Names{Fleet: "h100-64", Trace: "philly"}, said(1.3), usual(), seeds,
+			experiment.Names{Fleet: "h100-64", Trace: "philly"},
+			said(1.3), usual(), seeds,
 		},
 		{
 			"philly-1.6", "the same, 1.6 times as fast: more than there is",
-			experiment.Names{Fleet: "h100-64", Trace: "philly"}, said(1.6), usual(), seeds,
+			experiment.Names{Fleet: "h100-64", Trace: "philly"},
+			said(1.6), usual(), seeds,
 		},
 		{
 			"acme-kalos", "evaluations of a minute and pretraining of up to 1,024 GPUs, on 2,304 GPUs in NVL72 racks",
-			experiment.Names{Fleet: "c3", Trace: "acme-kalos"}, said(5), usual(), seeds,
+			experiment.Names{Fleet: "c3", Trace: "acme-kalos"},
+			said(5), usual(), seeds,
 		},
 		{
 			"c1", "jobs of all sizes on an H100 SuperPOD",
-			experiment.Names{Fleet: "c1", Trace: "acme-seren"}, said(2.7), usual(), seeds,
+			experiment.Names{Fleet: "c1", Trace: "acme-seren"},
+			said(2.7), usual(), seeds,
 		},
 		{
 			"c2", "the same on 24,576 GPUs in racks of two machines",
-			experiment.Names{Fleet: "c2", Trace: "acme-seren"}, said(32), usual(), seeds,
+			experiment.Names{Fleet: "c2", Trace: "acme-seren"},
+			said(32), usual(), seeds,
 		},
 		{
 			"c3", "the same on a GB200 SuperPOD, where the innermost boundary is NVLink's",
-			experiment.Names{Fleet: "c3", Trace: "acme-seren"}, said(1.5), usual(), seeds,
+			experiment.Names{Fleet: "c3", Trace: "acme-seren"},
+			said(1.5), usual(), seeds,
 		},
 	}
 }
@@ -94,7 +106,8 @@ func quick() []entry {
 // lists are openb's, which are compared with what was published: the names of the files without what all have in common.
 func lists() []string {
 	return []string{
-		"default", "cpu050", "cpu250", "gpushare40", "gpushare100", "gpuspec10", "gpuspec33", "multigpu20", "multigpu50",
+		"default", "cpu050", "cpu250", "gpushare40", "gpushare100",
+		"gpuspec10", "gpuspec33", "multigpu20", "multigpu50",
 	}
 }
 

@@ -13,11 +13,12 @@ import (
 )
 
 // Write writes the document as Markdown.
-func (d Document) Write(w io.Writer) error {
+func (d *Document) Write(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\n")
 	if d.quick {
-		b.WriteString("**This is a quick run: one seed, and the first jobs of each trace only. It shows that everything runs.**\n\n")
+		b.WriteString("**This is a quick run: one seed, and the first jobs of each trace only. " +
+			"It shows that everything runs.**\n\n")
 	}
 	if len(d.contests) > 0 {
 		d.head(&b)
@@ -38,11 +39,12 @@ func (d Document) Write(w io.Writer) error {
 }
 
 // head says what holds for all contests.
-func (d Document) head(b *strings.Builder) {
+func (d *Document) head(b *strings.Builder) {
 	card := d.contests[0].outcomes[0].Card
-	fmt.Fprintf(b, "Written by `make benchmarks` at commit %s; wall times are those of %s. The command goes on where it was\n"+
-		"interrupted. `lockstep compare` plays each contest alone, and `out/benchmarks/` has the results: scorecards, event logs,\n"+
-		"reports, and a page for each contest.\n\n", card.Commit, card.Machine)
+	fmt.Fprintf(b, "Written by `make benchmarks` at commit %s; wall times are those of %s. ", card.Commit, card.Machine)
+	b.WriteString("The command goes on where it was\ninterrupted. `lockstep compare` plays each contest alone, " +
+		"and `out/benchmarks/` has the results: scorecards, event logs,\n" +
+		"reports, and a page for each contest.\n\n")
 	b.WriteString(legend)
 }
 
@@ -87,10 +89,11 @@ func columns() []column {
 }
 
 // write is the section about one contest.
-func (c contest) write(b *strings.Builder) {
+func (c *contest) write(b *strings.Builder) {
 	card := c.outcomes[0].Card
 	fmt.Fprintf(b, "## %s\n\n%s.\n\n", c.name, capital(c.shows))
-	fmt.Fprintf(b, "Fleet %s: %d nodes, %d accelerators. Trace %s, load %s, %d jobs%s; seeds %s; ", c.table.Fleet, card.Nodes, card.GPUs,
+	fmt.Fprintf(b, "Fleet %s: %d nodes, %d accelerators. ", c.table.Fleet, card.Nodes, card.GPUs)
+	fmt.Fprintf(b, "Trace %s, load %s, %d jobs%s; seeds %s; ",
 		c.table.Trace, number(c.table.Load), card.Gangs.Submitted, synthetic(c.table), join(c.seeds))
 	if c.table.Estimates > 0 {
 		fmt.Fprintf(b, "deadlines of 1 to %s times the run time. ", number(c.table.Estimates))
@@ -117,7 +120,7 @@ func (c contest) write(b *strings.Builder) {
 }
 
 // cell is a number of a scheduler, with what follows from it.
-func (c contest) cell(scheduler int, of column) string {
+func (c *contest) cell(scheduler int, of column) string {
 	at := slices.IndexFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == of.name })
 	if at < 0 {
 		return "?"
@@ -146,7 +149,7 @@ func sign(v compare.Verdict) string {
 }
 
 // broken is how many starts broke a rule, with all seeds. NVLink is among the required levels.
-func (c contest) broken(scheduler string) int {
+func (c *contest) broken(scheduler string) int {
 	sum := 0
 	for _, outcome := range c.outcomes {
 		if v := outcome.Card.Violations; outcome.Card.Scheduler == scheduler {
@@ -161,16 +164,18 @@ func writeArrivals(b *strings.Builder, contests []contest) {
 	if len(contests) == 0 {
 		return
 	}
-	b.WriteString("## openb\n\nPods that share GPUs (the FGD paper's experiment): per cent of the GPUs allocated when pods had asked for all " +
-		"of them, mean of the\nseeds 42 to 51; below it what was published for the same, and the difference.\n\n| list |")
+	b.WriteString("## openb\n\nPods that share GPUs (the FGD paper's experiment): " +
+		"per cent of the GPUs allocated when pods had asked for all of them, mean of the\n" +
+		"seeds 42 to 51; below it what was published for the same, and the difference.\n\n| list |")
 	for _, policy := range contests[0].table.Allocation.Policies {
 		b.WriteString(" " + policy.Name + " |")
 	}
 	b.WriteString("\n|---|" + strings.Repeat("--:|", len(contests[0].table.Allocation.Policies)) + "\n")
 	worst := 0.0
 	for _, c := range contests {
-		list := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(path.Base(c.table.Trace), ".gz"), ".csv"), "openb:")
-		b.WriteString("| " + strings.TrimPrefix(list, "openb_pod_list_") + " |")
+		list := strings.TrimSuffix(strings.TrimSuffix(path.Base(c.table.Trace), ".gz"), ".csv")
+		list = strings.TrimPrefix(strings.TrimPrefix(list, "openb:"), "openb_pod_list_")
+		b.WriteString("| " + list + " |")
 		for _, policy := range c.table.Allocation.Policies {
 			at := slices.Index(c.table.Allocation.Arrivals, 100)
 			fmt.Fprintf(b, " %s", policy.Allocated[at])

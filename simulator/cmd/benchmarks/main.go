@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "benchmarks:", err)
@@ -27,16 +28,23 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, args []string) error {
 	var o campaign.Options
-	flag.StringVar(&o.Dir, "dir", "out/benchmarks", "where results are kept, and found again")
-	flag.StringVar(&o.Shared, "openb", "../shared/data/openb", "the folder with openb's lists")
-	flag.StringVar(&o.Committed, "committed", "simulator/trace/testdata/openb", "the folder with those of them that are committed")
-	flag.StringVar(&o.Only, "only", "", "play this contest alone")
-	flag.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
-	out := flag.String("out", "docs/benchmarks.md", "the document")
-	shown := flag.String("progress", "auto", "how progress is shown: auto, screen, plain, json or none")
-	flag.Parse()
+	flags := flag.NewFlagSet("benchmarks", flag.ContinueOnError)
+	flags.StringVar(&o.Dir, "dir", "out/benchmarks", "where results are kept, and found again")
+	flags.StringVar(&o.Shared, "openb", "../shared/data/openb", "the folder with openb's lists")
+	flags.StringVar(&o.Committed, "committed", "simulator/trace/testdata/openb",
+		"the folder with those of them that are committed")
+	flags.StringVar(&o.Only, "only", "", "play this contest alone")
+	flags.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
+	out := flags.String("out", "docs/benchmarks.md", "the document")
+	shown := flags.String("progress", "auto", "how progress is shown: auto, screen, plain, json or none")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp): // it was shown
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the flags: %w", err)
+	}
 	form, err := progress.ParseForm(*shown, os.Stderr, os.Getenv("TERM"))
 	if err != nil {
 		return err
