@@ -53,8 +53,9 @@ func TestTheSimulatorIsAsReal(t *testing.T) {
 	}
 	for name, all := range seen {
 		for _, missing := range rerun.Enough(all) {
-			if !*long && strings.HasPrefix(missing, string(rerun.Burst)) {
-				// Known to be missed: docs/simulator-validation.md says by how much, and why. With -long it fails.
+			if !*long && strings.HasPrefix(missing, string(rerun.Burst)) && strings.Contains(missing, "waits differ") {
+				// All gangs come at once there, so their waits are how fast the scheduler and the API server are, on whatever
+				// machine this is. docs/simulator-validation.md has figures.
 				t.Logf("engine %s: %s", name, missing)
 				continue
 			}
