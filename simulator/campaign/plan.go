@@ -78,12 +78,12 @@ func plan() []entry {
 			said(2.7), usual(), seeds,
 		},
 		{
-			"c2", "the same on 24,576 GPUs in racks of two machines",
+			"c2", "jobs of all sizes on 24,576 GPUs in racks of two machines",
 			experiment.Names{Fleet: "c2", Trace: "acme-seren"},
-			said(32), usual(), seeds,
+			said(40), usual(), seeds,
 		},
 		{
-			"c3", "the same on a GB200 SuperPOD, where the innermost boundary is NVLink's",
+			"c3", "jobs of all sizes on a GB200 SuperPOD, where the innermost boundary is NVLink's",
 			experiment.Names{Fleet: "c3", Trace: "acme-seren"},
 			said(1.5), usual(), seeds,
 		},

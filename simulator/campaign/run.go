@@ -26,7 +26,9 @@ type Options struct {
 	// Shared is the folder with all of openb's lists; Committed has three of them, compressed.
 	Shared, Committed string
 	// Only is the name of a contest to play alone; empty for all.
-	Only     string
+	Only string
+	// Found plays nothing, and takes the contests that are there whole, whatever commit they are of.
+	Found    bool
 	Progress *progress.Progress
 	Wall     clock.PassiveClock
 	// Say takes a line about what is going on.
@@ -45,6 +47,8 @@ type contest struct {
 type Document struct {
 	quick    bool
 	contests []contest
+	// missing are the names of contests that were not played.
+	missing []string
 }
 
 // Play plays what was not played yet. An interrupted campaign is an error, and goes on when it is played again.
@@ -56,6 +60,12 @@ func Play(ctx context.Context, o Options) (Document, error) {
 	}
 	for _, e := range entries {
 		if o.Only != "" && o.Only != e.name {
+			continue
+		}
+		if o.Found {
+			if err := document.take(o, e); err != nil {
+				return document, err
+			}
 			continue
 		}
 		played, err := o.play(ctx, e)
@@ -108,24 +118,28 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 		return contest{}, err
 	}
 	out := contest{entry: e, outcomes: outcomes, took: o.Wall.Since(began)}
-	cards := experiment.Cards(outcomes)
-	if out.table, err = compare.Runs(cards); err != nil {
+	if err := out.compare(); err != nil {
 		return contest{}, err
-	}
-	if out.table.Allocation != nil {
-		published := make(map[string]compare.Spread)
-		for policy, mean := range openb.Published(e.names.Trace) {
-			published[policy] = compare.Spread(mean)
-		}
-		allocation, err := compare.Allocations(cards, published)
-		if err != nil {
-			return contest{}, err
-		}
-		out.table.Allocation = &allocation
 	}
 	_, err = experiment.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
 	for i := range out.outcomes { // a campaign has hundreds
 		out.outcomes[i] = experiment.Outcome{Card: outcomes[i].Card}
 	}
 	return out, err
+}
+
+// compare makes the table of a contest that was played.
+func (c *contest) compare() error {
+	cards := experiment.Cards(c.outcomes)
+	var err error
+	if c.table, err = compare.Runs(cards); err != nil || c.table.Allocation == nil {
+		return err
+	}
+	published := make(map[string]compare.Spread)
+	for policy, mean := range openb.Published(c.names.Trace) {
+		published[policy] = compare.Spread(mean)
+	}
+	allocation, err := compare.Allocations(cards, published)
+	c.table.Allocation = &allocation
+	return err
 }

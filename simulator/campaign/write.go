@@ -23,6 +23,9 @@ func (d *Document) Write(w io.Writer) error {
 	if len(d.contests) > 0 {
 		d.head(&b)
 	}
+	if len(d.missing) > 0 {
+		fmt.Fprintf(&b, "**Not played yet: %s.**\n\n", strings.Join(d.missing, ", "))
+	}
 	var arrivals []contest
 	for _, c := range d.contests {
 		if c.table.Allocation != nil {
@@ -41,18 +44,30 @@ func (d *Document) Write(w io.Writer) error {
 // head says what holds for all contests.
 func (d *Document) head(b *strings.Builder) {
 	card := d.contests[0].outcomes[0].Card
-	fmt.Fprintf(b, "Written by `make benchmarks` at commit %s; wall times are those of %s. ", card.Commit, card.Machine)
+	fmt.Fprintf(b, "Written by `make benchmarks` of results of commit %s; wall times are those of %s. ",
+		strings.Join(d.commits(), ", "), card.Machine)
 	b.WriteString("The command goes on where it was\ninterrupted. `lockstep compare` plays each contest alone, " +
 		"and `out/benchmarks/` has the results: scorecards, event logs,\n" +
 		"reports, and a page for each contest.\n\n")
 	b.WriteString(legend)
 }
 
+// commits are those that results are of, in their order.
+func (d *Document) commits() []string {
+	var commits []string
+	for _, c := range d.contests {
+		if commit := c.outcomes[0].Card.Commit; !slices.Contains(commits, commit) {
+			commits = append(commits, commit)
+		}
+	}
+	return commits
+}
+
 const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are means of the seeds. Behind a number stands + or - if it is better
 or worse than Lockstep's with a confidence of 95 % (paired by seed, Student's t, one number at a time), (+) or (-) if there is one
 seed only, which proves nothing about others. Engine direct, but for native-tas, which is the real kube-scheduler stepped in virtual time.
 
-* **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** in hours.
+* **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** and **longest** in hours.
 * **busy**: accelerators in use while somebody waits, per cent. **Q**: cost of the best possible placement divided by that of the one
   that was chosen, by GPU-hours; 1 is the best. **split**: gangs that used several NVLink (or innermost) domains though one would
   have held them. **inversions**: boundaries that rings cross for nothing. **lost**: GPU-hours of work lost to preemption.
@@ -75,6 +90,7 @@ func columns() []column {
 	return []column{
 		{"wait (min)", "wait_seconds.mean", 1.0 / 60},
 		{"p95 (h)", "wait_seconds.p95", 1.0 / 3600},
+		{"longest (h)", "wait_seconds.max", 1.0 / 3600},
 		{"by GPU-h (h)", "by_gpu_hours.wait_seconds_mean", 1.0 / 3600},
 		{"makespan (h)", "makespan_seconds", 1.0 / 3600},
 		{"busy (%)", "utilisation.busy_mean", 100},

@@ -37,6 +37,7 @@ func run(ctx context.Context, args []string) error {
 		"the folder with those of them that are committed")
 	flags.StringVar(&o.Only, "only", "", "play this contest alone")
 	flags.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
+	flags.BoolVar(&o.Found, "found", false, "play nothing, and write of what was played, whatever commit it is of")
 	out := flags.String("out", "docs/benchmarks.md", "the document")
 	shown := flags.String("progress", "auto", "how progress is shown: auto, screen, plain, json or none")
 	switch err := flags.Parse(args); {

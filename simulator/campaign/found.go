@@ -1,0 +1,30 @@
+package campaign
+
+import (
+	"path/filepath"
+	"strconv"
+
+	"github.com/lockstep-project/lockstep/simulator/experiment"
+	"github.com/lockstep-project/lockstep/simulator/results"
+)
+
+// take adds a contest of which all runs are there, whole and of one commit, or else its name to those that are missing.
+func (d *Document) take(o Options, e entry) error {
+	c := contest{entry: e}
+	for _, seed := range e.seeds {
+		for _, scheduler := range e.schedulers {
+			result, err := results.Open(filepath.Join(o.Dir, e.name, scheduler+"-"+strconv.FormatUint(seed, 10)))
+			if err != nil || result.Card.Partial != "" ||
+				len(c.outcomes) > 0 && result.Card.Commit != c.outcomes[0].Card.Commit {
+				d.missing = append(d.missing, e.name)
+				return nil //nolint:nilerr // what cannot be read was not played
+			}
+			c.outcomes = append(c.outcomes, experiment.Outcome{Card: result.Card})
+		}
+	}
+	if err := c.compare(); err != nil {
+		return err
+	}
+	d.contests = append(d.contests, c)
+	return nil
+}
