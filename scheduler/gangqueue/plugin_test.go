@@ -234,7 +234,13 @@ func (q *queue) enter(name string) {
 func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	plugin, err := gangqueue.NewWithClock(s, clock, parking.NewLot(timing.With(clock)), held.NewSlots(), reservation.NewBook(nil))
+	plugin, err := gangqueue.NewWithClock(
+		s,
+		clock,
+		parking.NewLot(timing.With(clock)),
+		held.NewSlots(),
+		reservation.NewBook(nil),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,8 +407,15 @@ func BenchmarkAssemble(b *testing.B) {
 	const size = 10_000
 	for b.Loop() {
 		s := newScheduler()
-		plugin, err := gangqueue.NewWithClock(s, clocktesting.NewFakeClock(time.Unix(0, 0)),
-			parking.NewLot(timing.With(clocktesting.NewFakeClock(time.Unix(0, 0)))), held.NewSlots(), reservation.NewBook(nil))
+		plugin, err := gangqueue.NewWithClock(
+			s,
+			clocktesting.NewFakeClock(time.Unix(0, 0)),
+			parking.NewLot(
+				timing.With(clocktesting.NewFakeClock(time.Unix(0, 0))),
+			),
+			held.NewSlots(),
+			reservation.NewBook(nil),
+		)
 		if err != nil {
 			b.Fatal(err)
 		}

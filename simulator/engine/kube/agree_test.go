@@ -122,7 +122,10 @@ func (c *comparison) starts() string {
 
 // until are the events up to a start.
 func until(events, starts []engine.Event, i int) []engine.Event {
-	return slices.DeleteFunc(slices.Clone(events), func(e engine.Event) bool { return i < len(starts) && e.At > starts[i].At })
+	return slices.DeleteFunc(
+		slices.Clone(events),
+		func(e engine.Event) bool { return i < len(starts) && e.At > starts[i].At },
+	)
 }
 
 // explain finds for an event of the scheduler the core's, and what its instant follows from. It returns what cannot be explained.
@@ -153,7 +156,11 @@ func (c *comparison) explain(i int) string {
 	default:
 	}
 	if !why {
-		return fmt.Sprintf("%s in the core, and nothing explains that with the scheduler it is %s", line(c.scene, a), line(c.scene, b))
+		return fmt.Sprintf(
+			"%s in the core, and nothing explains that with the scheduler it is %s",
+			line(c.scene, a),
+			line(c.scene, b),
+		)
 	}
 	switch b.Kind {
 	case engine.Submitted:
