@@ -25,7 +25,14 @@ func BenchmarkAlignedPairs(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d/members=%d/ours", size.blocks*size.nodes, size.members), func(b *testing.B) {
 			objects := paired(size.blocks, size.nodes)
 			for b.Loop() {
-				alignPairs(b, objects, size.members, size.gangs, shipped(b), scheduler.Registry(timing.With(clock.RealClock{})))
+				alignPairs(
+					b,
+					objects,
+					size.members,
+					size.gangs,
+					shipped(b),
+					scheduler.Registry(timing.With(clock.RealClock{})),
+				)
 			}
 		})
 		if size.nodes > 1000 {

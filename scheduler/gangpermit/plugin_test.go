@@ -128,7 +128,15 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 	for _, i := range bound {
 		w.assigned.Insert(member(i).UID)
 	}
-	plugin, err := gangpermit.New(w.newBinder, func() bool { return true }, timing.With(clock.RealClock{}))(t.Context(), nil, w)
+	plugin, err := gangpermit.New(
+		w.newBinder,
+		func() bool { return true },
+		timing.With(clock.RealClock{}),
+	)(
+		t.Context(),
+		nil,
+		w,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestTheSimulatorIsAsReal(t *testing.T) {
 		for _, seed := range seeds {
 			t.Run(fmt.Sprintf("%s/%d", kind, seed), func(t *testing.T) {
 				if !*long && kind == rerun.Burst {
-					t.Skip("with -long: it takes longer than the others together, and its ties want a machine of its own")
+					t.Skip("with -long: it takes longer than the others, and wants a machine of its own")
 				}
 				record := drive(t, rerun.Draw(kind, seed))
 				keepRecord(t, record)
