@@ -123,7 +123,7 @@ func (o *compareOptions) compareResults(env Environment, directories []string) e
 		}
 		cards[i] = result.Card
 	}
-	if err := o.print(env, cards, nil); err != nil {
+	if err := o.print(env, compare.Told(cards), nil); err != nil {
 		return err
 	}
 	return verdict(cards)

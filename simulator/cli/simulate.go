@@ -123,7 +123,7 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 	})
 	closing := shown.Close()
 	if outcome.Card.Scheduler != "" {
-		if printed := o.print(env.Out, outcome.Card); err == nil {
+		if printed := o.print(env.Out, outcome.Card, err == nil); err == nil {
 			err = printed
 		}
 	}
@@ -145,14 +145,15 @@ func failed(card measure.Scorecard) bool {
 		v.PartialGangs+v.RequiredLevel+v.DRA+v.DoubleBooking > 0 // NVLink is among the required levels
 }
 
-func (o *simulateOptions) print(out io.Writer, card measure.Scorecard) error {
+// print prints the scorecard and, if there is a whole result, where it is.
+func (o *simulateOptions) print(out io.Writer, card measure.Scorecard, whole bool) error {
 	if o.output == "json" {
 		return printJSON(out, card)
 	}
 	if err := writeCard(out, card); err != nil {
 		return err
 	}
-	if o.out == "" {
+	if o.out == "" || !whole {
 		return nil
 	}
 	_, err := fmt.Fprintf(out, "results: %s (open report.html)\n", o.out)
