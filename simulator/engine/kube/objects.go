@@ -113,7 +113,7 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 	group.Annotations = annotations
 	annotations[topology.AnnotationQueuedAt] = w.instant(of.Submit - of.Waited)
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
-		gang.MinCount = int32(of.Needed) //nolint:gosec // no gang has so many members
+		gang.MinCount = int32(of.Needed) // no gang has so many members
 	}
 	priority := of.Priority
 	group.Spec.Priority = &priority

@@ -40,7 +40,7 @@ func (o order) Clone() fwk.StateData { return o }
 
 // ties are the plugins, with an order of domains drawn from the seed for each cycle.
 func ties(seed uint64) frameworkruntime.Registry {
-	chance := rand.New(rand.NewPCG(seed, streamTies)) //nolint:gosec // a replay wants chance that comes again
+	chance := rand.New(rand.NewPCG(seed, streamTies)) // chance that comes again
 	tie := func(name string, digit func(place int) int) frameworkruntime.PluginFactory {
 		return func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 			return &breaker{name, digit}, nil
