@@ -216,9 +216,8 @@ func (p *play) choose(
 	if own := decision.Place(ledger, ask); own.Refusal == nil {
 		o.own = &own
 	}
-	o.answer, o.ledger = answer.Of(
-		alone,
-	), question.Ledger // whom it may end for its own place is asked without the first
+	// Whom it may end for its own place is asked without the first.
+	o.answer, o.ledger = answer.Of(alone), question.Ledger
 	return o
 }
 
