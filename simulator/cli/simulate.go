@@ -123,9 +123,12 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 	})
 	closing := shown.Close()
 	if outcome.Card.Scheduler != "" {
-		if printed := o.print(env.Out, outcome.Card, err == nil); err == nil {
+		if printed := o.print(env.Out, outcome.Card); err == nil {
 			err = printed
 		}
+	}
+	if err == nil {
+		err = o.pointTo(env.Out)
 	}
 	switch {
 	case err != nil:
@@ -145,19 +148,19 @@ func failed(card measure.Scorecard) bool {
 		v.PartialGangs+v.RequiredLevel+v.DRA+v.DoubleBooking > 0 // NVLink is among the required levels
 }
 
-// print prints the scorecard and, if there is a whole result, where it is.
-func (o *simulateOptions) print(out io.Writer, card measure.Scorecard, whole bool) error {
+func (o *simulateOptions) print(out io.Writer, card measure.Scorecard) error {
 	if o.output == "json" {
 		return printJSON(out, card)
 	}
-	if err := writeCard(out, card); err != nil {
-		return err
-	}
-	if o.out == "" || !whole {
+	return writeCard(out, card)
+}
+
+// pointTo says where the results are, once all of them are there.
+func (o *simulateOptions) pointTo(out io.Writer) error {
+	if o.out == "" || o.output == "json" {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "results: %s (open report.html)\n", o.out)
-	if err != nil {
+	if _, err := fmt.Fprintf(out, "results: %s (open report.html)\n", o.out); err != nil {
 		return fmt.Errorf("printing where the results are: %w", err)
 	}
 	return nil

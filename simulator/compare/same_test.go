@@ -41,11 +41,13 @@ func TestRunsOfOneSchedulerAreToldApart(t *testing.T) {
 			"a (direct, 0123456789ab), a (kube, 0123456789ab), a (direct, fedcba987654), a (kube, fedcba987654)",
 		},
 		{
-			"the same twice", []measure.Scorecard{of("a", "direct", before, 1, 10), of("a", "direct", before, 1, 10)},
+			"the same twice",
+			[]measure.Scorecard{of("a", "direct", before, 1, 10), of("a", "direct", before, 1, 10)},
 			"two runs of a with seed 1",
 		},
 		{
-			"one scheduler, of one commit", []measure.Scorecard{of("a", "direct", "", 1, 10), of("a", "direct", "", 2, 10)},
+			"one scheduler, of one commit",
+			[]measure.Scorecard{of("a", "direct", "", 1, 10), of("a", "direct", "", 2, 10)},
 			"1 schedulers",
 		},
 	} {
