@@ -105,7 +105,7 @@ func generateFleet(env Environment, name, output string) error {
 	if output == standardOutput {
 		return fleet.Write(env.Out, opened)
 	}
-	err = capture.Save(output, func(_ string, out io.Writer) error { return fleet.Write(out, opened) })
+	err = capture.Publish(output, func(out io.Writer) error { return fleet.Write(out, opened) })
 	if err != nil {
 		return err
 	}

@@ -157,6 +157,35 @@ func TestRunsOfOtherInputsAreRefused(t *testing.T) {
 	}
 }
 
+func TestSeedsThatMakeNoDifference(t *testing.T) {
+	noted := func(cards []measure.Scorecard) (bool, compare.Row) {
+		table, err := compare.Runs(cards)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(
+				strings.Join(table.Notes, "\n"),
+				"seeds make no difference",
+			), row(
+				t,
+				table,
+				"wait_seconds.mean",
+			)
+	}
+	cards := []measure.Scorecard{
+		card("a", 1, 0.1, 1), card("a", 2, 0.1, 1), card("a", 3, 0.1, 1),
+		card("b", 1, 0.3, 1), card("b", 2, 0.3, 1), card("b", 3, 0.3, 1),
+	}
+	is, waits := noted(cards)
+	if against := waits.Against[0]; !is || against.Margin == nil || *against.Margin != 0 || against.Mean != 0.2 {
+		t.Errorf("noted: %v, the difference is %+v", is, against)
+	}
+	cards[4].JCT.Mean = 7
+	if is, _ := noted(cards); is {
+		t.Error("one run is different, and it is said that none is")
+	}
+}
+
 func TestSourcesMayTellOfTheSeed(t *testing.T) {
 	cards := []measure.Scorecard{card("a", 0, 1, 1), card("b", 0, 1, 1), card("a", 1, 1, 1), card("b", 1, 1, 1)}
 	cards[2].Source, cards[3].Source = "weeks drawn", "weeks drawn"

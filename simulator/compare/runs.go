@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,6 +202,12 @@ func (g *group) notes() []string {
 			"one seed: nothing follows about others, so there are no intervals; 5 seeds or more tell more",
 		)
 	}
+	if len(g.seeds) > 1 && g.unmoved() {
+		notes = append(
+			notes,
+			"the seeds make no difference here, each scheduler does the same with all of them: intervals are of nothing but the clock",
+		)
+	}
 	if first.Synthetic {
 		notes = append(notes, "the workload was made, it is no record: "+first.Source)
 	}
@@ -229,6 +236,21 @@ func (g *group) notes() []string {
 		notes = append(notes, name(first)+": "+note)
 	}
 	return notes
+}
+
+// unmoved reports whether every scheduler has the same waits and ends with all seeds, as it has if nothing is drawn.
+func (g *group) unmoved() bool {
+	for _, scheduler := range g.schedulers {
+		first := g.runs[scheduler][g.seeds[0]]
+		for _, seed := range g.seeds[1:] {
+			run := g.runs[scheduler][seed]
+			if run.Wait != first.Wait || run.JCT != first.JCT || run.Gangs != first.Gangs ||
+				!maps.Equal(run.AllocationAtArrival, first.AllocationAtArrival) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // waiting is how many gangs each scheduler left waiting, of all seeds together; empty if none.

@@ -45,9 +45,9 @@ func spread(values []float64) (mean, deviation float64) {
 	}
 	n := float64(len(values))
 	for _, v := range values {
-		mean += v
+		mean += v - values[0] // so equal numbers have no deviation at all
 	}
-	mean /= n
+	mean = values[0] + mean/n
 	if len(values) < 2 {
 		return mean, 0
 	}

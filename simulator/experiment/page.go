@@ -37,7 +37,7 @@ func WriteComparison(dir string, table compare.Table, outcomes []Outcome) (strin
 		}
 	}
 	path := filepath.Join(dir, comparisonFile)
-	return path, capture.Save(path, func(_ string, w io.Writer) error { return report.WriteComparison(w, comparison) })
+	return path, capture.Publish(path, func(w io.Writer) error { return report.WriteComparison(w, comparison) })
 }
 
 // Cards are the scorecards of outcomes.

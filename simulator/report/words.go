@@ -33,7 +33,7 @@ func two(large int, unit string, small int, fraction string) string {
 // span is lasting of seconds as the scorecard has them.
 func span(seconds float64) string {
 	if seconds > 0 && seconds < 1 {
-		return "< 1 s"
+		return number(seconds) + " s"
 	}
 	return lasting(time.Duration(min(seconds, math.MaxInt64/2e9) * float64(time.Second)))
 }

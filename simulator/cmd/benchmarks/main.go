@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -62,5 +61,5 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return capture.Save(*out, func(_ string, w io.Writer) error { return document.Write(w) })
+	return capture.Publish(*out, document.Write)
 }
