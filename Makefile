@@ -21,8 +21,8 @@ LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
 # go build -v names every compiled package; this counts them and passes everything else on.
-PROGRESS := awk '/^go: downloading/ {if (++d % 50 == 0) print "  " d " modules downloaded"; next} \
-	/^[A-Za-z0-9._~\/-]+$$/ {if (++n % 100 == 0) print "  " n " packages compiled"; next} {print; fflush()} {fflush()}'
+PROGRESS := awk '/^go: downloading/ {if (++d % 50 == 0) {print "  " d " modules downloaded"; fflush()} next} \
+	/^[A-Za-z0-9._~\/-]+$$/ {if (++n % 100 == 0) {print "  " n " packages compiled"; fflush()} next} {print; fflush()}'
 
 BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./controller/cmd/lockstep-controller
 # Packages without k8s.io/kubernetes below them: cheap enough for the race detector.
