@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
@@ -85,10 +87,11 @@ func number(t *testing.T, namespace, job, field string) int64 {
 // conditionsOf are the types of a TrainJob's conditions that hold.
 func conditionsOf(ctx context.Context, t *testing.T, namespace, name string) []string {
 	t.Helper()
-	job, err := shared.Dynamic.Resource(trainJobs).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var job *unstructured.Unstructured
+	stage.Ask(t, func() (err error) {
+		job, err = shared.Dynamic.Resource(trainJobs).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
 	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
 	var held []string
 	for _, condition := range conditions {

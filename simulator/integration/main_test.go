@@ -120,13 +120,7 @@ func discard(t *testing.T, jobs []outcome.JobObservation) {
 
 func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.Pod {
 	t.Helper()
-	pods, err := shared.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods.Items
+	return shared.PodsOf(ctx, t, namespace, job)
 }
 
 // eventually fails the test unless what is waited for comes within 20 s.

@@ -143,13 +143,7 @@ func within(t *testing.T, patience time.Duration, what string, holds func() bool
 
 func podsOf(t *testing.T, job string) []corev1.Pod {
 	t.Helper()
-	pods, err := shared.Client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
-		LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods.Items
+	return shared.PodsOf(t.Context(), t, metav1.NamespaceDefault, job)
 }
 
 // running waits until so many pods of a job run.

@@ -146,13 +146,7 @@ func expectPods(t *testing.T, job string, count int) map[types.UID]bool {
 
 func podsOf(t *testing.T, namespace, job string) []corev1.Pod {
 	t.Helper()
-	pods, err := shared.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{
-		LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods.Items
+	return shared.PodsOf(t.Context(), t, namespace, job)
 }
 
 // expectFree waits until the queue has its whole quota again.
