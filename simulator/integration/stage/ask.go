@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,14 +22,18 @@ func Ask(t *testing.T, question func() error) {
 }
 
 // PodsOf lists the pods of a TrainJob.
-func (s *Stage) PodsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.Pod {
+func (s Stage) PodsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.Pod {
 	t.Helper()
-	var pods *corev1.PodList
-	Ask(t, func() (err error) {
-		pods, err = s.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
+	var found []corev1.Pod
+	Ask(t, func() error {
+		pods, err := s.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
 			LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job,
 		})
-		return err
+		if err != nil {
+			return fmt.Errorf("listing the pods of %s: %w", job, err)
+		}
+		found = pods.Items
+		return nil
 	})
-	return pods.Items
+	return found
 }
