@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
@@ -28,27 +30,40 @@ type cause struct {
 	by      *schedulingv1beta1.PodGroup
 }
 
-// evict removes the units without holding up the scheduling loop. What fails is tried again when the gang is asked about next:
-// they are still there then, and it is still first in line for their room.
+// patience is how an eviction is tried again that failed: six times within half a minute.
+func patience() wait.Backoff {
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 7}
+}
+
+// evict removes the units without holding up the scheduling loop, but for pods whose eviction goes on already. What fails in the end
+// is tried again when the gang is asked about next: they are still there then, and it is still first in line for their room.
 func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 	var pods []*corev1.Pod
 	for _, u := range leave {
 		if u.Leaving() {
 			continue
 		}
-		var about runtime.Object = u.Pods[0]
-		if u.Group != nil {
-			about = u.Group
+		if !p.underway.holds(u) {
+			var about runtime.Object = u.Pods[0]
+			if u.Group != nil {
+				about = u.Group
+			}
+			p.handle.EventRecorder().
+				Eventf(about, why.by, corev1.EventTypeNormal, why.event, why.action, "%s", why.message)
 		}
-		p.handle.EventRecorder().Eventf(about, why.by, corev1.EventTypeNormal, why.event, why.action, "%s", why.message)
 		for _, pod := range u.Pods {
-			if pod.DeletionTimestamp == nil {
+			if pod.DeletionTimestamp == nil && p.underway.begin(pod.UID, p.clock.Now()) {
 				pods = append(pods, pod)
 			}
 		}
 	}
+	if len(pods) == 0 {
+		return
+	}
 	p.later(len(pods), func(ctx context.Context, i int) {
-		if err := p.evictPod(ctx, pods[i], why); err != nil {
+		defer func() { p.underway.end(pods[i].UID, p.clock.Now()) }()
+		always := func(error) bool { return ctx.Err() == nil }
+		if err := retry.OnError(patience(), always, func() error { return p.evictPod(ctx, pods[i], why) }); err != nil {
 			klog.FromContext(ctx).Error(err, "Evicting a pod", "pod", klog.KObj(pods[i]), "reason", why.reason,
 				"gang", klog.KObj(why.by))
 		}

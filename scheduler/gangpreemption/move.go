@@ -27,7 +27,9 @@ func (p *GangPreemption) move(ctx context.Context, asked unplaced.Gang) bool {
 		return false
 	}
 	p.slots.Hold(key, slotsOf(asked, found.Placement))
-	metrics.MovedGangs.Inc()
+	if !p.underway.holds(found.Victims[0]) {
+		metrics.MovedGangs.Inc()
+	}
 	klog.FromContext(ctx).V(2).Info("Moves", "gang", asked.Gang.Name, "lost", len(asked.Waiting),
 		"survivors", len(found.Victims[0].Pods), "to", found.Placement.Within.String())
 	p.evict(found.Victims, cause{

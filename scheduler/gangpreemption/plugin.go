@@ -42,7 +42,8 @@ type GangPreemption struct {
 	clock   clock.PassiveClock
 	budgets policylisters.PodDisruptionBudgetLister
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
-	later func(n int, do func(ctx context.Context, i int))
+	later    func(n int, do func(ctx context.Context, i int))
+	underway underway
 }
 
 var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
@@ -183,7 +184,7 @@ func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found vi
 	var names []string
 	var devices int64
 	for _, u := range found.Victims {
-		if u.Leaving() {
+		if p.underway.holds(u) {
 			continue
 		}
 		names, devices = append(names, u.Name), devices+u.Accelerators(asked.Accelerators)

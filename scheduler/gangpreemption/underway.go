@@ -1,0 +1,69 @@
+package gangpreemption
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+// pause is how long a pod is left alone after its eviction was tried, whatever came of it: the scheduler hears of a deletion a little
+// later, and an API server that has no time has none for the same calls again.
+const pause = 5 * time.Second
+
+// underway knows the evictions that go on. A gang whose victims are still to leave is asked about again whenever something changes,
+// and each call of an eviction is such a change: without it every answer would begin all evictions anew, and bring the next question.
+// The zero value knows none.
+type underway struct {
+	mu   sync.Mutex
+	pods map[types.UID]attempt
+}
+
+// attempt is an eviction that goes on, or that was over at an instant.
+type attempt struct {
+	on   bool
+	over time.Time
+}
+
+// begin reports whether the pod is to be evicted now, and notes that it is.
+func (u *underway) begin(pod types.UID, now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for uid, e := range u.pods {
+		if !e.on && now.Sub(e.over) >= pause {
+			delete(u.pods, uid)
+		}
+	}
+	if _, known := u.pods[pod]; known {
+		return false
+	}
+	if u.pods == nil {
+		u.pods = make(map[types.UID]attempt)
+	}
+	u.pods[pod] = attempt{on: true}
+	return true
+}
+
+// end notes that an eviction is over.
+func (u *underway) end(pod types.UID, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pods[pod] = attempt{over: now}
+}
+
+// holds reports whether a unit is leaving, as far as the scheduler has heard or by an eviction that goes on.
+func (u *underway) holds(unit snapshot.Unit) bool {
+	if unit.Leaving() {
+		return true
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, pod := range unit.Pods {
+		if _, known := u.pods[pod.UID]; known {
+			return true
+		}
+	}
+	return false
+}
