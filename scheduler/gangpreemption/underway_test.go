@@ -1,4 +1,4 @@
-package gangpreemption
+package gangpreemption_test
 
 import (
 	"testing"
@@ -7,37 +7,38 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 func TestAnEvictionIsBegunOnce(t *testing.T) {
-	var u underway
+	var u gangpreemption.Underway
 	now := time.Unix(1000, 0)
 	pod := &corev1.Pod{}
 	pod.UID = types.UID("pod")
 	unit := snapshot.Unit{Pods: []*corev1.Pod{pod}}
-	if u.holds(unit) {
+	if u.Holds(unit) {
 		t.Error("nobody is leaving yet")
 	}
-	if !u.begin("pod", now) || u.begin("pod", now.Add(time.Hour)) {
+	if !u.Begin("pod", now) || u.Begin("pod", now.Add(time.Hour)) {
 		t.Error("it is to be begun once, however long it takes")
 	}
-	if !u.begin("other", now) {
+	if !u.Begin("other", now) {
 		t.Error("another pod is another eviction")
 	}
-	if !u.holds(unit) {
+	if !u.Holds(unit) {
 		t.Error("one of its pods is being evicted")
 	}
-	u.end("pod", now)
-	if u.begin("pod", now.Add(pause-time.Millisecond)) {
+	u.End("pod", now)
+	if u.Begin("pod", now.Add(gangpreemption.Pause-time.Millisecond)) {
 		t.Error("the scheduler may not have heard of the deletion yet")
 	}
-	if !u.begin("pod", now.Add(pause)) {
+	if !u.Begin("pod", now.Add(gangpreemption.Pause)) {
 		t.Error("it is still there, so the eviction failed")
 	}
-	u.end("pod", now)
-	u.end("other", now)
-	if u.begin("third", now.Add(pause)); len(u.pods) != 1 {
-		t.Errorf("of evictions that are over %d are remembered", len(u.pods)-1)
+	u.End("pod", now)
+	u.End("other", now)
+	if u.Begin("third", now.Add(gangpreemption.Pause)); u.Len() != 1 {
+		t.Errorf("of evictions that are over %d are remembered", u.Len()-1)
 	}
 }
