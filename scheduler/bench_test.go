@@ -221,7 +221,7 @@ func assemble(b *testing.B, size int) (took, created time.Duration) {
 	}
 	f := &fleet{cluster: unstarted(b, as(cliques(1, 4)...)...), writes: &writes{}}
 	f.PrependReactor("*", "*", f.writes.count)
-	f.startWith(b, plugins)
+	f.launch(b.Context(), b, f, shipped(b), plugins)
 	group, members := gang("large", size, "")
 	group.UID = types.UID("large")
 	begin := time.Now()

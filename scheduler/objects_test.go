@@ -18,12 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/events"
-	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/profile"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
@@ -59,31 +56,15 @@ func unstarted(tb testing.TB, objects ...runtime.Object) *cluster {
 // start starts the scheduler and returns when it has listed everything.
 func (c *cluster) start(tb testing.TB) {
 	tb.Helper()
-	c.startWith(tb, scheduler.Registry(timing.With(clock.RealClock{})))
+	c.startFor(tb, c)
 }
 
-func (c *cluster) startWith(tb testing.TB, plugins frameworkruntime.Registry) {
+// startFor starts a scheduler that knows its API server as the client. It ends with the test.
+func (c *cluster) startFor(tb testing.TB, client kubernetes.Interface) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	tb.Cleanup(cancel)
-	config := shipped(tb)
-	informers := kubescheduler.NewInformerFactory(c, 0, nil)
-	recorder := profile.RecorderFactory(func(string) events.EventRecorderLogger { return silent{} })
-	s, err := kubescheduler.New(ctx, c, informers, nil, recorder,
-		kubescheduler.WithProfiles(config.Profiles...),
-		kubescheduler.WithPercentageOfNodesToScore(config.PercentageOfNodesToScore),
-		kubescheduler.WithPodInitialBackoffSeconds(config.PodInitialBackoffSeconds),
-		kubescheduler.WithPodMaxBackoffSeconds(config.PodMaxBackoffSeconds),
-		kubescheduler.WithFrameworkOutOfTreeRegistry(plugins))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	informers.Start(ctx.Done())
-	informers.WaitForCacheSync(ctx.Done())
-	if err := s.WaitForHandlersSync(ctx); err != nil {
-		tb.Fatal(err)
-	}
-	go s.Run(ctx)
+	c.launch(ctx, tb, client, shipped(tb), scheduler.Registry(timing.With(clock.RealClock{})))
 }
 
 // versioned gives every write its resource version, as an API server does. Without it the scheduler takes an update of a

@@ -13,9 +13,9 @@ import (
 // later, and an API server that has no time has none for the same calls again.
 const pause = 5 * time.Second
 
-// underway knows the evictions that go on. A gang whose victims are still to leave is asked about again whenever something changes,
-// and each call of an eviction is such a change: without it every answer would begin all evictions anew, and bring the next question.
-// The zero value knows none.
+// underway knows the evictions that go on. A gang whose victims are still to leave is asked about again, every two seconds and whenever
+// room changes. If each answer began all evictions anew, those of a slow API server would pile up, on the same few pods, and as each
+// change of a pod has to be made again when another one was faster, none would get through. The zero value knows none.
 type underway struct {
 	mu   sync.Mutex
 	pods map[types.UID]attempt
