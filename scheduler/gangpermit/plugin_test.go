@@ -128,15 +128,8 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 	for _, i := range bound {
 		w.assigned.Insert(member(i).UID)
 	}
-	plugin, err := gangpermit.New(
-		w.newBinder,
-		func() bool { return true },
-		timing.With(clock.RealClock{}),
-	)(
-		t.Context(),
-		nil,
-		w,
-	)
+	factory := gangpermit.New(w.newBinder, func() bool { return true }, timing.With(clock.RealClock{}))
+	plugin, err := factory(t.Context(), nil, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ func (d *Document) take(o Options, e entry) error {
 			c.outcomes = append(c.outcomes, experiment.Outcome{Card: result.Card})
 		}
 	}
-	if err := c.compare(); err != nil {
+	var err error
+	if c.table, err = e.compare(c.outcomes); err != nil {
 		return err
 	}
 	d.contests = append(d.contests, c)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/compare"
 	"github.com/lockstep-project/lockstep/simulator/experiment"
-	"github.com/lockstep-project/lockstep/simulator/openb"
 	"github.com/lockstep-project/lockstep/simulator/progress"
 )
 
@@ -118,7 +117,7 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 		return contest{}, err
 	}
 	out := contest{entry: e, outcomes: outcomes, took: o.Wall.Since(began)}
-	if err := out.compare(); err != nil {
+	if out.table, err = e.compare(outcomes); err != nil {
 		return contest{}, err
 	}
 	_, err = experiment.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
@@ -129,17 +128,11 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 }
 
 // compare makes the table of a contest that was played.
-func (c *contest) compare() error {
-	cards := experiment.Cards(c.outcomes)
-	var err error
-	if c.table, err = compare.Runs(cards); err != nil || c.table.Allocation == nil {
-		return err
+func (e entry) compare(outcomes []experiment.Outcome) (compare.Table, error) {
+	cards := experiment.Cards(outcomes)
+	table, err := compare.Runs(cards)
+	if err != nil {
+		return table, err
 	}
-	published := make(map[string]compare.Spread)
-	for policy, mean := range openb.Published(c.names.Trace) {
-		published[policy] = compare.Spread(mean)
-	}
-	allocation, err := compare.Allocations(cards, published)
-	c.table.Allocation = &allocation
-	return err
+	return experiment.WithPublished(table, cards, e.names.Trace)
 }

@@ -15,18 +15,16 @@ import (
 // Save writes a file by a function that is given the writer, and compresses it if its name ends in .gz. Under the name
 // there is the whole new file in the end, or what was there before. Only its owner may read it.
 func Save(path string, write func(dir string, out io.Writer) error) error {
-	return save(path, write, func(*os.File) error { return nil })
+	return save(path, 0o600, write)
 }
 
 // Publish is Save for what everybody may read, because there is nothing of a cluster in it.
 func Publish(path string, write func(out io.Writer) error) error {
-	const everybody = 0o644
-	return save(path, func(_ string, out io.Writer) error { return write(out) },
-		func(file *os.File) error { return file.Chmod(everybody) })
+	return save(path, 0o644, func(_ string, out io.Writer) error { return write(out) })
 }
 
-// save is Save, and lets open have the file before it has its name.
-func save(path string, write func(dir string, out io.Writer) error, open func(*os.File) error) (err error) {
+// save is Save for those whom the mode names.
+func save(path string, mode os.FileMode, write func(dir string, out io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	if found, err := os.Stat(path); err == nil && found.IsDir() {
 		return &badinput.Error{Where: "-o " + path, What: "it is a directory", Mend: "name a file"}
@@ -46,7 +44,7 @@ func save(path string, write func(dir string, out io.Writer) error, open func(*o
 	if err := compressed(path, file, func(out io.Writer) error { return write(dir, out) }); err != nil {
 		return err
 	}
-	if err := errors.Join(open(file), file.Sync()); err != nil {
+	if err := errors.Join(file.Chmod(mode), file.Sync()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := file.Close(); err != nil {

@@ -123,7 +123,7 @@ func (o *compareOptions) compareResults(env Environment, directories []string) e
 		}
 		cards[i] = result.Card
 	}
-	if err := o.print(env, compare.Told(cards), nil); err != nil {
+	if err := o.print(env, compare.Distinct(cards), nil); err != nil {
 		return err
 	}
 	return verdict(cards)
@@ -139,16 +139,8 @@ func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outco
 	if err != nil {
 		return err
 	}
-	if table.Allocation != nil {
-		published := make(map[string]compare.Spread)
-		for policy, mean := range openb.Published(o.names.Trace) {
-			published[policy] = compare.Spread(mean)
-		}
-		allocation, err := compare.Allocations(cards, published)
-		if err != nil {
-			return err
-		}
-		table.Allocation = &allocation
+	if table, err = experiment.WithPublished(table, cards, o.names.Trace); err != nil {
+		return err
 	}
 	if o.output == "json" {
 		err = printJSON(env.Out, table)

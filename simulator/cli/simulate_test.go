@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,6 +191,12 @@ func TestResultsAreComparedAgain(t *testing.T) {
 	again := compared(t, filepath.Join(dir, "lockstep-1"), filepath.Join(dir, "slurm-block-1"))
 	if len(again.Schedulers) != 2 || again.Watermark != "" {
 		t.Errorf("compared again: %v, watermark %q", again.Schedulers, again.Watermark)
+	}
+	kube := filepath.Join(dir, "kube")
+	card(t, 0, "--fleet=knavigator-32", "--trace=knavigator-53", "--engine=kube", "--seed=1", "--out="+kube)
+	engines := compared(t, filepath.Join(dir, "lockstep-1"), kube)
+	if want := []string{"lockstep (direct)", "lockstep (kube)"}; !slices.Equal(engines.Schedulers, want) {
+		t.Errorf("two engines are compared as %q", engines.Schedulers)
 	}
 	other := filepath.Join(dir, "other")
 	card(t, 0, "--fleet=h100-64", "--trace=knavigator-53", "--scheduler=random", "--seed=1", "--out="+other)

@@ -6,10 +6,10 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/measure"
 )
 
-// Told returns runs whose schedulers can be told apart. Two runs of one scheduler with one seed, before a change of it and
+// Distinct returns runs whose schedulers can be told apart. Two runs of one scheduler with one seed, before a change of it and
 // after, or by two engines, are given the names "NAME (ENGINE)" or, where engines are no difference, "NAME (COMMIT)", so that
 // they can be compared with each other. Where names are enough, or neither engine nor commit tells more, nothing changes.
-func Told(cards []measure.Scorecard) []measure.Scorecard {
+func Distinct(cards []measure.Scorecard) []measure.Scorecard {
 	for _, name := range []func(measure.Scorecard) string{
 		func(c measure.Scorecard) string { return c.Scheduler },
 		func(c measure.Scorecard) string { return fmt.Sprintf("%s (%s)", c.Scheduler, c.Engine) },
