@@ -25,13 +25,13 @@ PROGRESS := awk '/^go: downloading/ {if (++d % 50 == 0) {print "  " d " modules 
 	/^[A-Za-z0-9._~\/-]+$$/ {if (++n % 100 == 0) {print "  " n " packages compiled"; fflush()} next} {print; fflush()}'
 
 BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./controller/cmd/lockstep-controller
-# Packages without k8s.io/kubernetes below them: cheap enough for the race detector.
+# Packages without k8s.io/kubernetes below them: cheap enough for the race detector. The replay of openb starts nothing beside it.
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
 	./simulator/outcome/... ./simulator/session/... ./simulator/rush/... ./simulator/capture/... \
-	./simulator/baseline/... ./simulator/clock/... ./simulator/compare/... ./simulator/measure/... ./simulator/openb/... \
+	./simulator/baseline/... ./simulator/clock/... ./simulator/compare/... ./simulator/measure/... \
 	./simulator/progress/... ./simulator/results/... ./simulator/scene/... ./simulator/trace/... ./simulator/engine/direct/... \
-	./scheduler/gangqueue/... ./scheduler/gangpermit/... \
+	./scheduler/gangqueue/... ./scheduler/gangpermit/... ./scheduler/gangpreemption/... \
 	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/... ./scheduler/held/... ./scheduler/partial/...
 GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort) docs/annotations.md
 
@@ -114,8 +114,11 @@ benchmarks-quick: ## The same contests with the first jobs and one seed, into ou
 	@$(MAKE) --no-print-directory benchmarks CAMPAIGN="-quick -dir out/quick -out out/quick/benchmarks.md -progress none"
 
 .PHONY: bench-sim
-bench-sim: ## How fast the engines replay, what 100,000 jobs take, and how that grows (ten minutes).
-	$(GO) test $(JOBS) -run '^$$' -bench . -benchtime 1x -timeout 60m ./simulator/engine/... ./simulator/measure
+bench-sim: $(BIN)/benchstat ## How fast the engines replay, what 100,000 jobs take, and how that grows: medians of RUNS= (ten minutes).
+	@mkdir -p $(BENCH)
+	$(GO) test $(JOBS) -run '^$$' -bench . -benchtime 1x -count $(RUNS) -timeout 60m ./simulator/engine/... ./simulator/measure | \
+		tee $(BENCH)/sim.txt
+	$(BIN)/benchstat $(BENCH)/sim.txt
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Check the house rules.

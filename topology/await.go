@@ -71,9 +71,10 @@ func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
 		}
 		if !c.broken && c.fits() {
 			l.Free = free
+			var buffer [keyRoom]byte
 			l.notes = &notes{
 				free: free, parent: before, others: touched, explains: before.explains,
-				censuses: map[string]*census{censusKey(a, a.weights()): c},
+				censuses: map[string]*census{string(appendCensusKey(buffer[:0], a)): c},
 			}
 			return l, end, true
 		}
@@ -103,7 +104,7 @@ func (a *ask) offLimits(reserved []bool, c Gang) (Placement, *Shortfall, error) 
 // keepsBeside reports whether the head of the queue fits into a ledger beside a gang that is placed there.
 func (a *ask) keepsBeside(then Ledger, c Gang, p Placement) (bool, error) {
 	const few = 64 // members are compared with each other
-	counted := a.in(then).census()
+	counted := a.censusIn(then)
 	if counted == nil || counted.required >= 0 || len(p.Nodes) > few {
 		return a.in(then.Beside(c, p)).keeps()
 	}

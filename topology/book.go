@@ -139,16 +139,17 @@ const (
 )
 
 // census returns the counts for the question, nil if they cannot be kept.
-func (n *notes) census(a *ask, weights []int64) *census {
-	g := n.find(a, censusKey(a, weights))
+func (n *notes) census(a *ask) *census {
+	var buffer [keyRoom]byte
+	g := n.find(a, appendCensusKey(buffer[:0], a))
 	if g.broken {
 		return nil
 	}
 	return g
 }
 
-func (n *notes) find(a *ask, key string) *census {
-	g, ok := n.censuses[key]
+func (n *notes) find(a *ask, key []byte) *census {
+	g, ok := n.censuses[string(key)]
 	switch {
 	case ok && n.parent != nil:
 	case ok:
@@ -158,14 +159,14 @@ func (n *notes) find(a *ask, key string) *census {
 		for _, node := range n.others {
 			g.count(node)
 		}
-		n.censuses[key] = g
+		n.censuses[string(key)] = g
 	default:
 		if len(n.censuses) >= mostCensuses || len(n.censuses)*len(n.free) >= mostEntries {
 			clear(n.censuses)
 		}
 		g = newCensus(a, n.free)
 		g.read = n.from + len(n.journal)
-		n.censuses[key] = g
+		n.censuses[string(key)] = g
 	}
 	return g
 }
@@ -189,7 +190,7 @@ func Fits(l Ledger, g Gang) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	g.Members = g.Members[:g.counts()[0]]
+	g.Members = g.Members[:g.least()]
 	a := newAsk(l, g, r)
 	if a.strays() != nil {
 		return false, nil

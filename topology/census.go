@@ -38,21 +38,23 @@ const unknownCost = -1
 // little is the room from which on nodes are not counted by it.
 const little = 128
 
-// censusKey tells questions apart that count differently.
-func censusKey(a *ask, weights []int64) string {
-	key := make([]byte, 0, 64)
+// keyRoom is as long as most keys are: a buffer for them costs nothing.
+const keyRoom = 64
+
+// appendCensusKey tells questions apart that count differently.
+func appendCensusKey(key []byte, a *ask) []byte {
 	key = binary.AppendVarint(key, int64(len(a.gang.Members)))
 	key = binary.AppendVarint(key, int64(a.rules.required))
 	key = binary.AppendVarint(key, int64(a.gang.PerNode))
 	key = binary.AppendVarint(key, int64(a.gang.Communication))
-	for _, w := range weights {
-		key = binary.AppendVarint(key, w)
+	for level := range len(a.ledger.Tree.levels) + 1 {
+		key = binary.AppendVarint(key, a.weight(level))
 	}
 	key = binary.AppendVarint(key, int64(len(a.kinds[0].shape.Demand)))
 	for _, d := range a.kinds[0].shape.Demand {
 		key = binary.AppendVarint(key, d)
 	}
-	return string(appendBarred(key, a.kinds[0].shape.Barred))
+	return appendBarred(key, a.kinds[0].shape.Barred)
 }
 
 // appendBarred appends a bit for each node, set if it is barred; nothing if none is.

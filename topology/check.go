@@ -10,7 +10,7 @@ type rules struct {
 
 // check finds what is wrong with a question whatever the fleet's state, and resolves the levels.
 func check(l Ledger, g Gang) (rules, error) {
-	c := checker{l, g}
+	c := &checker{l, g}
 	for _, find := range []func() error{c.ledger, c.members, c.shapes, c.numbers} {
 		if err := find(); err != nil {
 			return rules{}, err
@@ -27,7 +27,7 @@ func check(l Ledger, g Gang) (rules, error) {
 }
 
 // spares checks that some domain would have a node left for a member.
-func (c checker) spares(r rules) error {
+func (c *checker) spares(r rules) error {
 	if r.spares < 0 {
 		return nil
 	}
@@ -52,11 +52,11 @@ type checker struct {
 	g Gang
 }
 
-func (c checker) fail(cause error, hint, format string, args ...any) error {
+func (c *checker) fail(cause error, hint, format string, args ...any) error {
 	return &InputError{Of: "gang " + c.g.Name, What: fmt.Sprintf(format, args...), Hint: hint, Cause: cause}
 }
 
-func (c checker) ledger() error {
+func (c *checker) ledger() error {
 	if c.l.Tree == nil {
 		return c.fail(ErrTree, "", "the fleet")
 	}
@@ -76,7 +76,7 @@ func (c checker) ledger() error {
 	return c.capacities("total", c.l.Total)
 }
 
-func (c checker) capacities(which string, of []Capacity) error {
+func (c *checker) capacities(which string, of []Capacity) error {
 	for i, capacity := range of {
 		if r := negative(capacity); r >= 0 && c.l.Tree.Node(i) != "" {
 			return c.fail(ErrNegative, "", "%s capacity %d of node %s", which, capacity[r], c.l.Tree.Node(i))
@@ -95,7 +95,7 @@ func negative(c Capacity) int {
 	return -1
 }
 
-func (c checker) members() error {
+func (c *checker) members() error {
 	if len(c.g.Members) == 0 {
 		return c.fail(ErrNoMembers, "", "no members")
 	}
@@ -110,7 +110,7 @@ func (c checker) members() error {
 	return nil
 }
 
-func (c checker) shapes() error {
+func (c *checker) shapes() error {
 	for i, s := range c.g.Shapes {
 		if s.Barred != nil && len(s.Barred) != c.l.Tree.Len() {
 			return c.fail(ErrLength, "", "%d rules of shape %d for %d nodes", len(s.Barred), i, c.l.Tree.Len())
@@ -122,7 +122,7 @@ func (c checker) shapes() error {
 	return nil
 }
 
-func (c checker) numbers() error {
+func (c *checker) numbers() error {
 	for _, n := range []struct {
 		name  string
 		value int
@@ -146,36 +146,36 @@ func (c checker) numbers() error {
 	return nil
 }
 
-func (c checker) levels() (rules, error) {
-	r := rules{-1, -1, -1, -1, -1}
-	for _, l := range []struct {
+func (c *checker) levels() (rules, error) {
+	all := [...]struct {
 		rule, level string
 		used        bool
-		at          *int
 	}{
-		{"required", c.g.Required, c.g.Required != "", &r.required},
-		{"preferred", c.g.Preferred, c.g.Preferred != "", &r.preferred},
-		{"segment", c.g.Segment.Level, c.g.Segment.Size > 0, &r.segment},
-		{"spread", c.g.Spread.Level, c.g.Spread.Max > 0, &r.spread},
-		{"spares", c.g.Spares.Level, c.g.Spares.Nodes > 0, &r.spares},
-	} {
+		{"required", c.g.Required, c.g.Required != ""},
+		{"preferred", c.g.Preferred, c.g.Preferred != ""},
+		{"segment", c.g.Segment.Level, c.g.Segment.Size > 0},
+		{"spread", c.g.Spread.Level, c.g.Spread.Max > 0},
+		{"spares", c.g.Spares.Level, c.g.Spares.Nodes > 0},
+	}
+	var at [len(all)]int
+	for i, l := range all {
+		at[i] = -1
 		if !l.used {
 			continue
 		}
 		if l.level == "" {
-			return r, c.fail(ErrNoLevel, knownLevels(c.l.Tree.levels), "%s", l.rule)
+			return rules{}, c.fail(ErrNoLevel, knownLevels(c.l.Tree.levels), "%s", l.rule)
 		}
-		at, ok := c.l.Tree.Level(l.level)
-		if !ok {
-			return r, c.fail(ErrLevel, knownLevels(c.l.Tree.levels), "%s level %s", l.rule, l.level)
+		var ok bool
+		if at[i], ok = c.l.Tree.Level(l.level); !ok {
+			return rules{}, c.fail(ErrLevel, knownLevels(c.l.Tree.levels), "%s level %s", l.rule, l.level)
 		}
-		*l.at = at
 	}
-	return r, nil
+	return rules{required: at[0], preferred: at[1], segment: at[2], spread: at[3], spares: at[4]}, nil
 }
 
 // segments checks the rules that depend on segments, and what no state of the fleet could satisfy.
-func (c checker) segments(r rules) error {
+func (c *checker) segments(r rules) error {
 	size := c.g.Segment.Size
 	if size == 0 {
 		return nil
@@ -189,11 +189,11 @@ func (c checker) segments(r rules) error {
 		)
 	}
 	main := mostNumerous(kinds(c.g))
-	if len(c.g.counts()) == 0 {
+	if c.g.least() == 0 {
 		return c.fail(ErrUnequal, "", "segments of %d for %d members", size, len(main.ranks))
 	}
 	least := c.g
-	least.Members = c.g.Members[:c.g.counts()[0]]
+	least.Members = c.g.Members[:c.g.least()]
 	if needed := min(size, len(mostNumerous(kinds(least)).ranks)); c.largest(r.segment, main) < needed {
 		return c.fail(ErrTooLarge, "", "segment of %d in one %s", needed, c.g.Segment.Level)
 	}
@@ -201,7 +201,7 @@ func (c checker) segments(r rules) error {
 }
 
 // largest is how many members of the kind the largest empty domain of the level holds, as far as that is known.
-func (c checker) largest(level int, k kind) int {
+func (c *checker) largest(level int, k kind) int {
 	lay := c.l.Tree.layout().holding(level)
 	at, largest := lay.position(level), 0
 	for _, u := range lay.vertices {

@@ -138,7 +138,7 @@ func newLeast(l Ledger, g Gang) (*ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Members = g.Members[:g.counts()[0]]
+	g.Members = g.Members[:g.least()]
 	return newAsk(l, g, r), nil
 }
 

@@ -12,7 +12,7 @@ const nearest = 3
 
 // explain says why the members do not fit.
 func (a *ask) explain() *Shortfall {
-	if n := a.gang.counts()[0]; n < len(a.gang.Members) {
+	if n := a.gang.least(); n < len(a.gang.Members) {
 		fewer := a.gang
 		fewer.Members = a.gang.Members[:n]
 		a = newAsk(a.ledger, fewer, a.rules)

@@ -11,6 +11,13 @@ type kind struct {
 
 // kinds sorts the members by shape, in order of their first rank.
 func kinds(g Gang) []kind {
+	if len(g.Shapes) == 1 && len(g.Members) > 0 {
+		ranks := make([]int, len(g.Members))
+		for rank := range ranks {
+			ranks[rank] = rank
+		}
+		return []kind{{g.Shapes[0], ranks}}
+	}
 	found := make([]kind, 0, min(len(g.Shapes), len(g.Members)))
 	of := make([]int, len(g.Shapes))
 	for i := range of {

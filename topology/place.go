@@ -1,5 +1,7 @@
 package topology
 
+import "cmp"
+
 // Place finds nodes for the members of the gang, or says why there are none. Nothing is changed; a placement takes effect
 // when the caller subtracts it from the ledger. An error is an *InputError: the question is wrong, and waiting would not
 // help.
@@ -48,19 +50,32 @@ func (p *plan) answer() Placement {
 // counts returns how many first members an elastic gang may have, ascending: all of them for other gangs. Equal segments
 // are taken whole.
 func (g Gang) counts() []int {
-	low := g.Min
-	if low == 0 {
-		low = len(g.Members)
-	}
 	var counts []int
-	for n := low; n <= len(g.Members); n++ {
-		part := g
-		part.Members = g.Members[:n]
-		if g.Segment.Size == 0 || !g.Segment.Equal || len(mostNumerous(kinds(part)).ranks)%g.Segment.Size == 0 {
+	for n := cmp.Or(g.Min, len(g.Members)); n <= len(g.Members); n++ {
+		if g.whole(n) {
 			counts = append(counts, n)
 		}
 	}
 	return counts
+}
+
+// least is the smallest of counts, 0 if there is none.
+func (g Gang) least() int {
+	for n := cmp.Or(g.Min, len(g.Members)); n <= len(g.Members); n++ {
+		if g.whole(n) {
+			return n
+		}
+	}
+	return 0
+}
+
+// whole reports whether segments that have to be equal are equal if the gang has its first n members.
+func (g Gang) whole(n int) bool {
+	if g.Segment.Size == 0 || !g.Segment.Equal {
+		return true
+	}
+	g.Members = g.Members[:n]
+	return len(mostNumerous(kinds(g)).ranks)%g.Segment.Size == 0
 }
 
 // first plans the first n ranks; nil if they do not fit.

@@ -78,9 +78,12 @@ func (a *ask) fits() (bool, error) {
 }
 
 // census is what was counted before about the question, nil if nothing was.
-func (a *ask) census() *census {
-	if n := a.ledger.noted(); n != nil && a.plain() {
-		return n.census(a, a.weights())
+func (a *ask) census() *census { return a.censusIn(a.ledger) }
+
+// censusIn is that of another ledger of the same tree.
+func (a *ask) censusIn(l Ledger) *census {
+	if n := l.noted(); n != nil && a.plain() {
+		return n.census(a)
 	}
 	return nil
 }

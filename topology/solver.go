@@ -69,7 +69,7 @@ func newSolver(a *ask, lay *layout, weights []int64, r rules) *solver {
 		s.countPlaced()
 		s.spares = noLevel // spares are there to be used now
 	}
-	if s.census = s.known(weights, r); s.census == nil {
+	if s.census = s.known(r); s.census == nil {
 		s.countRoom()
 		s.countUnits()
 		s.countCaps()
@@ -79,12 +79,12 @@ func newSolver(a *ask, lay *layout, weights []int64, r rules) *solver {
 }
 
 // known takes over what was counted before, nil if that does not answer the question.
-func (s *solver) known(weights []int64, r rules) *census {
+func (s *solver) known(r rules) *census {
 	n := s.ledger.noted()
 	if n == nil || r != s.rules || !s.plain() {
 		return nil
 	}
-	g := n.census(s.ask, weights)
+	g := n.census(s.ask)
 	if g != nil {
 		s.room, s.units, s.whole = [][]int32{g.room}, g.units, g.several == 0
 		s.single = s.whole

@@ -12,18 +12,23 @@ const minor = 16
 // weights returns the gang's cost table: what an edge across a boundary of each level of the tree costs, nodes last. With
 // a preferred level all weights are in sixteenths, so that those further in, which count a sixteenth, stay whole.
 func (a *ask) weights() []int64 {
-	levels := a.ledger.Tree.levels
-	table := make([]int64, len(levels)+1)
+	table := make([]int64, len(a.ledger.Tree.levels)+1)
 	for i := range table {
-		table[i] = usual
-		if i < len(levels) && levels[i].Weight != 0 {
-			table[i] = levels[i].Weight
-		}
-		if a.rules.preferred >= 0 && i <= a.rules.preferred {
-			table[i] *= minor
-		}
+		table[i] = a.weight(i)
 	}
 	return table
+}
+
+// weight is that of one level.
+func (a *ask) weight(level int) int64 {
+	levels, weight := a.ledger.Tree.levels, int64(usual)
+	if level < len(levels) && levels[level].Weight != 0 {
+		weight = levels[level].Weight
+	}
+	if a.rules.preferred >= 0 && level <= a.rules.preferred {
+		weight *= minor
+	}
+	return weight
 }
 
 // edges counts the edges of a pattern between the ranks, which are at these places.

@@ -162,6 +162,13 @@ func (e *player) lead(l *lane) {
 
 // follow asks for one who is behind the gang for which a place is kept.
 func (e *player) follow(l *lane) {
+	i, ask := e.ask(l)
+	asked := e.measure(ask)
+	if !e.mayFit(ask.Least()) {
+		asked.answered(false)
+		l.closed = 0
+		return
+	}
 	first := &e.scene.Jobs[e.head.job]
 	turn := decision.Turn{
 		Head:    decision.Ask{Gang: first.Gang, Needed: first.Needed},
@@ -170,13 +177,6 @@ func (e *player) follow(l *lane) {
 	}
 	if e.head.fresh {
 		turn.Fresh = &e.head.reserved
-	}
-	i, ask := e.ask(l)
-	asked := e.measure(ask)
-	if !e.mayFit(ask.Least()) {
-		asked.answered(false)
-		l.closed = 0
-		return
 	}
 	answer, kept := turn.Behind(e.ledger, ask)
 	asked.answered(answer.Refusal == nil)
