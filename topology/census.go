@@ -41,7 +41,7 @@ const little = 128
 // keyRoom is as long as most keys are: a buffer for them costs nothing.
 const keyRoom = 64
 
-// appendCensusKey tells questions apart that count differently.
+// appendCensusKey appends what tells questions apart that count differently.
 func appendCensusKey(key []byte, a *ask) []byte {
 	key = binary.AppendVarint(key, int64(len(a.gang.Members)))
 	key = binary.AppendVarint(key, int64(a.rules.required))
