@@ -77,8 +77,7 @@ seed only, which proves nothing about others. Engine direct, but for native-tas,
   see the package ` + "`baseline`" + `). ` + "`optimum`" + ` decides as Lockstep does and knows when everything really ends: what knowledge would be worth.
   With it a kept place is free sooner, so fewer may pass it: large gangs wait less, and small jobs may wait longer.
 * All queue by priority; only lockstep and optimum preempt for it. In Acme's traces pretraining is before all others, and evaluations, which
-  are most of the jobs and few of the GPU-hours (6 % in Seren's, 0.4 % in Kalos's), may be preempted: their waits make the mean,
-  pretraining's the one by GPU-hours.
+  are most of the jobs and few of the GPU-hours, may be preempted: their waits make the mean, pretraining's the one by GPU-hours.
 * Who lets everybody pass who fits (greedy) has shorter mean waits when most jobs are small, and lets large gangs wait: look at waits
   by GPU-hours, and at the classes in the reports.
 
