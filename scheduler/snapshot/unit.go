@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,6 +104,10 @@ func (u Unit) Leaving() bool {
 
 // Returns reports whether the unit is a pod that comes back to its node at once when it is ended: that of a DaemonSet, or one
 // that its kubelet has from a file. Its departure makes no room.
+//
+// That it is a DaemonSet's, the pod itself says, and a tenant who could say so of any pod would never be preempted. With its
+// group the claim is held to be true by others: the garbage collector deletes pods of a DaemonSet that does not exist, and
+// the DaemonSet controller those that its DaemonSet does not want there. A reference without it, nobody resolves.
 func (u Unit) Returns() bool {
 	if len(u.Pods) == 0 {
 		return false
@@ -111,7 +116,7 @@ func (u Unit) Returns() bool {
 		return true
 	}
 	owner := metav1.GetControllerOf(u.Pods[0])
-	return owner != nil && owner.Kind == "DaemonSet"
+	return owner != nil && owner.APIVersion == appsv1.SchemeGroupVersion.String() && owner.Kind == "DaemonSet"
 }
 
 // Started is when the first of its pods started.

@@ -212,11 +212,29 @@ func TestAgainstAllSets(t *testing.T) {
 	t.Logf("%d scenes", found)
 }
 
+// A pod that only claims to be a DaemonSet's, of a group that nobody resolves, is preempted like any other.
+func TestReturns_IsNotSaidByThePodAlone(t *testing.T) {
+	for _, apiVersion := range []string{"", "evil.example/v1", "apps/v9"} {
+		f := newFleet(2, 1)
+		f.run("cheap", 1, time.Second)
+		f.run("dear", 1, time.Hour)
+		f.pods[f.nodes[0].Name][0].OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: apiVersion, Kind: "DaemonSet", Name: "logs", Controller: new(true)},
+		}
+		got, err := leave(f.asked(t, 1), f, nil, now())
+		if err != nil || !slices.Equal(got.Names, []string{"ns/cheap"}) {
+			t.Errorf("%q: %v leave (%v), want the cheap one", apiVersion, got.Names, err)
+		}
+	}
+}
+
 // A pod that comes back at once makes no room, however little it would cost.
 func TestWhatComesBackStays(t *testing.T) {
 	for name, keep := range map[string]func(*corev1.Pod){
 		"a DaemonSet's": func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "logs", Controller: new(true)}}
+			p.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", Controller: new(true)},
+			}
 		},
 		"a static one": func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 	} {

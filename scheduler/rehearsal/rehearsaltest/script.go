@@ -186,7 +186,9 @@ func setPod(p *corev1.Pod, key, value string) error {
 	case "scheduler":
 		p.Spec.SchedulerName = value
 	case "owner":
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: value, Name: p.Name, Controller: new(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: value, Name: p.Name, Controller: new(true)},
+		}
 	case "leaving":
 		p.DeletionTimestamp = new(metav1.NewTime(Now()))
 	default:
