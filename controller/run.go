@@ -18,11 +18,13 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
@@ -55,6 +57,7 @@ func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, schedulingv1beta1.AddToScheme, jobsetv1alpha2.AddToScheme, trainerv1alpha1.AddToScheme,
+		statev1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
@@ -79,7 +82,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if err != nil {
 		return err
 	}
-	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader())
+	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader(), options.Namespace)
 	planning := plan.Options{
 		Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints(), KeepsClaims: offer.Claims(),
 		ComputeDomains: offer.ComputeDomains,
@@ -160,7 +163,7 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 	}
 	settings := ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                         cacheOptions(options.Namespace),
 		HealthProbeBindAddress:        options.HealthProbeBindAddress,
 		LeaderElection:                options.LeaderElect,
 		LeaderElectionID:              leaseName,
@@ -187,6 +190,17 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		return nil, nil, fmt.Errorf("adding healthz: %w", err)
 	}
 	return mgr, keeper, addReadiness(mgr, settings.WebhookServer, keeper)
+}
+
+// cacheOptions keeps managed fields out of memory, and looks for frozen state in the controller's namespace only, where its role
+// lets it.
+func cacheOptions(namespace string) cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&statev1alpha1.FrozenTrainJob{}: {Namespaces: map[string]cache.Config{namespace: {}}},
+		},
+	}
 }
 
 // addReadiness makes a replica ready when its caches are filled and its webhooks, if there are any, answer with a

@@ -41,7 +41,7 @@ type Validator struct {
 	JobSets client.Reader
 	// Live reads the priority class that Volcano would look for in vain.
 	Live client.Reader
-	// Options must be those of the reconciler.
+	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options
 }
 
@@ -88,11 +88,11 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 	verdict, err := judgeFound(next, found, err)
 	switch {
 	case err == nil && verdict.Refusal == nil:
-		before := map[string]bool{}
-		for _, fault := range plan.Validate(old, found.Runtime, v.Options) {
+		before, options := map[string]bool{}, found.Options(v.Options)
+		for _, fault := range plan.Validate(old, found.Runtime, options) {
 			before[fault.Error()] = true
 		}
-		for _, fault := range plan.Validate(next, found.Runtime, v.Options) {
+		for _, fault := range plan.Validate(next, found.Runtime, options) {
 			if !before[fault.Error()] {
 				faults = append(faults, fault)
 			}

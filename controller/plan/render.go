@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -237,9 +238,12 @@ func upsertPorts(ports []corev1.ContainerPort, add []int32) []corev1.ContainerPo
 
 // Owners makes a TrainJob the controller of what it becomes. The stored version is used, whichever is preferred.
 func Owners(job *trainerv1alpha1.TrainJob) []metav1.OwnerReference {
-	return []metav1.OwnerReference{
-		*metav1.NewControllerRef(job, trainerv1alpha1.GroupVersion().WithKind(trainerv1alpha1.TrainJobKind)),
-	}
+	return []metav1.OwnerReference{*metav1.NewControllerRef(job, TrainJobKind())}
+}
+
+// TrainJobKind is the kind by which a TrainJob owns what it becomes.
+func TrainJobKind() schema.GroupVersionKind {
+	return trainerv1alpha1.GroupVersion().WithKind(trainerv1alpha1.TrainJobKind)
 }
 
 func clone[T any](value *T) *T {

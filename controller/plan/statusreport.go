@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
@@ -55,23 +56,21 @@ func StatusPath(job types.NamespacedName) string { return "/apis/" + StatusAudie
 // StatusConfigName is the name of the ConfigMap with what a job's pods have to trust.
 func StatusConfigName(job string) string { return job + "-tls-config" }
 
-// ReportsTo is the status server to which the pods of a JobSet report, without its authority; nil if they know none. A
-// JobSet's pods cannot be changed, so a job that has a JobSet keeps what was decided when that was made, whatever the
-// controller's options are by now.
-func ReportsTo(jobSet *jobsetv1alpha2.JobSet) *StatusServer {
+// reportsTo is the status server to which the pods of a JobSet report; nil if they know none.
+func reportsTo(jobSet *jobsetv1alpha2.JobSet) *statev1alpha1.StatusServerReference {
 	path := StatusPath(types.NamespacedName{Namespace: jobSet.Namespace, Name: jobSet.Name})
-	var found *StatusServer
+	var found *statev1alpha1.StatusServerReference
 	for _, replicated := range jobSet.Spec.ReplicatedJobs {
 		pod := replicated.Template.Spec.Template.Spec
 		ours := func(volume corev1.Volume) bool { return volume.Name == statusVolume }
 		if ancestor(replicated) != trainerv1alpha1.AncestorTrainer || !slices.ContainsFunc(pod.Volumes, ours) {
 			continue
 		}
-		found = &StatusServer{} // of which the user replaced the address, unless it is found
+		found = &statev1alpha1.StatusServerReference{} // of which the user replaced the address, unless it is found
 		for _, container := range pod.Containers {
 			for _, variable := range container.Env {
 				if base, ok := strings.CutSuffix(variable.Value, path); ok && variable.Name == EnvStatusURL {
-					return &StatusServer{URL: base}
+					return &statev1alpha1.StatusServerReference{URL: base}
 				}
 			}
 		}

@@ -22,12 +22,12 @@ func TestAJobSetKeepsItsStatusServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := plan.New(job, rt, plan.Options{StatusServer: plan.ReportsTo(first.JobSet)})
+		again, err := plan.New(job, rt, plan.Options{}.Under(plan.DecisionsOf(first.JobSet)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(first.JobSet, again.JobSet); diff != "" {
-			t.Errorf("%s: with what ReportsTo says (-first +again):\n%s", dir, diff)
+			t.Errorf("%s: under the decisions of its JobSet (-first +again):\n%s", dir, diff)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func TestAUsersAddressDoesNotHideOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := plan.New(job, rt, plan.Options{StatusServer: plan.ReportsTo(first.JobSet)})
+	again, err := plan.New(job, rt, plan.Options{}.Under(plan.DecisionsOf(first.JobSet)))
 	if diff := cmp.Diff(first.JobSet, again.JobSet); diff != "" || err != nil {
 		t.Errorf("(-first +again):\n%s%v", diff, err)
 	}

@@ -1,3 +1,3 @@
-// Package resolve finds the runtime that a TrainJob means: the snapshot that was taken when the job was first rendered,
-// and before that the runtime as it is in the cluster.
+// Package resolve finds the runtime that a TrainJob means: the one that was frozen when the job was first rendered, before
+// that the runtime as it is in the cluster, and for jobs of an earlier controller the copy that it kept.
 package resolve

@@ -7,15 +7,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
 const (
-	// remembered is how many snapshots are known by their version, and how many different runtimes are kept parsed: jobs of one
-	// runtime share it.
-	remembered, kept = 65536, 512
+	// remembered is how many different runtimes are kept parsed.
+	remembered = 512
 	// largest is how long the text of a runtime may be that is kept parsed, in bytes. Those of usual size take some KiB.
 	largest = 256 << 10
 )
@@ -24,14 +25,16 @@ const (
 type Resolver struct {
 	// cache answers from memory, live from the API server.
 	cache, live client.Reader
-	// texts holds the hash of a snapshot's text by the snapshot's identity, runtimes what was parsed from a text.
-	texts, runtimes *lru.Cache
+	// namespace is the controller's, in which frozen state is kept.
+	namespace string
+	// runtimes holds what was parsed, by the SHA-256 of the text.
+	runtimes *lru.Cache
 }
 
-// New returns a Resolver that reads from cache, which holds runtimes whole and of ConfigMaps only metadata, and asks live
-// where that does not answer.
-func New(cache, live client.Reader) *Resolver {
-	return &Resolver{cache: cache, live: live, texts: lru.New(remembered), runtimes: lru.New(kept)}
+// New returns a Resolver that reads runtimes, JobSets and frozen state from cache, and asks live where that does not answer.
+// Frozen state is in namespace.
+func New(cache, live client.Reader, namespace string) *Resolver {
+	return &Resolver{cache: cache, live: live, namespace: namespace, runtimes: lru.New(remembered)}
 }
 
 // Found is a runtime and where it comes from.
@@ -40,26 +43,46 @@ type Found struct {
 	Runtime plan.Runtime
 	// Deprecated says that the runtime's administrators want it used no more.
 	Deprecated bool
-	// Snapshot says that this is the job's own copy. Live is the runtime as it is in the cluster otherwise.
-	Snapshot bool
-	Live     client.Object
+	// Frozen is the job's frozen state, from which the runtime is; nil for a job that has none yet.
+	Frozen *statev1alpha1.FrozenTrainJob
+	// Decisions are those of the job's first rendering; nil for a job that was never rendered.
+	Decisions *statev1alpha1.Decisions
+	// Live is the runtime to freeze, whole; nil with Frozen.
+	Live client.Object
+	// Disbelieved says why a copy of the runtime that is there for the job was not adopted; empty if none was refused.
+	Disbelieved string
 }
 
-// Find is the runtime by which a job is judged and rendered: its snapshot, and before there is one the runtime as it is. The
-// error is ErrMissing, ErrUnknown, ErrSnapshot or one of the API server's.
+// Options are the options under which the job is planned: those of today, or the decisions of its first rendering.
+func (f Found) Options(today plan.Options) plan.Options {
+	if f.Decisions == nil {
+		return today
+	}
+	return today.Under(*f.Decisions)
+}
+
+// is reports whether the runtime is the one that is referred to.
+func (f Found) is(ref Reference) bool {
+	return f.Runtime.Kind == ref.Kind && f.Runtime.Name == ref.Key.Name
+}
+
+// Find is the runtime by which a job is judged and rendered: the frozen one, the copy of an earlier controller, and before the job
+// was rendered the runtime as it is. The error is ErrMissing, ErrUnknown, ErrFrozen or one of the API server's.
 func (r *Resolver) Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
 	ref, err := known(job)
 	if err != nil {
 		return Found{}, err
 	}
-	if found, ok, err := r.snapshot(ctx, job, ref); ok || err != nil {
+	if found, ok, err := r.frozen(ctx, job, ref); ok || err != nil {
+		return found, err
+	}
+	if found, ok, err := r.adopt(ctx, job, ref); ok || err != nil {
 		return found, err
 	}
 	return r.Current(ctx, job)
 }
 
-// Current is the runtime as it is now. A job that is being created is judged by it: what snapshot there is by its name is an
-// earlier job's. The error is as of Find, but for ErrSnapshot.
+// Current is the runtime as it is now. A job that is being created is judged by it. The error is as of Find, but for ErrFrozen.
 func (r *Resolver) Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
 	ref, err := known(job)
 	if err != nil {
@@ -138,4 +161,9 @@ func found(ref Reference, object client.Object) Found {
 		result.Runtime.Spec = runtime.Spec
 	}
 	return result
+}
+
+// decode reads JSON or YAML.
+func decode(content []byte, into client.Object) error {
+	return yaml.Unmarshal(content, into) //nolint:wrapcheck // the caller says what it is
 }

@@ -12,7 +12,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
@@ -21,6 +20,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
@@ -114,16 +114,17 @@ func (i *identities) belongs(ctx context.Context, pod *corev1.Pod, job *trainerv
 	if err := i.cached.Get(ctx, client.ObjectKeyFromObject(job), &jobSet); err != nil {
 		return absent("JobSet", err)
 	}
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil || owner.Kind != "Job" {
+	jobKind, jobSetKind := batchv1.SchemeGroupVersion.WithKind("Job"), jobsetv1alpha2.GroupVersion.WithKind("JobSet")
+	owner := ownership.ControllerOf(pod, jobKind)
+	if owner == nil {
 		return fmt.Errorf("%w: pod %s belongs to no Job", errDenied, pod.Name)
 	}
 	var child batchv1.Job
 	if err := i.live.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}, &child); err != nil {
 		return absent("Job", err)
 	}
-	if !metav1.IsControlledBy(pod, &child) || !metav1.IsControlledBy(&child, &jobSet) ||
-		!metav1.IsControlledBy(&jobSet, job) {
+	if !ownership.Controls(&child, jobKind, pod) || !ownership.Controls(&jobSet, jobSetKind, &child) ||
+		!ownership.Controls(job, plan.TrainJobKind(), &jobSet) {
 		return fmt.Errorf("%w: pod %s belongs to another one", errDenied, pod.Name)
 	}
 	return nil

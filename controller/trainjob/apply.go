@@ -9,12 +9,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -32,7 +32,7 @@ var ErrForeign = errors.New("it exists and belongs to another object")
 // apply makes the planned objects real, groups and files before the pods that need them. It waits, which is no error, while an
 // earlier group of the same name has not gone yet.
 func (r *Reconciler) apply(
-	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
+	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	needed := suspended(job) || jobSet == nil || isTrue(jobSet.Spec.Suspend)
 	if len(planned.PodGroups) > 0 && !suspended(job) {
@@ -42,10 +42,10 @@ func (r *Reconciler) apply(
 			// without one.
 			reader = r.Live
 		}
-		if waiting, err = r.ensureGroups(ctx, reader, job, withAttempt(planned, jobSet)); err != nil || waiting {
+		if waiting, err = r.ensureGroups(ctx, reader, job, withAttempt(planned.Plan, jobSet)); err != nil || waiting {
 			return waiting, err
 		}
-		if waiting, err = r.ensureDomain(ctx, reader, job, planned); err != nil || waiting {
+		if waiting, err = r.ensureDomain(ctx, reader, job, planned.Plan); err != nil || waiting {
 			return waiting, err
 		}
 	}
@@ -53,15 +53,18 @@ func (r *Reconciler) apply(
 		return false, nil
 	}
 	if !needed {
-		return false, r.restoreFiles(ctx, job, planned)
+		return false, r.restoreFiles(ctx, job, planned.Plan)
 	}
-	if err := r.applyFiles(ctx, job, planned); err != nil {
+	if err := r.applyFiles(ctx, job, planned.Plan); err != nil {
 		return false, err
 	}
-	if err := r.applyForeign(ctx, job, planned); err != nil {
+	if err := r.applyForeign(ctx, job, planned.Plan); err != nil {
 		return false, err
 	}
-	return false, r.applyJobSet(ctx, planned.JobSet, jobSet)
+	if err := r.applyJobSet(ctx, planned.JobSet, jobSet); err != nil {
+		return false, err
+	}
+	return false, r.record(ctx, planned)
 }
 
 // updateAnnotations sets our annotations to those planned, and takes away those that are planned no more.
@@ -121,10 +124,15 @@ func (r *Reconciler) jobSet(ctx context.Context, job *trainerv1alpha1.TrainJob) 
 		}
 		return nil, fmt.Errorf("getting JobSet %s: %w", client.ObjectKeyFromObject(job), err)
 	}
-	if !metav1.IsControlledBy(&found, job) {
+	if !owns(job, &found) {
 		return nil, fmt.Errorf("JobSet %s: %w", client.ObjectKeyFromObject(job), ErrForeign)
 	}
 	return &found, nil
+}
+
+// owns reports whether the job is the controller of an object.
+func owns(job *trainerv1alpha1.TrainJob, object client.Object) bool {
+	return ownership.Controls(job, plan.TrainJobKind(), object)
 }
 
 func describe(object client.Object) string {

@@ -10,24 +10,19 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
 // authorityPeriod is how often it is looked whether there is a new authority. A new one signs nothing for an hour.
 const authorityPeriod = 15 * time.Second
 
-// optionsFor are the planner's options for a job with this JobSet. Whether its pods report, and where, was decided when the
-// JobSet was made: a JobSet with other pods would be refused, and a job that was queued when the administrator switched
-// the status server on or off could never be resumed. What they trust is always today's.
-func (r *Reconciler) optionsFor(jobSet *jobsetv1alpha2.JobSet) plan.Options {
-	options := r.Options
-	if jobSet != nil {
-		options.WithoutDomain = !plan.InDomain(jobSet)
-		options.StatusServer = plan.ReportsTo(jobSet)
-	}
+// options are the planner's options for a job with this runtime: today's, but for what was decided when the job was first
+// rendered. What its pods trust is always today's.
+func (r *Reconciler) options(found resolve.Found) plan.Options {
+	options := found.Options(r.Options)
 	if options.StatusServer != nil && r.Authority != nil {
 		options.StatusServer = &plan.StatusServer{URL: options.StatusServer.URL, Authority: r.Authority()}
 	}

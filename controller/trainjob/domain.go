@@ -33,7 +33,7 @@ func (r *Reconciler) ensureDomain(
 		return false, err
 	}
 	switch {
-	case have != nil && !metav1.IsControlledBy(have, job):
+	case have != nil && !owns(job, have):
 		return false, fmt.Errorf("%s: %w", describe(planned.ComputeDomain), ErrForeign)
 	case have != nil && !have.DeletionTimestamp.IsZero():
 		return true, nil
@@ -43,7 +43,7 @@ func (r *Reconciler) ensureDomain(
 		return false, err
 	}
 	if have != nil &&
-		!slices.ContainsFunc(groups, func(o metav1.OwnerReference) bool { return !isOwner(have, o.UID) }) {
+		!slices.ContainsFunc(groups, func(o metav1.OwnerReference) bool { return !isOwner(have, o) }) {
 		return false, nil
 	}
 	want := planned.ComputeDomain.DeepCopy()
@@ -71,8 +71,10 @@ func owningGroups(
 	return owners, nil
 }
 
-func isOwner(object client.Object, uid types.UID) bool {
-	return slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid })
+func isOwner(object client.Object, want metav1.OwnerReference) bool {
+	return slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
+		return o.APIVersion == want.APIVersion && o.Kind == want.Kind && o.Name == want.Name && o.UID == want.UID
+	})
 }
 
 // domain reads what identifies the ComputeDomain of the job's name; nil if there is none.

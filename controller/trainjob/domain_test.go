@@ -54,7 +54,7 @@ func (w *world) hold(object client.Object, finalizers ...string) {
 func TestADomainOutlivesItsPods(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("required"))
 	w.settle()
-	w.wantWrites("at the start", "apply ConfigMap train-runtime-snapshot", "apply Workload", "apply PodGroup",
+	w.wantWrites("at the start", "create FrozenTrainJob", "apply Workload", "apply PodGroup",
 		"apply ComputeDomain", "apply JobSet")
 	w.hold(w.podGroup(), "scheduling.k8s.io/podgroup-protection") // until its pods have ended
 	w.hold(w.domain(), "resource.nvidia.com/computeDomain")       // until its daemons have
@@ -107,7 +107,7 @@ func TestADomainGoesWithinAMinuteOfTheEnd(t *testing.T) {
 	}
 	w.clock.SetTime(created().Add(45 * time.Second))
 	w.settle()
-	w.wantWrites("45 s after the end", "delete PodGroup", "delete Workload", "delete ConfigMap train-runtime-snapshot")
+	w.wantWrites("45 s after the end", "delete PodGroup", "delete Workload", "delete FrozenTrainJob")
 	w.settle()
 	w.wantWrites("then", "delete ComputeDomain")
 	w.settle()
@@ -171,7 +171,7 @@ func TestWithoutADriver(t *testing.T) {
 	w.settle()
 	w.wantWrites(
 		"of what only prefers NVLink",
-		"apply ConfigMap train-runtime-snapshot",
+		"create FrozenTrainJob",
 		"apply Workload",
 		"apply PodGroup",
 		"apply JobSet",
@@ -186,7 +186,7 @@ func TestAJobThatWasQueuedWithoutADomainStartsWithoutOne(t *testing.T) {
 	w.Options.ComputeDomains = true
 	w.change(suspend(false))
 	w.settle()
-	if w.domain() != nil || w.jobSet() == nil || plan.InDomain(w.jobSet()) {
+	if w.domain() != nil || w.jobSet() == nil || plan.DecisionsOf(w.jobSet()).ComputeDomain {
 		t.Errorf("the domain is %v, want none", w.domain())
 	}
 }

@@ -18,12 +18,12 @@ func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJ
 	for _, config := range planned.ConfigMaps {
 		have := named("ConfigMap", job, config.Name)
 		err := r.Client.Get(ctx, client.ObjectKeyFromObject(config), have)
-		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(have, job) {
+		if apierrors.IsNotFound(err) || err == nil && !owns(job, have) {
 			// Whether it is somebody else's, only what is there now can say.
 			err = r.Live.Get(ctx, client.ObjectKeyFromObject(config), have)
 		}
 		switch {
-		case err == nil && !metav1.IsControlledBy(have, job):
+		case err == nil && !owns(job, have):
 			return fmt.Errorf("%s: %w", describe(config), ErrForeign)
 		case client.IgnoreNotFound(err) != nil:
 			return fmt.Errorf("getting %s: %w", describe(config), err)
@@ -64,7 +64,7 @@ func (r *Reconciler) ensureSecret(ctx context.Context, job *trainerv1alpha1.Trai
 	key := client.ObjectKey{Namespace: job.Namespace, Name: wanted.Name}
 	err := r.Live.Get(ctx, key, &found)
 	switch {
-	case err == nil && !metav1.IsControlledBy(&found, job):
+	case err == nil && !owns(job, &found):
 		return fmt.Errorf("secret %s: %w", key, ErrForeign)
 	case err == nil:
 		return nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
@@ -55,9 +56,10 @@ func TestSecretsAreMadeOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, plan.Options{}, test.runtime, trainJob(suspend(true)))
 			w.settle()
-			want := []string{ // the fixture does not tell of creations
-				"apply ConfigMap train-runtime-snapshot",
+			want := []string{
+				"create FrozenTrainJob",
 				"apply ConfigMap " + test.config,
+				"create Secret " + name,
 				"apply JobSet",
 				"patch TrainJob status",
 			}
@@ -66,7 +68,7 @@ func TestSecretsAreMadeOnce(t *testing.T) {
 			}
 			secret := w.secret(name)
 			if secret.Type != test.kind || secret.Immutable == nil || !*secret.Immutable ||
-				!metav1.IsControlledBy(secret, w.job()) {
+				!ownership.Controls(w.job(), plan.TrainJobKind(), secret) {
 				t.Errorf("the Secret is %v, immutable %v, of %v", secret.Type, secret.Immutable, secret.OwnerReferences)
 			}
 			test.check(t, secret.Data)

@@ -24,6 +24,7 @@ import (
 	coschedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/lockstep-project/lockstep/controller"
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
@@ -31,7 +32,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
-const namespace = "team-a"
+// namespace is where the fixture's jobs are, system where the controller is.
+const namespace, system = "team-a", "lockstep-system"
 
 // created is when the fixture's jobs were created, and where its clock starts.
 func created() time.Time { return time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC) }
@@ -43,7 +45,7 @@ type world struct {
 	clock    *clocktesting.FakePassiveClock
 	recorder *events.FakeRecorder
 	registry *prometheus.Registry
-	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the job's.
+	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the job's, and of its frozen state not its UID.
 	writes []string
 }
 
@@ -77,7 +79,12 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		WithStatusSubresource(&trainerv1alpha1.TrainJob{}, &jobsetv1alpha2.JobSet{}).
 		WithIndex(&trainerv1alpha1.TrainJob{}, trainjob.RuntimeIndex, trainjob.IndexByRuntime).
 		WithIndex(&schedulingv1beta1.PodGroup{}, trainjob.GroupIndex, trainjob.IndexByJob).
+		WithIndex(&statev1alpha1.FrozenTrainJob{}, trainjob.FrozenIndex, trainjob.IndexFrozen).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				w.writes = append(w.writes, strings.TrimSuffix("create "+kind(o)+" "+o.GetName(), " train-uid"))
+				return c.Create(ctx, o, opts...)
+			},
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 				named, ok := o.(interface {
 					GetKind() string
@@ -95,7 +102,8 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 				return c.Patch(ctx, o, p, opts...)
 			},
 			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-				w.writes = append(w.writes, strings.TrimSuffix("delete "+kind(o)+" "+o.GetName(), " train"))
+				line := "delete " + kind(o) + " " + o.GetName()
+				w.writes = append(w.writes, strings.TrimSuffix(strings.TrimSuffix(line, " train"), " train-uid"))
 				return c.Delete(ctx, o, opts...)
 			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
@@ -106,8 +114,13 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 			},
 		}).Build()
 	w.Reconciler = &trainjob.Reconciler{
-		Client: cluster, Live: cluster, Resolver: resolve.New(cluster, cluster), Recorder: w.recorder, Clock: w.clock,
-		Instruments: instruments.New(w.registry), Options: options,
+		Client:      cluster,
+		Live:        cluster,
+		Resolver:    resolve.New(cluster, cluster, system),
+		Recorder:    w.recorder,
+		Clock:       w.clock,
+		Instruments: instruments.New(w.registry),
+		Options:     options,
 	}
 	return w
 }

@@ -25,7 +25,7 @@ func (r *Reconciler) applyForeign(ctx context.Context, job *trainerv1alpha1.Trai
 	if err != nil {
 		return err
 	}
-	if have != nil && !metav1.IsControlledBy(have, job) {
+	if have != nil && !owns(job, have) {
 		return fmt.Errorf("%s: %w", describe(planned.ForeignGroup), ErrForeign)
 	}
 	if have == nil {

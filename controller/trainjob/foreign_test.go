@@ -11,6 +11,8 @@ import (
 	coschedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
+	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
@@ -26,12 +28,12 @@ func coscheduled() *trainerv1alpha1.ClusterTrainingRuntime {
 func TestAnotherSchedulersGroup(t *testing.T) {
 	w := newWorld(t, gang(), coscheduled(), trainJob(suspend(false)))
 	w.settle()
-	want := []string{"apply ConfigMap train-runtime-snapshot", "apply PodGroup", "apply JobSet"}
+	want := []string{"create FrozenTrainJob", "apply PodGroup", "apply JobSet"}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
 	var group coschedulingv1alpha1.PodGroup
-	if !w.get(&group) || group.Spec.MinMember != 2 || !metav1.IsControlledBy(&group, w.job()) {
+	if !w.get(&group) || group.Spec.MinMember != 2 || !ownership.Controls(w.job(), plan.TrainJobKind(), &group) {
 		t.Errorf("the group is %+v of %v, want one of two members", group.Spec, group.OwnerReferences)
 	}
 	if w.podGroup() != nil {

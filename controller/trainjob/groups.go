@@ -9,11 +9,11 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
@@ -27,8 +27,8 @@ const (
 
 // IndexByJob is the value of a PodGroup under GroupIndex.
 func IndexByJob(object client.Object) []string {
-	owner := metav1.GetControllerOf(object)
-	if owner == nil || owner.Kind != trainerv1alpha1.TrainJobKind {
+	owner := ownership.ControllerOf(object, plan.TrainJobKind())
+	if owner == nil {
 		return nil
 	}
 	return []string{owner.Name}
@@ -52,7 +52,7 @@ func (r *Reconciler) ensureGroups(
 			}
 		case err != nil:
 			return false, fmt.Errorf("getting %s: %w", describe(want), err)
-		case !metav1.IsControlledBy(have, job):
+		case !owns(job, have):
 			return false, fmt.Errorf("%s: %w", describe(want), ErrForeign)
 		case !have.GetDeletionTimestamp().IsZero():
 			return true, nil
@@ -102,7 +102,7 @@ func (r *Reconciler) renew(
 		if err != nil {
 			return false, err
 		}
-		if !outdated || !metav1.IsControlledBy(have, job) {
+		if !outdated || !owns(job, have) {
 			continue
 		}
 		waiting = true

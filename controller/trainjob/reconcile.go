@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -64,10 +63,13 @@ type outcome struct {
 // Reconcile brings one TrainJob a step further. It writes the status at most once, and Events only after that.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var job trainerv1alpha1.TrainJob
-	if err := r.Client.Get(ctx, request.NamespacedName, &job); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !ours(&job) || !job.DeletionTimestamp.IsZero() {
+	err := r.Client.Get(ctx, request.NamespacedName, &job)
+	switch {
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, r.forget(ctx, request.NamespacedName, "")
+	case err != nil:
+		return ctrl.Result{}, fmt.Errorf("getting TrainJob %s: %w", request, err)
+	case !ours(&job) || !job.DeletionTimestamp.IsZero():
 		return ctrl.Result{}, nil
 	}
 	began := r.Clock.Now()
@@ -77,6 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		done = r.realize(ctx, &job, jobSet)
 	}
 	done.began = began
+	done.err = errors.Join(done.err, r.forget(ctx, request.NamespacedName, job.UID))
 	next := job.DeepCopy()
 	r.suspension(next)
 	copyStatus(next, jobSet)
@@ -125,13 +128,10 @@ func (r *Reconciler) realize(
 			return done
 		}
 	}
-	options := r.optionsFor(jobSet)
-	if r.awaitsAuthority(options) {
-		done.waiting = true
-		return done
-	}
-	planned, err := r.plan(ctx, job, options)
+	planned, err := r.plan(ctx, job)
 	switch {
+	case errors.Is(err, errNoAuthority):
+		done.waiting = true
 	case err == nil:
 		done.framework = planned.Framework
 		done.waiting, done.err = r.makeReal(ctx, job, planned, jobSet)
@@ -139,7 +139,7 @@ func (r *Reconciler) realize(
 			done.notes = planned.Notes
 		}
 		if !done.waiting && done.err == nil {
-			done.again, done.err = r.remainder(ctx, planned, jobSet)
+			done.again, done.err = r.remainder(ctx, planned.Plan, jobSet)
 		}
 	case suspended(job) || !runs(jobSet):
 		done.err = err
@@ -152,10 +152,10 @@ func (r *Reconciler) realize(
 
 // makeReal applies a plan, and measures how long it took, and how long the job's user has waited for it.
 func (r *Reconciler) makeReal(
-	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
+	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	defer r.timed(instruments.PhaseApply)()
-	if waiting, err = r.renew(ctx, job, planned, jobSet); err != nil || waiting {
+	if waiting, err = r.renew(ctx, job, planned.Plan, jobSet); err != nil || waiting {
 		return waiting, err
 	}
 	waiting, err = r.apply(ctx, job, planned, jobSet)
@@ -163,48 +163,6 @@ func (r *Reconciler) makeReal(
 		r.Instruments.JobSetMade(job.UID, counted(job, planned.Framework), r.Clock.Since(job.CreationTimestamp.Time))
 	}
 	return waiting, err
-}
-
-// plan renders the job with its runtime, of which it keeps a copy the first time that it can be rendered. Until then a
-// runtime may be mended, and the job follows.
-func (r *Reconciler) plan(
-	ctx context.Context, job *trainerv1alpha1.TrainJob, options plan.Options,
-) (plan.Plan, error) {
-	defer r.timed(instruments.PhasePlan)()
-	found, err := r.Resolver.Find(ctx, job)
-	if err != nil {
-		return plan.Plan{}, fmt.Errorf("finding the runtime: %w", err)
-	}
-	planned, err := plan.New(job, found.Runtime, options)
-	if err != nil {
-		return plan.Plan{}, fmt.Errorf("planning: %w", err)
-	}
-	if found.Snapshot {
-		return planned, nil
-	}
-	snapshot, err := resolve.Snapshot(job, found.Live)
-	if err == nil {
-		err = r.keepRuntime(ctx, job, snapshot)
-	}
-	if err != nil {
-		return plan.Plan{}, fmt.Errorf("creating runtime snapshot: %w", err)
-	}
-	r.Instruments.Created(job.UID, counted(job, planned.Framework))
-	return planned, nil
-}
-
-// keepRuntime writes the job's copy of its runtime.
-func (r *Reconciler) keepRuntime(ctx context.Context, job *trainerv1alpha1.TrainJob, snapshot *corev1.ConfigMap) error {
-	content, err := plan.Applicable(snapshot)
-	if err != nil {
-		return err
-	}
-	if err := r.applyUnstructured(ctx, content); err != nil {
-		return err
-	}
-	snapshot.UID, snapshot.ResourceVersion = content.GetUID(), content.GetResourceVersion()
-	r.Resolver.Written(snapshot, job)
-	return nil
 }
 
 // again leaves a job alone whose status could not be written because it is not as it was seen. Nothing was released and

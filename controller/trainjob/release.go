@@ -69,9 +69,9 @@ func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object
 	return max(0, linger-r.Clock.Since(endOf(job)))
 }
 
-// remove deletes an object of the owner's, unless it is somebody else's.
-func (r *Reconciler) remove(ctx context.Context, owner, object client.Object) error {
-	if !metav1.IsControlledBy(object, owner) {
+// remove deletes an object of the job's, unless it is somebody else's.
+func (r *Reconciler) remove(ctx context.Context, job *trainerv1alpha1.TrainJob, object client.Object) error {
+	if !owns(job, object) {
 		return nil
 	}
 	return r.erase(ctx, object)

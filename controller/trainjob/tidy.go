@@ -11,29 +11,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// tidy takes away the files, the keys and the Service of a job that is over: nobody else would before the TrainJob itself is
-// deleted, and a cluster keeps thousands of those. A suspended job needs its own to go on. It returns when to come back;
-// zero if nothing is left to do.
+// tidy takes away the files, the keys, the Service and the frozen state of a job that is over: nobody else would before the
+// TrainJob itself is deleted, and a cluster keeps thousands of those. A suspended job needs its own to go on. It returns when
+// to come back; zero if nothing is left to do.
 //
-// The copy of the runtime goes last: it is in our cache, and that it is gone says that all is gone, without asking the API
-// server about each finished job again and again.
+// The frozen state goes last: it is in our cache, and that it is gone says that all is gone, without asking the API server about
+// each finished job again and again. A job that an earlier controller finished has none; there its copy of the runtime says so.
 func (r *Reconciler) tidy(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
 	if !ended(job) {
 		return 0, nil
 	}
-	snapshot := named("ConfigMap", job, resolve.SnapshotName(job))
-	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(snapshot), snapshot); err != nil {
-		if apierrors.IsNotFound(err) {
-			return 0, nil
-		}
-		return 0, fmt.Errorf("getting %s: %w", describe(snapshot), err)
+	leftovers, err := r.leftovers(ctx, job)
+	if err != nil || len(leftovers) == 0 {
+		return 0, err
 	}
 	if left := linger - r.Clock.Since(endOf(job)); left > 0 {
 		return left, nil
@@ -49,24 +48,74 @@ func (r *Reconciler) tidy(
 			return 0, err
 		}
 	}
-	if jobSet != nil {
-		if err := r.removeNamed(ctx, jobSet, named("Service", job, subdomainOf(jobSet))); err != nil {
+	if err := r.removeService(ctx, job, jobSet); err != nil {
+		return 0, err
+	}
+	for _, object := range leftovers {
+		if err := r.erase(ctx, object); err != nil {
 			return 0, err
 		}
 	}
-	return 0, r.remove(ctx, job, snapshot)
+	return 0, nil
 }
 
-// removeNamed deletes an object of the owner's, if there is one. It is read past the cache, which has none of its kind.
-func (r *Reconciler) removeNamed(ctx context.Context, owner client.Object, object *metav1.PartialObjectMetadata) error {
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if apierrors.IsNotFound(err) {
+// leftovers are what the cache shows of a job's own records: the copy of its runtime that an earlier controller kept, and its
+// frozen state, in that order.
+func (r *Reconciler) leftovers(ctx context.Context, job *trainerv1alpha1.TrainJob) ([]client.Object, error) {
+	var found []client.Object
+	earlier := named("ConfigMap", job, resolve.EarlierCopyName(job))
+	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(earlier), earlier); {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("getting %s: %w", describe(earlier), err)
+	case err == nil && owns(job, earlier):
+		found = append(found, earlier)
+	}
+	state := &statev1alpha1.FrozenTrainJob{}
+	switch err := r.Client.Get(ctx, r.Resolver.FrozenKey(job), state); {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("getting FrozenTrainJob %s: %w", r.Resolver.FrozenKey(job), err)
+	case err == nil:
+		found = append(found, state)
+	}
+	return found, nil
+}
+
+// removeNamed deletes an object of the job's, if there is one. It is read past the cache, which has none of its kind.
+func (r *Reconciler) removeNamed(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, object *metav1.PartialObjectMetadata,
+) error {
+	found, err := r.exists(ctx, object)
+	if err != nil || !found {
+		return err
+	}
+	return r.remove(ctx, job, object)
+}
+
+// removeService deletes the Service by which the pods of the JobSet found each other.
+func (r *Reconciler) removeService(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
+) error {
+	if jobSet == nil {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("getting %s: %w", describe(object), err)
+	service := named("Service", job, subdomainOf(jobSet))
+	found, err := r.exists(ctx, service)
+	if err != nil || !found || !ownership.Controls(jobSet, jobsetv1alpha2.GroupVersion.WithKind("JobSet"), service) {
+		return err
 	}
-	return r.remove(ctx, owner, object)
+	return r.erase(ctx, service)
+}
+
+// exists reads an object past the cache, and reports whether there is one.
+func (r *Reconciler) exists(ctx context.Context, object *metav1.PartialObjectMetadata) (bool, error) {
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("getting %s: %w", describe(object), err)
+	}
+	return true, nil
 }
 
 // named is the metadata, yet unknown, of an object beside the job.

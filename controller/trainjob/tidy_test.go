@@ -60,6 +60,10 @@ func TestNothingIsLeftOfAFinishedJob(t *testing.T) {
 			w := newWorld(t, gang(), runtime, trainJob())
 			w.settle()
 			jobSet := w.jobSet()
+			jobSet.UID = "jobset-uid"
+			if err := w.Client.Update(t.Context(), jobSet); err != nil {
+				t.Fatal(err)
+			}
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: "train", OwnerReferences: []metav1.OwnerReference{
 					*metav1.NewControllerRef(jobSet, jobsetv1alpha2.GroupVersion.WithKind("JobSet")),

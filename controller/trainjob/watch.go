@@ -11,12 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -43,6 +45,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	if err != nil {
 		return fmt.Errorf("indexing PodGroups by TrainJob: %w", err)
 	}
+	err = mgr.GetFieldIndexer().IndexField(ctx, &statev1alpha1.FrozenTrainJob{}, FrozenIndex, IndexFrozen)
+	if err != nil {
+		return fmt.Errorf("indexing FrozenTrainJobs by TrainJob: %w", err)
+	}
 	// A runtime's labels say nothing to us, and it has no status: only its spec and annotations matter.
 	changed := builder.WithPredicates(
 		predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
@@ -50,8 +56,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Named("trainjob").
 		For(&trainerv1alpha1.TrainJob{}).
 		Owns(&jobsetv1alpha2.JobSet{}).
-		// Of snapshots only who owns them and which version they are is kept in memory, and of other ConfigMaps no more either.
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
+		// A change of the state is our own. One that is deleted is made again, and one whose job is gone is deleted.
+		Watches(&statev1alpha1.FrozenTrainJob{}, enqueueFrozen(),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})).
 		Owns(&schedulingv1beta1.PodGroup{}).
 		Owns(&schedulingv1beta1.Workload{}).
 		Watches(&trainerv1alpha1.TrainingRuntime{},

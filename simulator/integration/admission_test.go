@@ -124,12 +124,9 @@ func TestRefusals(t *testing.T) {
 // kept creates an object and deletes it when the test is over.
 func kept(t *testing.T, resource schema.GroupVersionResource, document string) *unstructured.Unstructured {
 	t.Helper()
-	var object unstructured.Unstructured
-	if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	object := objectOf(t, document)
 	client := shared.Dynamic.Resource(resource).Namespace(object.GetNamespace())
-	stored, err := client.Create(t.Context(), &object, metav1.CreateOptions{})
+	stored, err := client.Create(t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,10 +295,9 @@ kind: TrainJob
 metadata: {name: outliving, namespace: default, annotations: {simulator.lockstep.dev/run-time: 60s}}
 spec: {suspend: true, runtimeRef: {kind: TrainingRuntime, name: short-lived}}
 `)
-	eventually(t, "the job's copy of its runtime", func() bool {
-		config, err := shared.Client.CoreV1().ConfigMaps("default").Get(t.Context(), "outliving-runtime-snapshot",
-			metav1.GetOptions{})
-		return err == nil && strings.Contains(config.Data["runtime"], "kind: TrainingRuntime")
+	eventually(t, "the job's frozen runtime", func() bool {
+		kind, _, _ := unstructured.NestedString(frozenOf(t, "default", "outliving").Object, "spec", "runtime", "kind")
+		return kind == "TrainingRuntime"
 	})
 	err := shared.Dynamic.Resource(runtimes).
 		Namespace("default").

@@ -231,5 +231,18 @@ func (e *ending) left(t *testing.T) []string {
 			}
 		}
 	}
+	for _, state := range frozenIn(t, e.namespace) {
+		if name, _, _ := unstructured.NestedString(
+			state.Object,
+			"spec",
+			"trainJob",
+			"name",
+		); !strings.HasPrefix(
+			name,
+			"suspend-",
+		) {
+			left = append(left, "frozen state of "+name)
+		}
+	}
 	return left
 }

@@ -80,7 +80,7 @@ func fileOf(t *testing.T, yaml string) string {
 
 func namespaceOf(t *testing.T) string {
 	t.Helper()
-	return strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
+	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 }
 
 func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string]outcome.Job {

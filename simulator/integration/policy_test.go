@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,38 +16,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// tenant may do everything in the test's namespace that a namespace's administrator may.
+// tenant has every verb on everything of core, of groups, of TrainJobs and of Lockstep in the test's namespace.
 func tenant(t *testing.T, namespace string) kubernetes.Interface {
 	t.Helper()
-	const name = "tenant"
-	_, err := shared.Client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = shared.Client.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Rules: []rbacv1.PolicyRule{
-			{
-				APIGroups: []string{
-					"",
-					"scheduling.k8s.io",
-					"trainer.kubeflow.org",
-				},
-				Resources: []string{"*"},
-				Verbs:     []string{"*"},
-			},
+	client, err := kubernetes.NewForConfig(tenantWith(t, namespace, "tenant", []rbacv1.PolicyRule{{
+		APIGroups: []string{
+			"",
+			"scheduling.k8s.io",
+			"trainer.kubeflow.org",
+			"lockstep.dev",
+			"scheduling.lockstep.dev",
+			"state.lockstep.dev",
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := rest.CopyConfig(shared.Admin)
-	config.Impersonate = rest.ImpersonationConfig{UserName: name}
-	client, err := kubernetes.NewForConfig(config)
+		Resources: []string{"*"}, Verbs: []string{"*"},
+	}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,63 +86,133 @@ func TestTenantsCannotWriteTimes(t *testing.T) {
 	}
 }
 
-// Who can only use the administrator's runtimes must not be able to bring one of his own as a job's copy.
-func TestTenantsCannotForgeRuntimes(t *testing.T) {
-	play(t, 30*time.Second, gang("copied", 1, "1s"))
+// That an object belongs to a TrainJob, only controllers of TrainJobs may say: the scheduler and the controller believe it.
+func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
+	play(t, 30*time.Second, gang("owning", 1, "1s"))
 	namespace := namespaceOf(t)
-	configs := tenant(t, namespace).CoreV1().ConfigMaps(namespace)
-	var copied *corev1.ConfigMap
+	client := tenant(t, namespace)
+	var group *schedulingv1beta1.PodGroup
 	within(t, 10*time.Second, "the tenant's role", func() (found bool) {
 		var err error
-		copied, err = configs.Get(t.Context(), "copied-runtime-snapshot", metav1.GetOptions{})
+		group, err = client.SchedulingV1beta1().PodGroups(namespace).Get(t.Context(), "owning", metav1.GetOptions{})
 		return err == nil
 	})
-	forged := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            "next-runtime-snapshot",
-			OwnerReferences: copied.OwnerReferences,
-		},
-		Data: copied.Data,
-	}
-	_, err := configs.Create(t.Context(), forged, metav1.CreateOptions{})
-	wantForbidden(t, err, "only the controller keeps copies of runtimes")
-	forged.OwnerReferences = nil
-	stored, err := configs.Create(t.Context(), forged, metav1.CreateOptions{})
+	claim := group.OwnerReferences
+	const refusal = "only a controller of TrainJobs says"
+	configs := client.CoreV1().ConfigMaps(namespace)
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "claimed", OwnerReferences: claim}}
+	_, err := configs.Create(t.Context(), config, metav1.CreateOptions{})
+	wantForbidden(t, err, refusal, "TrainJob owning")
+	_, err = client.CoreV1().Secrets(namespace).Create(t.Context(),
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "owning-mpi-ssh-auth", OwnerReferences: claim},
+		}, metav1.CreateOptions{})
+	wantForbidden(t, err, refusal)
+	forged := group.DeepCopy()
+	forged.ObjectMeta = metav1.ObjectMeta{Name: "forged", OwnerReferences: claim}
+	_, err = client.SchedulingV1beta1().PodGroups(namespace).Create(t.Context(), forged, metav1.CreateOptions{})
+	wantForbidden(t, err, refusal)
+
+	// A claim that is made weaker first, or later, is one all the same.
+	config.OwnerReferences = []metav1.OwnerReference{*claim[0].DeepCopy()}
+	config.OwnerReferences[0].Controller = nil
+	_, err = configs.Create(t.Context(), config, metav1.CreateOptions{})
+	wantForbidden(t, err, refusal)
+	config.OwnerReferences = nil
+	stored, err := configs.Create(t.Context(), config, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("a ConfigMap of the tenant's own is refused: %v", err)
 	}
-	stored.OwnerReferences = copied.OwnerReferences
+	stored.OwnerReferences = claim
 	_, err = configs.Update(t.Context(), stored, metav1.UpdateOptions{})
-	wantForbidden(t, err, "only the controller keeps copies of runtimes")
-	copied.OwnerReferences = nil // as the garbage collector does when a job is deleted and its dependents are not
-	if _, err = configs.Update(t.Context(), copied, metav1.UpdateOptions{}); err != nil {
-		t.Errorf("a copy cannot be let go of: %v", err)
+	wantForbidden(t, err, refusal)
+
+	// The copies that earlier versions kept are guarded by name, whoever is said to own them.
+	copied := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "owning-runtime-snapshot",
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "evil.example/v1", Kind: "Nothing", Name: "owning", UID: claim[0].UID, Controller: new(true),
+		}},
+	}}
+	_, err = configs.Create(t.Context(), copied, metav1.CreateOptions{})
+	wantForbidden(t, err, refusal, "Nothing owning")
+
+	// What belongs to a job may be let go of, as the garbage collector does, and changed otherwise.
+	group.OwnerReferences, group.Labels = nil, map[string]string{"mine": "yes"}
+	if _, err := client.SchedulingV1beta1().
+		PodGroups(namespace).
+		Update(t.Context(), group, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("a group cannot be let go of: %v", err)
 	}
 }
 
-// The controller may delete Secrets by name, but only those of TrainJobs.
-func TestTheControllerDeletesNothingElse(t *testing.T) {
+// The controller may write ConfigMaps and Secrets in all namespaces, but only those of TrainJobs: by owner and by name.
+func TestBelongings_AreAllThatTheControllerWrites(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
-	config := rest.CopyConfig(shared.Admin)
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:lockstep-system:lockstep-controller",
-		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
-	}
-	controller, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(as("system:serviceaccount:lockstep-system:lockstep-controller"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := shared.Client.CoreV1().Secrets(namespace)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "train-mpi-ssh-auth"}}
-	if _, err = secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	// The garbage collector takes what belongs to a job that does not exist, so there are jobs, which nobody plays.
+	owner := func(kind, name string) []metav1.OwnerReference {
+		apiVersion, job := "evil.example/v1", shared.Dynamic.Resource(trainJobs).Namespace(namespace)
+		made, err := job.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			made = kept(t, trainJobs, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: %s, namespace: %s}
+spec: {suspend: true, managedBy: kueue.x-k8s.io/multikueue, runtimeRef: {name: torch-distributed}}
+`, name, namespace))
+		}
+		if kind == made.GetKind() {
+			apiVersion = made.GetAPIVersion()
+		}
+		return []metav1.OwnerReference{
+			{APIVersion: apiVersion, Kind: kind, Name: name, UID: made.GetUID(), Controller: new(true)},
+		}
 	}
-	err = controller.CoreV1().Secrets(namespace).Delete(t.Context(), secret.Name, metav1.DeleteOptions{})
-	wantForbidden(t, err, "only what belongs to a TrainJob")
-	if err = secrets.Delete(t.Context(), secret.Name, metav1.DeleteOptions{}); err != nil {
-		t.Errorf("nobody else is held back: %v", err)
+	for name, object := range map[string]metav1.ObjectMeta{
+		"of nobody":             {Name: "train-mpi-ssh-auth"},
+		"of an unknown kind":    {Name: "train-mpi-ssh-auth", OwnerReferences: owner("Nothing", "train")},
+		"of another name":       {Name: "train-mpi-ssh-auth", OwnerReferences: owner("TrainJob", "other")},
+		"of no ending of a job": {Name: "aws-auth", OwnerReferences: owner("TrainJob", "aws-auth")},
+		"of a job's":            {Name: "train-tls-config", OwnerReferences: owner("TrainJob", "train")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configs := shared.Client.CoreV1().ConfigMaps(namespace)
+			config := &corev1.ConfigMap{ObjectMeta: object}
+			_, created := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), config, metav1.CreateOptions{
+				DryRun: []string{metav1.DryRunAll},
+			})
+			if _, err := configs.Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			_, patched := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), object.Name, types.MergePatchType,
+				[]byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{})
+			deleted := client.CoreV1().ConfigMaps(namespace).Delete(t.Context(), object.Name, metav1.DeleteOptions{})
+			for verb, err := range map[string]error{"create": created, "patch": patched, "delete": deleted} {
+				if name == "of a job's" {
+					if err != nil {
+						t.Errorf("%s: %v", verb, err)
+					}
+					continue
+				}
+				wantForbidden(t, err, "only what belongs to a TrainJob")
+			}
+			err := configs.Delete(t.Context(), object.Name, metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Errorf("nobody else is held back: %v", err)
+			}
+		})
 	}
+}
+
+// as is access as another user, or as an account with its groups.
+func as(user string) *rest.Config {
+	config := rest.CopyConfig(shared.Admin)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	return config
 }
 
 func makeNamespace(t *testing.T, name string) {

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/controller/ownership"
+	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 )
 
@@ -124,7 +126,7 @@ func ownerOf(object any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	owner := metav1.GetControllerOf(group)
+	owner := ownership.ControllerOf(group, plan.TrainJobKind())
 	if owner == nil {
 		return nil, nil
 	}

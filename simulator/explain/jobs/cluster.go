@@ -18,6 +18,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
@@ -124,10 +125,7 @@ func (c *Cluster) Groups(job *trainerv1alpha1.TrainJob) []*schedulingv1beta1.Pod
 }
 
 func jobOf(object metav1.Object) *metav1.OwnerReference {
-	if owner := metav1.GetControllerOf(object); owner != nil && owner.Kind == trainerv1alpha1.TrainJobKind {
-		return owner
-	}
-	return nil
+	return ownership.ControllerOf(object, plan.TrainJobKind())
 }
 
 // Objects are what a rehearsal needs of the cluster.

@@ -1,0 +1,86 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// FrozenTrainJob is what a TrainJob was first rendered with: the runtime and the decisions of that moment, which hold for as
+// long as the job is not over. Its name is the UID of the TrainJob. Only the controller reads and writes it; deleting one
+// lets its job take the runtime as it is by then.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:printcolumn:name="Job namespace",type=string,JSONPath=`.spec.trainJob.namespace`
+// +kubebuilder:printcolumn:name="Job",type=string,JSONPath=`.spec.trainJob.name`
+// +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.runtime.metadata.name`
+// +kubebuilder:printcolumn:name="Renderer",type=integer,JSONPath=`.spec.rendering.renderer`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type FrozenTrainJob struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the state.
+	Spec FrozenTrainJobSpec `json:"spec"`
+}
+
+// FrozenTrainJobList is a list of FrozenTrainJobs.
+//
+// +kubebuilder:object:root=true
+type FrozenTrainJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FrozenTrainJob `json:"items"`
+}
+
+// FrozenTrainJobSpec is the state of one TrainJob.
+type FrozenTrainJobSpec struct {
+	// trainJob says whose state this is.
+	TrainJob TrainJobReference `json:"trainJob"`
+	// runtime is the TrainingRuntime or ClusterTrainingRuntime, the whole object but for its managed fields.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:EmbeddedResource
+	Runtime runtime.RawExtension `json:"runtime"`
+	// decisions are the options of the controller that were in force.
+	Decisions Decisions `json:"decisions"`
+	// rendering identifies the JobSet that was last applied.
+	Rendering Rendering `json:"rendering"`
+}
+
+// TrainJobReference identifies a TrainJob of group trainer.kubeflow.org.
+type TrainJobReference struct {
+	// namespace is the TrainJob's namespace.
+	Namespace string `json:"namespace"`
+	// name is the TrainJob's name.
+	Name string `json:"name"`
+	// uid is the TrainJob's UID.
+	UID types.UID `json:"uid"`
+}
+
+// Decisions are options of the controller that show in pod templates, which a JobSet does not let change.
+type Decisions struct {
+	// gangByDefault is --gang-default: whether a job is a gang that does not say otherwise, and whose runtime does not.
+	GangByDefault bool `json:"gangByDefault"`
+	// computeDomain says whether the pods have channels of a ComputeDomain of the job's.
+	ComputeDomain bool `json:"computeDomain"`
+	// statusServer is where the pods report their progress; absent if they do not.
+	// +optional
+	StatusServer *StatusServerReference `json:"statusServer,omitempty"`
+}
+
+// StatusServerReference names a status server.
+type StatusServerReference struct {
+	// url is its address without a path; empty where the job's owner replaced it.
+	// +optional
+	URL string `json:"url,omitempty"`
+}
+
+// Rendering identifies what the planner made of a job.
+type Rendering struct {
+	// renderer is the version of the rules by which the planner renders (plan.Renderer).
+	// +kubebuilder:validation:Minimum=1
+	Renderer int32 `json:"renderer"`
+	// digest is the SHA-256 of the JobSet as JSON, in hexadecimal, without spec.suspend.
+	Digest string `json:"digest"`
+}

@@ -1,0 +1,49 @@
+// Package ownership decides whose an object is.
+//
+// An owner reference is a claim, and whoever may write an object may write it. The garbage collector holds a claim to be
+// true by kind and UID, and leaves alone what names a kind that does not exist; a controller that compares UIDs only would
+// believe such a reference. So a claim counts here if all of it is true, and who may make a true one, an admission policy
+// says (manifests/controller/policy.yaml).
+package ownership
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Controls reports whether owner, an object of that kind, is the controller of object: both are in one namespace, and the
+// controller reference of object has the apiVersion, kind, name and UID of owner.
+func Controls(owner metav1.Object, kind schema.GroupVersionKind, object metav1.Object) bool {
+	claim := metav1.GetControllerOfNoCopy(object)
+	return claim != nil && object.GetNamespace() == owner.GetNamespace() && names(*claim, owner, kind)
+}
+
+// Owns reports whether owner, an object of that kind, is among the owners of object, as its controller or beside it.
+func Owns(owner metav1.Object, kind schema.GroupVersionKind, object metav1.Object) bool {
+	if object.GetNamespace() != owner.GetNamespace() {
+		return false
+	}
+	for _, claim := range object.GetOwnerReferences() {
+		if names(claim, owner, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// ControllerOf returns the controller reference of object if it is one to that kind, and nil otherwise.
+func ControllerOf(object metav1.Object, kind schema.GroupVersionKind) *metav1.OwnerReference {
+	claim := metav1.GetControllerOf(object)
+	if claim == nil || !isOf(*claim, kind) {
+		return nil
+	}
+	return claim
+}
+
+func names(claim metav1.OwnerReference, owner metav1.Object, kind schema.GroupVersionKind) bool {
+	return isOf(claim, kind) && claim.Name == owner.GetName() && claim.UID == owner.GetUID() && claim.UID != ""
+}
+
+func isOf(claim metav1.OwnerReference, kind schema.GroupVersionKind) bool {
+	return claim.APIVersion == kind.GroupVersion().String() && claim.Kind == kind.Kind
+}

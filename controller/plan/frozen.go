@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
+)
+
+// Renderer is the version of the rules by which a JobSet is rendered. It rises with every change by which New renders a job
+// of testdata into another JobSet, so that a controller knows which of the queued JobSets an earlier one has rendered.
+const Renderer = 1
+
+// Decide returns the decisions of these options that show in the pods of a planned job.
+func (o Options) Decide(planned Plan) statev1alpha1.Decisions {
+	decided := statev1alpha1.Decisions{GangByDefault: o.Gang, ComputeDomain: planned.ComputeDomain != nil}
+	if o.StatusServer != nil {
+		decided.StatusServer = &statev1alpha1.StatusServerReference{URL: o.StatusServer.URL}
+	}
+	return decided
+}
+
+// Under returns the options under which a job is rendered whose decisions were made before. What its pods trust is not
+// decided once: Authority stays that of o.
+func (o Options) Under(decided statev1alpha1.Decisions) Options {
+	o.Gang, o.WithoutDomain = decided.GangByDefault, !decided.ComputeDomain
+	authority := ""
+	if o.StatusServer != nil {
+		authority = o.StatusServer.Authority
+	}
+	o.StatusServer = nil
+	if decided.StatusServer != nil {
+		o.StatusServer = &StatusServer{URL: decided.StatusServer.URL, Authority: authority}
+	}
+	return o
+}
+
+// DecisionsOf reads off a JobSet what was decided when it was rendered, for jobs of which no decisions are kept.
+func DecisionsOf(jobSet *jobsetv1alpha2.JobSet) statev1alpha1.Decisions {
+	return statev1alpha1.Decisions{
+		GangByDefault: slices.ContainsFunc(
+			jobSet.Spec.ReplicatedJobs,
+			func(replicated jobsetv1alpha2.ReplicatedJob) bool {
+				return replicated.Template.Spec.Template.Spec.SchedulingGroup != nil
+			},
+		),
+		ComputeDomain: inDomain(jobSet),
+		StatusServer:  reportsTo(jobSet),
+	}
+}
+
+// Rendering identifies the planned JobSet. Whether it is suspended is no part of that.
+func (p Plan) Rendering() (statev1alpha1.Rendering, error) {
+	jobSet := *p.JobSet
+	jobSet.Spec.Suspend = nil
+	text, err := json.Marshal(&jobSet)
+	if err != nil {
+		return statev1alpha1.Rendering{}, fmt.Errorf("encoding JobSet %s: %w", jobSet.Name, err)
+	}
+	digest := sha256.Sum256(text)
+	return statev1alpha1.Rendering{Renderer: Renderer, Digest: hex.EncodeToString(digest[:])}, nil
+}

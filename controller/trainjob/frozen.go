@@ -1,0 +1,164 @@
+package trainjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
+)
+
+// FrozenIndex is the index under which FrozenTrainJobs are found by their TrainJob, as namespace/name.
+const FrozenIndex = "lockstep.dev/frozen"
+
+// reasonDisbelieved is the reason of the Event about a copy of a runtime that was not made by a controller.
+const reasonDisbelieved = "RuntimeCopyRefused"
+
+// errNoAuthority indicates that the job's pods would wait for a ConfigMap that cannot be made yet.
+var errNoAuthority = errors.New("the authority of the status server is not known yet")
+
+// frozenPlan is the plan of a job and the frozen state by which it was made.
+type frozenPlan struct {
+	plan.Plan
+
+	state *statev1alpha1.FrozenTrainJob
+}
+
+// IndexFrozen is the value of a FrozenTrainJob under FrozenIndex.
+func IndexFrozen(object client.Object) []string {
+	state, ok := object.(*statev1alpha1.FrozenTrainJob)
+	if !ok {
+		return nil
+	}
+	return []string{jobOf(state).String()}
+}
+
+// jobOf is the key of the TrainJob whose state this is.
+func jobOf(state *statev1alpha1.FrozenTrainJob) types.NamespacedName {
+	return types.NamespacedName{Namespace: state.Spec.TrainJob.Namespace, Name: state.Spec.TrainJob.Name}
+}
+
+// plan renders the job, and freezes the first time what it was rendered with: the runtime, and the decisions of the
+// controller. Until then a runtime may be mended, and the job follows. The error is errNoAuthority, a fault of the job's or of
+// its runtime's, or one of the API server's.
+func (r *Reconciler) plan(ctx context.Context, job *trainerv1alpha1.TrainJob) (frozenPlan, error) {
+	defer r.timed(instruments.PhasePlan)()
+	found, err := r.Resolver.Find(ctx, job)
+	if err != nil {
+		return frozenPlan{}, fmt.Errorf("finding the runtime: %w", err)
+	}
+	options := r.options(found)
+	if r.awaitsAuthority(options) {
+		return frozenPlan{}, errNoAuthority
+	}
+	planned, err := plan.New(job, found.Runtime, options)
+	if err != nil {
+		return frozenPlan{}, fmt.Errorf("planning: %w", err)
+	}
+	if found.Frozen != nil {
+		return frozenPlan{planned, found.Frozen}, nil
+	}
+	state, err := r.freeze(ctx, job, found, options, planned)
+	return frozenPlan{planned, state}, err
+}
+
+// freeze writes the state of a job that has none. Nothing else of the job is made before: a JobSet without frozen state is one of
+// an earlier controller's.
+func (r *Reconciler) freeze(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, found resolve.Found, options plan.Options, planned plan.Plan,
+) (*statev1alpha1.FrozenTrainJob, error) {
+	state, err := r.Resolver.Freeze(job, found, options, planned)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Client.Create(ctx, state, client.FieldOwner(fieldManager)); err != nil {
+		return nil, fmt.Errorf("freezing the runtime of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	if found.Disbelieved != "" {
+		r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonDisbelieved, "Reconciling",
+			"ConfigMap %s is no copy of the runtime that a controller has made: %s; the runtime as it is now counts",
+			resolve.EarlierCopyName(job), found.Disbelieved)
+	}
+	if found.Decisions == nil {
+		r.Instruments.Created(job.UID, counted(job, planned.Framework))
+	}
+	return state, nil
+}
+
+// record notes that another JobSet was applied than the frozen state says.
+func (r *Reconciler) record(ctx context.Context, planned frozenPlan) error {
+	rendering, err := planned.Rendering()
+	if err != nil || planned.state.Spec.Rendering == rendering {
+		return err
+	}
+	next := planned.state.DeepCopy()
+	next.Spec.Rendering = rendering
+	if err := r.Client.Patch(ctx, next, client.MergeFrom(planned.state), client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("recording the rendering of TrainJob %s: %w", jobOf(planned.state), err)
+	}
+	return nil
+}
+
+// forget deletes the frozen state of the TrainJobs that had this name, but for the one with the UID; with none, of all. No owner
+// reference can do that: the state is in another namespace than the job.
+func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName, keep types.UID) error {
+	var states statev1alpha1.FrozenTrainJobList
+	if err := r.Client.List(ctx, &states, client.MatchingFields{FrozenIndex: name.String()}); err != nil {
+		return fmt.Errorf("listing the frozen state of TrainJob %s: %w", name, err)
+	}
+	for i := range states.Items {
+		state := &states.Items[i]
+		of := state.Spec.TrainJob.UID
+		if of == keep && keep != "" {
+			continue
+		}
+		// A cache that was filled before the job was created does not show it yet.
+		gone, err := r.isGone(ctx, name, of)
+		if err != nil {
+			return err
+		}
+		if gone {
+			if err := r.erase(ctx, state); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isGone reports whether there is no TrainJob of that name with that UID any more.
+func (r *Reconciler) isGone(ctx context.Context, name types.NamespacedName, uid types.UID) (bool, error) {
+	job := &metav1.PartialObjectMetadata{}
+	job.SetGroupVersionKind(plan.TrainJobKind())
+	err := r.Live.Get(ctx, name, job)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("getting TrainJob %s: %w", name, err)
+	}
+	return job.UID != uid, nil
+}
+
+// enqueueFrozen brings back the job of a FrozenTrainJob, and one that is gone, so that its state goes too.
+func enqueueFrozen() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		state, ok := object.(*statev1alpha1.FrozenTrainJob)
+		if !ok {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: jobOf(state)}}
+	})
+}
