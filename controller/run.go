@@ -76,6 +76,9 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if err != nil {
 		return err
 	}
+	if err = trust(ctx, restConfig, options, offer); err != nil {
+		return err
+	}
 	metrics := instruments.New(registry)
 	metrics.ClusterMode.WithLabelValues(string(offer.Mode)).Set(1)
 	mgr, keeper, err := newManager(restConfig, options)

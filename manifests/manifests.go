@@ -5,8 +5,8 @@ package manifests
 import "embed"
 
 // Files holds every manifest under its path in this folder. The folders are the order of application: crds, then
-// controller, scheduler and datacache (accounts and roles), then runtimes, and webhooks when the controller answers. Not
-// embedded are files for users: the samples, and install, which runs the controller in a cluster that has machines of its own.
+// controller, scheduler and datacache (accounts and roles), then runtimes, and webhooks when the controller answers; install
+// runs the controller in a cluster that has machines of its own. Not embedded are files for users: the samples.
 //
-//go:embed namespace.yaml crds/*.yaml controller/*.yaml scheduler/*.yaml datacache/*.yaml runtimes/*.yaml webhooks/*.yaml
+//go:embed namespace.yaml crds/*.yaml controller/*.yaml scheduler/*.yaml datacache/*.yaml runtimes/*.yaml webhooks/*.yaml install/*.yaml
 var Files embed.FS

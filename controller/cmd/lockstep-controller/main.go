@@ -49,7 +49,8 @@ func run(arguments []string) (int, error) {
 	err = controller.Run(ctx, options, metrics.Registry)
 	switch {
 	case errors.Is(err, controller.ErrNoGroups), errors.Is(err, controller.ErrNoConfig),
-		errors.Is(err, controller.ErrNoCertificate):
+		errors.Is(err, controller.ErrNoCertificate), errors.Is(err, controller.ErrNoState),
+		errors.Is(err, controller.ErrUnguarded):
 		return 2, err
 	case err != nil:
 		return 1, err

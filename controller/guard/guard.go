@@ -1,0 +1,189 @@
+// Package guard tests that the admission policies of manifests/controller hold, by dry runs that they must refuse or let in.
+//
+// A policy can be missing, unbound, or rendered for another namespace or account; then it does nothing, and nothing else would
+// show it. So the controller tests all of them when it starts: as itself, and as an account that has rights in the
+// controller's namespace and is no controller.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Account is the ServiceAccount, in the controller's namespace, as which the policies are tried that refuse everybody but
+// controllers.
+const Account = "lockstep-guard"
+
+// ErrOpen indicates that a policy does nothing, or keeps the controller itself out. The text names the policy and what was tried.
+var ErrOpen = errors.New("an admission policy does not hold")
+
+// Guard tests the policies of one installation.
+type Guard struct {
+	// Controller and Stranger are clients as the controller and as Account.
+	Controller, Stranger kubernetes.Interface
+	// Namespace is the controller's.
+	Namespace string
+	// PodGroups says that the cluster serves PodGroups; without them, nobody can write their times.
+	PodGroups bool
+	// Patience is how long a policy may take to be enforced after it was applied; 0 tests once.
+	Patience time.Duration
+}
+
+// retry is how long to wait between two tests of a policy that does not hold yet.
+const retry = 500 * time.Millisecond
+
+// Verify tests all policies, again and again until they hold or Patience is over. The error is an ErrOpen, or a fault that kept a
+// policy from being tested.
+func (g Guard) Verify(ctx context.Context) error {
+	var last error
+	tries := wait.Backoff{Duration: retry, Factor: 1, Steps: int(g.Patience/retry) + 1}
+	err := wait.ExponentialBackoffWithContext(ctx, tries, func(ctx context.Context) (bool, error) {
+		last = g.once(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("testing the admission policies: %w", ctx.Err())
+	}
+	return last
+}
+
+// trial is one dry run and what is to come of it.
+type trial struct {
+	// policy is the ValidatingAdmissionPolicy that decides.
+	policy string
+	// what is tried, in words that finish "may".
+	what string
+	// refused says that the policy must refuse it; otherwise it must let it in.
+	refused bool
+	try     func(ctx context.Context) error
+}
+
+func (g Guard) once(ctx context.Context) error {
+	for _, t := range g.trials() {
+		err := t.try(ctx)
+		denied := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "'"+t.policy+"'")
+		switch {
+		case err != nil && !denied:
+			return fmt.Errorf("testing ValidatingAdmissionPolicy %s: whether one may %s: %w", t.policy, t.what, err)
+		case t.refused && !denied:
+			return fmt.Errorf("%w: ValidatingAdmissionPolicy %s refuses nothing: one may %s", ErrOpen, t.policy, t.what)
+		case !t.refused && denied:
+			return fmt.Errorf("%w: ValidatingAdmissionPolicy %s keeps the controller out: %w", ErrOpen, t.policy, err)
+		}
+	}
+	return nil
+}
+
+// The policies of manifests/controller/policy.yaml.
+const (
+	gangTimes      = "gangtimes.lockstep.dev"
+	trainJobOwners = "trainjobowners.lockstep.dev"
+	belongings     = "belongings.lockstep.dev"
+)
+
+func (g Guard) trials() []trial {
+	const owned, copied, times = "make a ConfigMap that belongs to a TrainJob",
+		"make a copy of a runtime that belongs to an object of an unknown kind", "say since when a gang waits"
+	trials := []trial{
+		{
+			trainJobOwners,
+			owned,
+			true,
+			create(
+				g.Stranger,
+				config(g.Namespace, "lockstep-guard", owner("trainer.kubeflow.org/v1alpha1", "TrainJob")),
+			),
+		},
+		{
+			trainJobOwners,
+			copied,
+			true,
+			create(
+				g.Stranger,
+				config(g.Namespace, "lockstep-guard-runtime-snapshot", owner("example.com/v1", "Nothing")),
+			),
+		},
+		{
+			trainJobOwners,
+			owned,
+			false,
+			create(
+				g.Controller,
+				config(g.Namespace, "lockstep-guard", owner("trainer.kubeflow.org/v1alpha1", "TrainJob")),
+			),
+		},
+		{
+			belongings,
+			"write, as the controller, a ConfigMap of nobody's in another namespace",
+			true,
+			create(g.Controller, config(elsewhere(g.Namespace), "lockstep-guard")),
+		},
+	}
+	if !g.PodGroups {
+		return trials
+	}
+	return append(trials,
+		trial{gangTimes, times, true, createGroup(g.Stranger, g.Namespace)},
+		trial{gangTimes, times, false, createGroup(g.Controller, g.Namespace)},
+	)
+}
+
+// elsewhere is a namespace that every cluster has and that is not the controller's.
+func elsewhere(namespace string) string {
+	if namespace == metav1.NamespaceDefault {
+		return metav1.NamespaceSystem
+	}
+	return metav1.NamespaceDefault
+}
+
+func dryRun() metav1.CreateOptions { return metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}} }
+
+// owner is a reference to an object that does not exist, as its controller.
+func owner(apiVersion, kind string) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: apiVersion, Kind: kind, Name: "lockstep-guard", UID: "00000000-0000-0000-0000-000000000000",
+		Controller: new(true),
+	}
+}
+
+func config(namespace, name string, owners ...metav1.OwnerReference) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners}}
+}
+
+func create(client kubernetes.Interface, config *corev1.ConfigMap) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := client.CoreV1().ConfigMaps(config.Namespace).Create(ctx, config, dryRun())
+		return err //nolint:wrapcheck // the caller says what was tried
+	}
+}
+
+func createGroup(client kubernetes.Interface, namespace string) func(context.Context) error {
+	group := &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "lockstep-guard",
+			Annotations: map[string]string{topology.AnnotationQueuedAt: "2020-01-01T00:00:00Z"},
+		},
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1},
+		}},
+	}
+	return func(ctx context.Context) error {
+		_, err := client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, dryRun())
+		return err //nolint:wrapcheck // the caller says what was tried
+	}
+}

@@ -1,0 +1,92 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/guard"
+	"github.com/lockstep-project/lockstep/manifests/probe"
+)
+
+const (
+	// accountPrefix begins the names of users who are ServiceAccounts; namespace and name follow.
+	accountPrefix = "system:serviceaccount:"
+	// guardPatience is how long a policy may take to be enforced after it was applied.
+	guardPatience = 5 * time.Second
+)
+
+var (
+	// ErrNoState indicates that the cluster does not serve the kind in which the controller keeps what jobs were rendered with.
+	ErrNoState = errors.New(
+		"this cluster does not serve FrozenTrainJobs (" + statev1alpha1.Group + "/" + statev1alpha1.Version + ")",
+	)
+	// ErrUnguarded indicates that an admission policy does nothing, so that users could forge what the controller believes.
+	ErrUnguarded = errors.New("this cluster does not guard what the controller believes")
+)
+
+// trust refuses a cluster in which users could forge what the controller believes: one without the kind of its own state, or one
+// whose admission policies do not hold.
+func trust(ctx context.Context, restConfig *rest.Config, options config.Options, offer probe.Offer) error {
+	controller, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if err := servesState(controller); err != nil {
+		return err
+	}
+	self, err := controller.AuthenticationV1().SelfSubjectReviews().
+		Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("asking the cluster who the controller is: %w", err)
+	}
+	user := self.Status.UserInfo.Username
+	if !strings.HasPrefix(user, accountPrefix) {
+		klog.FromContext(ctx).
+			Info("Admission policies are not tested: they are made for a ServiceAccount", "user", user)
+		return nil
+	}
+	strange := rest.CopyConfig(restConfig)
+	strange.Impersonate = rest.ImpersonationConfig{UserName: accountPrefix + options.Namespace + ":" + guard.Account}
+	stranger, err := kubernetes.NewForConfig(strange)
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	policies := guard.Guard{
+		Controller: controller, Stranger: stranger, Namespace: options.Namespace,
+		PodGroups: offer.Mode != probe.None, Patience: guardPatience,
+	}
+	if err := policies.Verify(ctx); err != nil {
+		namespace, account, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
+		return fmt.Errorf("%w: %w; apply manifests/controller as rendered for this account "+
+			"(go run ./manifests/cmd/render -namespace %s -account %s)", ErrUnguarded, err, namespace, account)
+	}
+	klog.FromContext(ctx).V(2).Info("Admission policies hold", "user", user)
+	return nil
+}
+
+// servesState is ErrNoState if the API server does not know FrozenTrainJobs.
+func servesState(client kubernetes.Interface) error {
+	found, err := client.Discovery().ServerResourcesForGroupVersion(statev1alpha1.GroupVersion().String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("discovering %s: %w", statev1alpha1.GroupVersion(), err)
+	}
+	if err != nil || !slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == statev1alpha1.FrozenTrainJobResource
+	}) {
+		return fmt.Errorf("%w: apply manifests/crds of this version", ErrNoState)
+	}
+	return nil
+}

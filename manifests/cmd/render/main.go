@@ -1,0 +1,65 @@
+// Command render prints what installs the controller, for a namespace and an account, as one stream of YAML for
+// kubectl apply --server-side: the namespace, CRDs, roles and policies, webhooks and the Deployment.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/lockstep-project/lockstep/manifests"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "render:", err)
+		os.Exit(2)
+	}
+}
+
+// run reads the flags and prints the manifests. The error says what of the flags cannot be used.
+func run(arguments []string, out io.Writer) error {
+	installation := manifests.Default()
+	flags := flag.NewFlagSet("render", flag.ContinueOnError)
+	flags.StringVar(&installation.Namespace, "namespace", installation.Namespace, "namespace of the controller")
+	flags.StringVar(&installation.Account, "account", installation.Account, "ServiceAccount of the controller")
+	if err := flags.Parse(arguments); err != nil {
+		return err //nolint:wrapcheck // it names the flag
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err := installation.Validate(); err != nil {
+		return err
+	}
+	for _, folder := range []string{".", "crds", "controller", "webhooks", "install"} {
+		if err := printFolder(folder, installation, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printFolder prints the manifests of a folder in the order of their names.
+func printFolder(folder string, installation manifests.Installation, out io.Writer) error {
+	entries, err := fs.ReadDir(manifests.Files, folder)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", folder, err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		content, err := manifests.Files.ReadFile(path.Join(folder, entry.Name()))
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", entry.Name(), err)
+		}
+		if _, err := fmt.Fprintf(out, "---\n%s", manifests.Render(content, installation)); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package manifests
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+)
+
+// Installation is where the controller runs, and as whom. The files are written for Default.
+type Installation struct {
+	// Namespace is that of the controller: of its lease, its certificate and the frozen state of jobs.
+	Namespace string
+	// Account is the controller's ServiceAccount in that namespace.
+	Account string
+}
+
+// Default is the installation for which the files are written.
+func Default() Installation {
+	return Installation{Namespace: "lockstep-system", Account: "lockstep-controller"}
+}
+
+// User is the name by which the API server knows the controller.
+func (i Installation) User() string {
+	return "system:serviceaccount:" + i.Namespace + ":" + i.Account
+}
+
+// Validate says which of the names cannot be one; nil if both can.
+func (i Installation) Validate() error {
+	if faults := validation.ValidateNamespaceName(i.Namespace, false); len(faults) > 0 {
+		return fmt.Errorf("namespace %q: %s", i.Namespace, strings.Join(faults, "; "))
+	}
+	if faults := validation.ValidateServiceAccountName(i.Account, false); len(faults) > 0 {
+		return fmt.Errorf("account %q: %s", i.Account, strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+// Render returns a manifest as it is to be applied for an installation: its objects in that namespace, its rights for that
+// account, and its policies by that user. Roles and policies keep their names. The account stands in the files as the name of
+// a ServiceAccount, as a subject of that kind, as that of pods, and as a user; a test holds the files to that.
+func Render(content []byte, installation Installation) []byte {
+	written := Default()
+	account := func(before, after string) []string {
+		return []string{before + written.Account + after, before + installation.Account + after}
+	}
+	var pairs []string
+	pairs = append(pairs, written.User(), installation.User())
+	pairs = append(pairs, account("kind: ServiceAccount\n  name: ", "\n")...)
+	pairs = append(pairs, account("kind: ServiceAccount\nmetadata:\n  name: ", "\n")...)
+	pairs = append(pairs, account("serviceAccountName: ", "\n")...)
+	pairs = append(pairs, written.Namespace, installation.Namespace)
+	return []byte(strings.NewReplacer(pairs...).Replace(string(content)))
+}
