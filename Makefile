@@ -53,9 +53,14 @@ run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample
 test: ## Run every test, with one embedded cluster for the integration tests.
 	$(GO) test $(JOBS) -shuffle=on -timeout 30m ./...
 
+# The release before this one, whose controller the upgrade test replaces.
+PREVIOUS ?= 85ea028
+
 .PHONY: test-full
 test-full: test ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run 'ForgersNeverWin|Guard_' ./simulator/integration -args -rounds 200 -long
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/upgrade -args -previous $(PREVIOUS)
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run TwoCliques ./simulator/integration -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long

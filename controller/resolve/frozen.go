@@ -82,12 +82,12 @@ func (r *Resolver) frozen(
 	}
 	if result, err = r.parse(state.Spec.Runtime.Raw, ref); err != nil {
 		return Found{}, false, fmt.Errorf(
-			"%w: delete FrozenTrainJob %s/%s to let TrainJob %s/%s take the runtime as it is now",
+			"%w: delete FrozenTrainJob %s/%s, and ConfigMap %s/%s too to take the runtime as it is now",
 			err,
 			state.Namespace,
 			state.Name,
 			job.Namespace,
-			job.Name,
+			CopyName(job),
 		)
 	}
 	result.Frozen, result.Decisions, result.Live = state, &state.Spec.Decisions, nil

@@ -48,7 +48,12 @@ func TestPodsWaitForTheAuthority(t *testing.T) {
 	}
 	authority = "first"
 	w.settle()
-	want := []string{"create FrozenTrainJob", "apply ConfigMap train-tls-config", "apply JobSet"}
+	want := []string{
+		"create FrozenTrainJob",
+		"create ConfigMap train-runtime-snapshot",
+		"apply ConfigMap train-tls-config",
+		"apply JobSet",
+	}
 	if diff := cmp.Diff(want, w.writes); diff != "" || w.trusted() != "first" {
 		t.Errorf("the pods trust %q; writes (-want +got):\n%s", w.trusted(), diff)
 	}

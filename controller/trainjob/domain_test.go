@@ -54,8 +54,15 @@ func (w *world) hold(object client.Object, finalizers ...string) {
 func TestADomainOutlivesItsPods(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("required"))
 	w.settle()
-	w.wantWrites("at the start", "create FrozenTrainJob", "apply Workload", "apply PodGroup",
-		"apply ComputeDomain", "apply JobSet")
+	w.wantWrites(
+		"at the start",
+		"create FrozenTrainJob",
+		"create ConfigMap train-runtime-snapshot",
+		"apply Workload",
+		"apply PodGroup",
+		"apply ComputeDomain",
+		"apply JobSet",
+	)
 	w.hold(w.podGroup(), "scheduling.k8s.io/podgroup-protection") // until its pods have ended
 	w.hold(w.domain(), "resource.nvidia.com/computeDomain")       // until its daemons have
 	w.settle()
@@ -107,7 +114,13 @@ func TestADomainGoesWithinAMinuteOfTheEnd(t *testing.T) {
 	}
 	w.clock.SetTime(created().Add(45 * time.Second))
 	w.settle()
-	w.wantWrites("45 s after the end", "delete PodGroup", "delete Workload", "delete FrozenTrainJob")
+	w.wantWrites(
+		"45 s after the end",
+		"delete PodGroup",
+		"delete Workload",
+		"delete ConfigMap train-runtime-snapshot",
+		"delete FrozenTrainJob",
+	)
 	w.settle()
 	w.wantWrites("then", "delete ComputeDomain")
 	w.settle()
@@ -171,7 +184,7 @@ func TestWithoutADriver(t *testing.T) {
 	w.settle()
 	w.wantWrites(
 		"of what only prefers NVLink",
-		"create FrozenTrainJob",
+		"create FrozenTrainJob", "create ConfigMap train-runtime-snapshot",
 		"apply Workload",
 		"apply PodGroup",
 		"apply JobSet",

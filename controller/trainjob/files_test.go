@@ -57,7 +57,7 @@ func TestSecretsAreMadeOnce(t *testing.T) {
 			w := newWorld(t, plan.Options{}, test.runtime, trainJob(suspend(true)))
 			w.settle()
 			want := []string{
-				"create FrozenTrainJob",
+				"create FrozenTrainJob", "create ConfigMap train-runtime-snapshot",
 				"apply ConfigMap " + test.config,
 				"create Secret " + name,
 				"apply JobSet",

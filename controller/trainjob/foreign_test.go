@@ -28,7 +28,12 @@ func coscheduled() *trainerv1alpha1.ClusterTrainingRuntime {
 func TestAnotherSchedulersGroup(t *testing.T) {
 	w := newWorld(t, gang(), coscheduled(), trainJob(suspend(false)))
 	w.settle()
-	want := []string{"create FrozenTrainJob", "apply PodGroup", "apply JobSet"}
+	want := []string{
+		"create FrozenTrainJob",
+		"create ConfigMap train-runtime-snapshot",
+		"apply PodGroup",
+		"apply JobSet",
+	}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}

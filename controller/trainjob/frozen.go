@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,7 +24,7 @@ import (
 // FrozenIndex is the index under which FrozenTrainJobs are found by their TrainJob, as namespace/name.
 const FrozenIndex = "lockstep.dev/frozen"
 
-// reasonDisbelieved is the reason of the Event about a copy of a runtime that was not made by a controller.
+// reasonDisbelieved is the reason of the Event about a copy of a runtime that no controller can have made.
 const reasonDisbelieved = "RuntimeCopyRefused"
 
 // errNoAuthority indicates that the job's pods would wait for a ConfigMap that cannot be made yet.
@@ -88,13 +89,28 @@ func (r *Reconciler) freeze(
 	}
 	if found.Disbelieved != "" {
 		r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonDisbelieved, "Reconciling",
-			"ConfigMap %s is no copy of the runtime that a controller has made: %s; the runtime as it is now counts",
-			resolve.EarlierCopyName(job), found.Disbelieved)
+			"ConfigMap %s is not believed to be the job's copy of its runtime: %s; the runtime as it is now counts",
+			resolve.CopyName(job), found.Disbelieved)
 	}
+	r.publish(ctx, job, state)
 	if found.Decisions == nil {
 		r.Instruments.Created(job.UID, counted(job, planned.Framework))
 	}
 	return state, nil
+}
+
+// publish makes the copy of the frozen runtime that users may read, once. A job does not wait for it, and what is there under its
+// name stays: nothing depends on it.
+func (r *Reconciler) publish(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob,
+) {
+	config, err := resolve.Copy(job, state)
+	if err == nil {
+		err = r.Client.Create(ctx, config, client.FieldOwner(fieldManager))
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		klog.FromContext(ctx).Error(err, "No copy of the runtime is made", "trainJob", klog.KObj(job))
+	}
 }
 
 // record notes that another JobSet was applied than the frozen state says.

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/yaml"
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -134,12 +134,76 @@ func TestFrozenTrainJob_JobOutlivesItsRuntime(t *testing.T) {
 	}
 }
 
-func TestFrozenTrainJob_WithoutItTheRuntimeAsItIsCounts(t *testing.T) {
+// copied is the ConfigMap that shows the frozen runtime.
+func (w *world) copied() *corev1.ConfigMap {
+	w.t.Helper()
+	config := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: namespace, Name: "train-runtime-snapshot"}
+	if err := w.Client.Get(w.t.Context(), key, config); err != nil {
+		w.t.Fatal(err)
+	}
+	return config
+}
+
+// Users read the copy, and an earlier version of the controller goes on with it: it is as that one would have made it.
+func TestFrozenTrainJob_HasACopyForUsers(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w.settle()
+	config := w.copied()
+	for _, want := range []string{"kind: ClusterTrainingRuntime\n", "  name: torch\n", "apiVersion: trainer.kubeflow.org/v1alpha1\n"} {
+		if !strings.Contains(config.Data["runtime"], want) {
+			t.Errorf("the copy has no %q:\n%s", want, config.Data["runtime"])
+		}
+	}
+	if !ownership.Controls(w.job(), plan.TrainJobKind(), config) || config.Immutable == nil || !*config.Immutable {
+		t.Errorf("the copy is owned by %v and immutable %v", config.OwnerReferences, config.Immutable)
+	}
+	if err := w.Client.Delete(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	w.edit("example.com/torch:2")
+	w.change(suspend(false))
+	w.settle()
+	if got := w.image(); got != "example.com/torch:1" {
+		t.Errorf("image %s after somebody deleted the copy, want the frozen one", got)
+	}
+}
+
+// What somebody else has under the name of the copy stays, and the job starts all the same.
+func TestFrozenTrainJob_NeedsNoCopy(t *testing.T) {
+	theirs := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-runtime-snapshot"},
+		Data:       map[string]string{"mine": "yes"},
+	}
+	w := newWorld(t, gang(), torch(), trainJob(), theirs)
+	w.settle()
+	if w.jobSet() == nil || w.copied().Data["mine"] != "yes" {
+		t.Errorf("JobSet %t; the ConfigMap has %v", w.jobSet() != nil, w.copied().Data)
+	}
+}
+
+// State that was lost, with the controller's namespace for example, is made anew by the copy.
+func TestFrozenTrainJob_LostIsMadeAnewByItsCopy(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	w.edit("example.com/torch:2")
 	if err := w.Client.Delete(t.Context(), w.state()); err != nil {
 		t.Fatal(err)
+	}
+	w.settle()
+	if got, event := w.image(), w.event(); got != "example.com/torch:1" || event != "" {
+		t.Errorf("image %s, want the frozen one, and no Event: %s", got, event)
+	}
+}
+
+func TestFrozenTrainJob_WithoutItAndItsCopyTheRuntimeAsItIsCounts(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w.settle()
+	w.edit("example.com/torch:2")
+	for _, gone := range []client.Object{w.state(), w.copied()} {
+		if err := w.Client.Delete(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.settle()
 	if got := w.image(); got != "example.com/torch:2" {
@@ -293,21 +357,12 @@ func TestFrozenTrainJob_OneThatCannotBeUsedIsNamed(t *testing.T) {
 func (w *world) earlier(spoil func(*corev1.ConfigMap)) {
 	w.t.Helper()
 	state, jobSet := w.state(), w.jobSet()
-	content, err := yaml.JSONToYAML(state.Spec.Runtime.Raw)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	config := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "train-runtime-snapshot", OwnerReferences: plan.Owners(w.job()),
-			CreationTimestamp: metav1.NewTime(created()),
-		},
-		Immutable: new(true),
-		Data:      map[string]string{"runtime": string(content)},
-	}
+	config := w.copied()
+	config.ResourceVersion, config.CreationTimestamp = "", metav1.NewTime(created())
 	spoil(config)
 	jobSet.CreationTimestamp = metav1.NewTime(created())
 	for _, do := range []func() error{
+		func() error { return w.Client.Delete(w.t.Context(), w.copied()) },
 		func() error { return w.Client.Create(w.t.Context(), config) },
 		func() error { return w.Client.Update(w.t.Context(), jobSet) },
 		func() error { return w.Client.Delete(w.t.Context(), state) },

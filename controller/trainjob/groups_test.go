@@ -69,7 +69,7 @@ func TestAJobWithSeveralGroups(t *testing.T) {
 	w.settle()
 	w.wantWrites(
 		"at the start",
-		"create FrozenTrainJob",
+		"create FrozenTrainJob", "create ConfigMap train-runtime-snapshot",
 		"apply Workload",
 		"apply PodGroup train-node",
 		"apply PodGroup train-helper",
@@ -111,7 +111,7 @@ func TestAJobWithSeveralGroups(t *testing.T) {
 		"45 s after the end",
 		"delete PodGroup train-helper",
 		"delete Workload",
-		"delete FrozenTrainJob",
+		"delete ConfigMap train-runtime-snapshot", "delete FrozenTrainJob",
 	)
 	if _, there := w.groups()["train"]; !there {
 		t.Error("somebody else's group of the job's name was deleted")

@@ -26,7 +26,13 @@ import (
 func TestGroupsExistBeforePods(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
-	want := []string{"create FrozenTrainJob", "apply Workload", "apply PodGroup", "apply JobSet"}
+	want := []string{
+		"create FrozenTrainJob",
+		"create ConfigMap train-runtime-snapshot",
+		"apply Workload",
+		"apply PodGroup",
+		"apply JobSet",
+	}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
@@ -48,7 +54,10 @@ func TestGroupsExistBeforePods(t *testing.T) {
 func TestWithoutGangOnlyTheJobSetIsMade(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.settle()
-	if diff := cmp.Diff([]string{"create FrozenTrainJob", "apply JobSet"}, w.writes); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"create FrozenTrainJob", "create ConfigMap train-runtime-snapshot", "apply JobSet"},
+		w.writes,
+	); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
 	owner := metav1.GetControllerOf(w.jobSet())
@@ -251,7 +260,12 @@ func TestStatusIsCopied(t *testing.T) {
 	}
 	w.clock.SetTime(ended.Add(45 * time.Second))
 	w.settle()
-	gone := []string{"delete PodGroup", "delete Workload", "delete FrozenTrainJob"}
+	gone := []string{
+		"delete PodGroup",
+		"delete Workload",
+		"delete ConfigMap train-runtime-snapshot",
+		"delete FrozenTrainJob",
+	}
 	if diff := cmp.Diff(gone, w.writes); diff != "" {
 		t.Errorf("writes 45 s after the end (-want +got):\n%s", diff)
 	}
@@ -437,7 +451,7 @@ func TestSuspensionNeedsNoRuntime(t *testing.T) {
 	rt := torch()
 	w := newWorld(t, gang(), rt, trainJob())
 	w.settle()
-	for _, gone := range []client.Object{rt, w.state()} {
+	for _, gone := range []client.Object{rt, w.state(), w.copied()} {
 		if err := w.Client.Delete(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}

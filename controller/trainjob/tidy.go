@@ -22,8 +22,9 @@ import (
 // TrainJob itself is deleted, and a cluster keeps thousands of those. A suspended job needs its own to go on. It returns when
 // to come back; zero if nothing is left to do.
 //
-// The frozen state goes last: it is in our cache, and that it is gone says that all is gone, without asking the API server about
-// each finished job again and again. A job that an earlier controller finished has none; there its copy of the runtime says so.
+// The copy of the runtime and the frozen state go last: both are in our cache, and that they are gone says that all is gone,
+// without asking the API server about each finished job again and again. Of a job that an earlier version finished there is
+// only a copy.
 func (r *Reconciler) tidy(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
@@ -59,16 +60,15 @@ func (r *Reconciler) tidy(
 	return 0, nil
 }
 
-// leftovers are what the cache shows of a job's own records: the copy of its runtime that an earlier controller kept, and its
-// frozen state, in that order.
+// leftovers are what the cache shows of a job's own records: the copy of its runtime and its frozen state, in that order.
 func (r *Reconciler) leftovers(ctx context.Context, job *trainerv1alpha1.TrainJob) ([]client.Object, error) {
 	var found []client.Object
-	earlier := named("ConfigMap", job, resolve.EarlierCopyName(job))
-	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(earlier), earlier); {
+	copied := named("ConfigMap", job, resolve.CopyName(job))
+	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(copied), copied); {
 	case client.IgnoreNotFound(err) != nil:
-		return nil, fmt.Errorf("getting %s: %w", describe(earlier), err)
-	case err == nil && owns(job, earlier):
-		found = append(found, earlier)
+		return nil, fmt.Errorf("getting %s: %w", describe(copied), err)
+	case err == nil && owns(job, copied):
+		found = append(found, copied)
 	}
 	state := &statev1alpha1.FrozenTrainJob{}
 	switch err := r.Client.Get(ctx, r.Resolver.FrozenKey(job), state); {

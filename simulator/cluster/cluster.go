@@ -252,7 +252,7 @@ func (c *Cluster) watch(p *process) {
 	<-p.exited
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopping {
+	if c.stopping || !slices.Contains(c.processes, p) {
 		return
 	}
 	select {

@@ -7,8 +7,7 @@ import (
 )
 
 // FrozenTrainJob is what a TrainJob was first rendered with: the runtime and the decisions of that moment, which hold for as
-// long as the job is not over. Its name is the UID of the TrainJob. Only the controller reads and writes it; deleting one
-// lets its job take the runtime as it is by then.
+// long as the job is not over. Its name is the UID of the TrainJob. Only the controller reads and writes it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="Job namespace",type=string,JSONPath=`.spec.trainJob.namespace`

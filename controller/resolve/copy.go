@@ -1,0 +1,111 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	"sigs.k8s.io/yaml"
+
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/ownership"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// Where earlier versions, and Kubeflow Trainer 2.3 (KEP-2599), keep the runtime of a job, and look for it: in a ConfigMap beside
+// the job, as YAML under one key.
+const (
+	copySuffix = "-runtime-snapshot"
+	copyKey    = "runtime"
+)
+
+// CopyName is the name of the ConfigMap with the copy of a job's runtime.
+func CopyName(job *trainerv1alpha1.TrainJob) string { return job.Name + copySuffix }
+
+// Copy is the ConfigMap that shows users what their job was frozen with, and lets an earlier version go on with it. This version
+// does not read it while there is frozen state.
+func Copy(job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob) (*corev1.ConfigMap, error) {
+	content, err := yaml.JSONToYAML(state.Spec.Runtime.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("printing the runtime of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: CopyName(job), OwnerReferences: plan.Owners(job)},
+		Immutable:  new(true),
+		Data:       map[string]string{copyKey: string(content)},
+	}, nil
+}
+
+// adopt finds what was decided about a job that was rendered and has no frozen state, because an earlier version rendered it or
+// because the state was lost: its JobSet shows the decisions, and its copy of the runtime is taken over if it can be believed.
+// Without a JobSet there is nothing to adopt.
+//
+// Tenants may write ConfigMaps, so a copy counts only where a controller must have made it. All versions make it before the
+// JobSet, and immutable, and this one freezes a job before either; so a tenant, who can neither make a JobSet nor delete frozen
+// state, would have to make the copy of a job that an earlier version has rendered, and it would be younger than the JobSet. That it
+// belongs to the job, only controllers of TrainJobs may say (policy trainjobowners.lockstep.dev). The copies of Kubeflow
+// Trainer are not immutable: anybody may have changed them, and they are not adopted.
+func (r *Resolver) adopt(
+	ctx context.Context,
+	job *trainerv1alpha1.TrainJob,
+	ref Reference,
+) (result Found, ok bool, err error) {
+	jobSet := &jobsetv1alpha2.JobSet{}
+	err = r.cache.Get(ctx, client.ObjectKeyFromObject(job), jobSet)
+	if apierrors.IsNotFound(err) || err == nil && !ownership.Controls(job, plan.TrainJobKind(), jobSet) {
+		return Found{}, false, nil
+	}
+	if err != nil {
+		return Found{}, false, fmt.Errorf("getting JobSet %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	content, doubt, err := r.copyOf(ctx, job, jobSet)
+	if err != nil {
+		return Found{}, false, err
+	}
+	if content != "" {
+		if result, err = r.parse([]byte(content), ref); err != nil {
+			doubt = err.Error()
+		}
+	}
+	if result.Live == nil {
+		if result, err = r.Current(ctx, job); err != nil {
+			return Found{}, false, err
+		}
+	}
+	decided := plan.DecisionsOf(jobSet)
+	result.Decisions, result.Disbelieved = &decided, doubt
+	return result, true, nil
+}
+
+// copyOf is the text of the copy that a controller made of the runtime of a job with that JobSet. It is empty if there is none,
+// and if there is one that a controller cannot have made; then doubt says why.
+func (r *Resolver) copyOf(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
+) (content, doubt string, err error) {
+	config := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: job.Namespace, Name: CopyName(job)}
+	switch err := r.live.Get(ctx, key, config); {
+	case apierrors.IsNotFound(err):
+		return "", "", nil
+	case err != nil:
+		return "", "", fmt.Errorf("getting ConfigMap %s: %w", key, err)
+	}
+	switch {
+	case !ownership.Controls(job, plan.TrainJobKind(), config):
+		doubt = "it belongs to another object"
+	case config.Immutable == nil || !*config.Immutable:
+		doubt = "it can be changed"
+	case jobSet.CreationTimestamp.Before(&config.CreationTimestamp):
+		doubt = "it is younger than the JobSet"
+	case config.Data[copyKey] == "":
+		doubt = "it has no key " + copyKey
+	default:
+		return config.Data[copyKey], "", nil
+	}
+	return "", doubt, nil
+}

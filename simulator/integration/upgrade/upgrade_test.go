@@ -1,0 +1,289 @@
+package upgrade_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+)
+
+const team = "upgrade"
+
+func trainer(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: resource}
+}
+
+// Jobs that the controller before has rendered, queued, running or suspended again, go on with the runtime that it kept for
+// them; a job that is made after the upgrade has the runtime as it is then, also after the way back. No running pod is touched.
+func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
+	binaries, err := cluster.Build(t.Context(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, now := built(t, *previous), binaries.Controller
+	replace(t, before)
+	scene(t)
+	for _, name := range []string{"queued", "running", "paused"} {
+		eventually(t, "the JobSet of "+name, func() bool { return image(t, name) == "example.com/torch:1" })
+	}
+	patch(t, trainer("trainjobs"), "paused", `{"spec":{"suspend":true}}`)
+	var pods []types.UID
+	eventually(t, "the running job's pods, and the end of the paused one's", func() bool {
+		pods = uids(t, "running")
+		return len(pods) == 2 && len(uids(t, "paused")) == 0
+	})
+	edit(t, "example.com/torch:2")
+
+	replace(t, now)
+	resume(t, "queued", "paused")
+	job(t, "later", "")
+	job(t, "back", "suspended")
+	run(t, map[string]string{
+		"queued": "example.com/torch:1", "running": "example.com/torch:1", "paused": "example.com/torch:1",
+		"later": "example.com/torch:2",
+	})
+	want := "map[back:example.com/torch:2 later:example.com/torch:2 paused:example.com/torch:1 " +
+		"queued:example.com/torch:1 running:example.com/torch:1]"
+	eventually(t, "the frozen runtimes", func() bool { return fmt.Sprint(frozenImages(t)) == want })
+	t.Logf("frozen: %v", frozenImages(t))
+
+	edit(t, "example.com/torch:3")
+	replace(t, before)
+	resume(t, "back")
+	run(t, map[string]string{"back": "example.com/torch:2", "running": "example.com/torch:1"})
+	if got := uids(t, "running"); fmt.Sprint(got) != fmt.Sprint(pods) {
+		t.Errorf("the running job's pods are %v now, they were %v", got, pods)
+	}
+
+	replace(t, now)
+	for _, name := range []string{"queued", "running", "paused", "later", "back"} {
+		err := shared.Dynamic.Resource(trainer("trainjobs")).
+			Namespace(team).
+			Delete(t.Context(), name, metav1.DeleteOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the end of all that the jobs made", func() bool {
+		configs, err := shared.Client.CoreV1().ConfigMaps(team).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(configs.Items) == 0 && len(frozenImages(t)) == 0
+	})
+}
+
+// replace lets another controller run.
+func replace(t *testing.T, executable string) {
+	t.Helper()
+	if err := shared.ReplaceController(t.Context(), executable); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// edit changes the image of the runtime, as its administrator would.
+func edit(t *testing.T, image string) {
+	t.Helper()
+	patch(
+		t,
+		trainer("trainingruntimes"),
+		"torch",
+		`[{"op":"replace","path":"/spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/image",`+
+			`"value":"`+image+`"}]`,
+	)
+}
+
+func resume(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		patch(t, trainer("trainjobs"), name, `{"spec":{"suspend":false}}`)
+	}
+}
+
+// run waits until both pods of each job run, and compares their images.
+func run(t *testing.T, images map[string]string) {
+	t.Helper()
+	for name, want := range images {
+		eventually(t, "the pods of "+name, func() bool { return len(uids(t, name)) == 2 })
+		if got := image(t, name); got != want {
+			t.Errorf("%s runs %s, want %s", name, got, want)
+		}
+	}
+}
+
+// built is the controller of a commit, as an executable.
+func built(t *testing.T, commit string) string {
+	t.Helper()
+	root, err := cluster.SourceTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "tree.tar")
+	for _, command := range [][]string{
+		{"git", "-C", root, "archive", "-o", archive, commit},
+		{"tar", "-C", dir, "-xf", archive},
+		{"go", "-C", dir, "build", "-p", "2", "-o", filepath.Join(dir, "previous"), "./controller/cmd/lockstep-controller"},
+	} {
+		run := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		run.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := run.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+	return filepath.Join(dir, "previous")
+}
+
+// scene makes a runtime and three jobs of it, one of them queued.
+func scene(t *testing.T) {
+	t.Helper()
+	_, err := shared.Client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, trainer("trainingruntimes"), map[string]any{
+		"kind": "TrainingRuntime", "metadata": map[string]any{"name": "torch"},
+		"spec": map[string]any{
+			"mlPolicy": map[string]any{"numNodes": int64(2), "torch": map[string]any{}},
+			"template": map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
+				"name": "node",
+				"template": map[string]any{
+					"metadata": map[string]any{
+						"labels": map[string]any{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"},
+					},
+					"spec": map[string]any{"template": map[string]any{
+						"metadata": map[string]any{
+							"annotations": map[string]any{"simulator.lockstep.dev/run-time": "10m"},
+						},
+						"spec": map[string]any{"containers": []any{
+							map[string]any{"name": "node", "image": "example.com/torch:1"},
+						}},
+					}},
+				},
+			}}}},
+		},
+	})
+	job(t, "running", "")
+	job(t, "paused", "")
+	job(t, "queued", "suspended")
+}
+
+// job makes a TrainJob of the runtime, suspended or as usual.
+func job(t *testing.T, name, state string) {
+	t.Helper()
+	create(t, trainer("trainjobs"), map[string]any{
+		"kind": "TrainJob", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"suspend":    state == "suspended",
+			"runtimeRef": map[string]any{"kind": "TrainingRuntime", "name": "torch"},
+		},
+	})
+}
+
+func create(t *testing.T, resource schema.GroupVersionResource, content map[string]any) {
+	t.Helper()
+	content["apiVersion"] = "trainer.kubeflow.org/v1alpha1"
+	_, err := shared.Dynamic.Resource(resource).Namespace(team).
+		Create(t.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patch changes an object by a JSON patch, if it is a list, or by a merge patch.
+func patch(t *testing.T, resource schema.GroupVersionResource, name, text string) {
+	t.Helper()
+	kind := types.MergePatchType
+	if strings.HasPrefix(text, "[") {
+		kind = types.JSONPatchType
+	}
+	_, err := shared.Dynamic.Resource(resource).Namespace(team).
+		Patch(t.Context(), name, kind, []byte(text), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// image is that of the pods in a job's JobSet; empty while it has none.
+func image(t *testing.T, name string) string {
+	t.Helper()
+	jobSets := schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+	jobSet, err := shared.Dynamic.Resource(jobSets).Namespace(team).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	replicated, _, _ := unstructured.NestedSlice(jobSet.Object, "spec", "replicatedJobs")
+	return imageOf(replicated)
+}
+
+// imageOf is that of the first container of the first of some ReplicatedJobs.
+func imageOf(replicated []any) string {
+	if len(replicated) == 0 {
+		return ""
+	}
+	first, _ := replicated[0].(map[string]any)
+	containers, _, _ := unstructured.NestedSlice(first, "template", "spec", "template", "spec", "containers")
+	if len(containers) == 0 {
+		return ""
+	}
+	container, _ := containers[0].(map[string]any)
+	return fmt.Sprint(container["image"])
+}
+
+// frozenImages are the images of the frozen runtimes, by the names of their jobs.
+func frozenImages(t *testing.T) map[string]string {
+	t.Helper()
+	states := schema.GroupVersionResource{Group: "state.lockstep.dev", Version: "v1alpha1", Resource: "frozentrainjobs"}
+	list, err := shared.Dynamic.Resource(states).Namespace("lockstep-system").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := map[string]string{}
+	for _, state := range list.Items {
+		name, _, _ := unstructured.NestedString(state.Object, "spec", "trainJob", "name")
+		replicated, _, _ := unstructured.NestedSlice(
+			state.Object,
+			"spec",
+			"runtime",
+			"spec",
+			"template",
+			"spec",
+			"replicatedJobs",
+		)
+		images[name] = imageOf(replicated)
+	}
+	return images
+}
+
+// uids are those of a job's pods that run.
+func uids(t *testing.T, name string) []types.UID {
+	t.Helper()
+	var found []types.UID
+	for _, pod := range shared.PodsOf(t.Context(), t, team, name) {
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			found = append(found, pod.UID)
+		}
+	}
+	return found
+}
+
+// eventually fails the test unless what is waited for holds within a minute.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		t.Fatalf("%s did not come: %v", what, err)
+	}
+}
