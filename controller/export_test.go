@@ -8,3 +8,6 @@ var (
 	StatusServerURL  = statusServerURL
 	CertificateFiles = certificateFiles
 )
+
+// ServesState says whether the API server knows FrozenTrainJobs.
+var ServesState = servesState

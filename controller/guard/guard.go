@@ -97,42 +97,18 @@ const (
 )
 
 func (g Guard) trials() []trial {
-	const owned, copied, times = "make a ConfigMap that belongs to a TrainJob",
-		"make a copy of a runtime that belongs to an object of an unknown kind", "say since when a gang waits"
+	claimed := config(g.Namespace, "lockstep-guard", owner("trainer.kubeflow.org/v1alpha1", "TrainJob"))
+	copied := config(g.Namespace, "lockstep-guard-runtime-snapshot", owner("example.com/v1", "Nothing"))
+	unclaimed := config(elsewhere(g.Namespace), "lockstep-guard")
+	const (
+		claim = "say that a ConfigMap belongs to a TrainJob"
+		times = "say since when a gang waits"
+	)
 	trials := []trial{
-		{
-			trainJobOwners,
-			owned,
-			true,
-			create(
-				g.Stranger,
-				config(g.Namespace, "lockstep-guard", owner("trainer.kubeflow.org/v1alpha1", "TrainJob")),
-			),
-		},
-		{
-			trainJobOwners,
-			copied,
-			true,
-			create(
-				g.Stranger,
-				config(g.Namespace, "lockstep-guard-runtime-snapshot", owner("example.com/v1", "Nothing")),
-			),
-		},
-		{
-			trainJobOwners,
-			owned,
-			false,
-			create(
-				g.Controller,
-				config(g.Namespace, "lockstep-guard", owner("trainer.kubeflow.org/v1alpha1", "TrainJob")),
-			),
-		},
-		{
-			belongings,
-			"write, as the controller, a ConfigMap of nobody's in another namespace",
-			true,
-			create(g.Controller, config(elsewhere(g.Namespace), "lockstep-guard")),
-		},
+		{trainJobOwners, claim, true, create(g.Stranger, claimed)},
+		{trainJobOwners, "make a copy of a runtime for an object of an unknown kind", true, create(g.Stranger, copied)},
+		{trainJobOwners, claim, false, create(g.Controller, claimed)},
+		{belongings, "write any ConfigMap as the controller", true, create(g.Controller, unclaimed)},
 	}
 	if !g.PodGroups {
 		return trials

@@ -1,8 +1,11 @@
 package upgrade_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
@@ -33,7 +37,13 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, now := built(t, *previous), binaries.Controller
+	root, err := cluster.SourceTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := checkedOut(t, root, *previous)
+	before, now := filepath.Join(tree, "previous"), binaries.Controller
+	apply(t, filepath.Join(tree, "manifests", "controller"))
 	replace(t, before)
 	scene(t)
 	for _, name := range []string{"queued", "running", "paused"} {
@@ -47,6 +57,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	})
 	edit(t, "example.com/torch:2")
 
+	apply(t, filepath.Join(root, "manifests", "controller"))
 	replace(t, now)
 	resume(t, "queued", "paused")
 	job(t, "later", "")
@@ -121,13 +132,9 @@ func run(t *testing.T, images map[string]string) {
 	}
 }
 
-// built is the controller of a commit, as an executable.
-func built(t *testing.T, commit string) string {
+// checkedOut is a folder with the files of a commit, and its controller as the executable "previous".
+func checkedOut(t *testing.T, root, commit string) string {
 	t.Helper()
-	root, err := cluster.SourceTree()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "tree.tar")
 	for _, command := range [][]string{
@@ -141,7 +148,36 @@ func built(t *testing.T, commit string) string {
 			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
 		}
 	}
-	return filepath.Join(dir, "previous")
+	return dir
+}
+
+// apply applies the objects of a folder of manifests, and leaves others in place, as kubectl apply does.
+func apply(t *testing.T, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests in %s: %v", folder, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+		for {
+			var object unstructured.Unstructured
+			err := decoder.Decode(&object.Object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil {
+				err = shared.Apply(t.Context(), &object)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+		}
+	}
 }
 
 // scene makes a runtime and three jobs of it, one of them queued.
