@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,15 +20,11 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
-const (
-	// accountPrefix begins the names of users who are ServiceAccounts; namespace and name follow.
-	accountPrefix = "system:serviceaccount:"
-	// guardPatience is how long a policy may take to be enforced after it was applied.
-	guardPatience = 5 * time.Second
-)
+// accountPrefix begins the names of users who are ServiceAccounts; namespace and name follow.
+const accountPrefix = "system:serviceaccount:"
 
 var (
-	// ErrNoState indicates that the cluster does not serve the kind in which the controller keeps what jobs were rendered with.
+	// ErrNoState indicates that the cluster does not serve FrozenTrainJobs.
 	ErrNoState = errors.New(
 		"this cluster does not serve FrozenTrainJobs (" + statev1alpha1.Group + "/" + statev1alpha1.Version + ")",
 	)
@@ -37,8 +32,8 @@ var (
 	ErrUnguarded = errors.New("this cluster does not guard what the controller believes")
 )
 
-// trust refuses a cluster in which users could forge what the controller believes: one without the kind of its own state, or one
-// whose admission policies do not hold.
+// trust refuses a cluster in which users could forge the controller's input: one that does not serve FrozenTrainJobs, or whose
+// admission policies do not hold.
 func trust(ctx context.Context, restConfig *rest.Config, options config.Options, offer probe.Offer) error {
 	controller, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
@@ -66,7 +61,7 @@ func trust(ctx context.Context, restConfig *rest.Config, options config.Options,
 	}
 	policies := guard.Guard{
 		Controller: controller, Stranger: stranger, Namespace: options.Namespace,
-		PodGroups: offer.Mode != probe.None, Patience: guardPatience,
+		PodGroups: offer.Mode != probe.None, Patience: options.GuardPatience,
 	}
 	if err := policies.Verify(ctx); err != nil {
 		namespace, account, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")

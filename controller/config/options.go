@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	Workers int
 	// Verbosity is the level of logs: 2 decisions, 4 candidates.
 	Verbosity int
+	// GuardPatience bounds the test of the admission policies at the start. The controller ends if one does not hold by then.
+	GuardPatience time.Duration
 
 	// WebhookHost is the address on which webhooks are served; empty means all. With Self it is also a name in the
 	// certificate, so that replicas which share a Secret need the same one.
@@ -83,6 +86,7 @@ func Default() Options {
 		HealthProbeBindAddress: ":8081",
 		GangDefault:            "off",
 		Workers:                10,
+		GuardPatience:          30 * time.Second,
 		WebhookPort:            9443,
 		WebhookCertDir:         "/tmp/k8s-webhook-server/serving-certs",
 		CertManagement:         Self,
@@ -159,6 +163,12 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.GangDefault, "gang-default", o.GangDefault,
 		"on or off: whether jobs are gangs that do not say otherwise")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "TrainJobs reconciled at a time")
+	flags.DurationVar(
+		&o.GuardPatience,
+		"guard-patience",
+		o.GuardPatience,
+		"how long the admission policies may take to be enforced at the start; the controller ends if one does not hold then",
+	)
 	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "verbosity of logs: 2 for decisions, 4 for candidates")
 }
 
@@ -184,6 +194,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Workers < 1 {
 		return fmt.Errorf("--workers=%d: must be at least 1", o.Workers)
+	}
+	if o.GuardPatience < 0 {
+		return fmt.Errorf("--guard-patience=%s: must not be negative", o.GuardPatience)
 	}
 	if o.Verbosity < 0 {
 		return fmt.Errorf("--v=%d: must be at least 0", o.Verbosity)

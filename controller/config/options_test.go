@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,7 +17,7 @@ func TestParse(t *testing.T) {
 		strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 --metrics-secure=false "+
 			"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
 			"--webhook-cert-dir=d --cert-management=external --feature-gates=TrainJobStatus=true --status-server-port=3 "+
-			"--status-server-url=https://h:3"),
+			"--status-server-url=https://h:3 --guard-patience=5s"),
 		io.Discard,
 	)
 	if err != nil {
@@ -24,7 +25,7 @@ func TestParse(t *testing.T) {
 	}
 	want := config.Options{
 		Kubeconfig: "k", Namespace: "n", LeaderElect: true, MetricsBindAddress: "0", HealthProbeBindAddress: ":1",
-		GangDefault: "on", Workers: 9, Verbosity: 4,
+		GangDefault: "on", Workers: 9, Verbosity: 4, GuardPatience: 5 * time.Second,
 		WebhookHost: "h", WebhookPort: 2, WebhookCertDir: "d", CertManagement: config.External,
 		WebhookService: "lockstep-controller-webhook", WebhookSecret: "lockstep-webhook-cert",
 		QueriesPerSecond: 200, Burst: 400,
@@ -45,6 +46,7 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"--gang-default=yes":     "gang-default",
 		"--workers=0":            "workers",
+		"--guard-patience=-1s":   "guard-patience",
 		"--workers=many":         "workers",
 		"--v=-1":                 "--v",
 		"--namespace=":           "namespace",

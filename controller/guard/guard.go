@@ -1,8 +1,8 @@
-// Package guard tests that the admission policies of manifests/controller hold, by dry runs that they must refuse or let in.
+// Package guard tests the admission policies of manifests/controller by dry runs that they must refuse or admit.
 //
-// A policy can be missing, unbound, or rendered for another namespace or account; then it does nothing, and nothing else would
-// show it. So the controller tests all of them when it starts: as itself, and as an account that has rights in the
-// controller's namespace and is no controller.
+// A policy that is missing, unbound, or rendered for another namespace or account does nothing, and nothing else shows it. So
+// the controller tests all of them when it starts: as itself, and as an account that has rights in the controller's namespace
+// and is not a controller.
 package guard
 
 import (
@@ -35,17 +35,17 @@ type Guard struct {
 	Controller, Stranger kubernetes.Interface
 	// Namespace is the controller's.
 	Namespace string
-	// PodGroups says that the cluster serves PodGroups; without them, nobody can write their times.
+	// PodGroups reports that the cluster serves PodGroups. Without them, policy gangtimes is not tested.
 	PodGroups bool
-	// Patience is how long a policy may take to be enforced after it was applied; 0 tests once.
+	// Patience bounds the time from the first test to the last, for policies that were just applied; 0 tests once.
 	Patience time.Duration
 }
 
-// retry is how long to wait between two tests of a policy that does not hold yet.
+// retry separates two tests.
 const retry = 500 * time.Millisecond
 
-// Verify tests all policies, again and again until they hold or Patience is over. The error is an ErrOpen, or a fault that kept a
-// policy from being tested.
+// Verify tests all policies until they hold or Patience is over. The error is an ErrOpen, or a fault that kept a policy from being
+// tested.
 func (g Guard) Verify(ctx context.Context) error {
 	var last error
 	tries := wait.Backoff{Duration: retry, Factor: 1, Steps: int(g.Patience/retry) + 1}
@@ -66,9 +66,9 @@ func (g Guard) Verify(ctx context.Context) error {
 type trial struct {
 	// policy is the ValidatingAdmissionPolicy that decides.
 	policy string
-	// what is tried, in words that finish "may".
+	// what names the request, in words that follow "may".
 	what string
-	// refused says that the policy must refuse it; otherwise it must let it in.
+	// refused reports that the policy must refuse it; otherwise the policy must let it pass.
 	refused bool
 	try     func(ctx context.Context) error
 }

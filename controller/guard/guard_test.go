@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/guard"
 )
 
-// answers is an API server that answers creations of a resource as told, and lets others in.
+// answers returns a client of an API server that answers creates with these errors, by "RESOURCE in NAMESPACE".
 func answers(by map[string]error) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -26,7 +26,7 @@ func answers(by map[string]error) *fake.Clientset {
 	return client
 }
 
-// denied is how a policy refuses.
+// denied returns the refusal of a policy.
 func denied(policy string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, "lockstep-guard",
 		fmt.Errorf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: only controllers", policy, policy))

@@ -1,9 +1,9 @@
 // Package ownership decides whose an object is.
 //
-// An owner reference is a claim, and whoever may write an object may write it. The garbage collector holds a claim to be
-// true by kind and UID, and leaves alone what names a kind that does not exist; a controller that compares UIDs only would
-// believe such a reference. So a claim counts here if all of it is true, and who may make a true one, an admission policy
-// says (manifests/controller/policy.yaml).
+// An owner reference is a claim: whoever may write an object may write it. The garbage collector resolves the kind and skips
+// references to kinds that do not exist, so a controller that compares UIDs only believes references that nobody checks. Here
+// a claim counts if apiVersion, kind, name and UID are true, and an admission policy decides who may write a true one
+// (manifests/controller/policy.yaml).
 package ownership
 
 import (

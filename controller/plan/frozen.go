@@ -12,8 +12,8 @@ import (
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 )
 
-// Renderer is the version of the rules by which a JobSet is rendered. It rises with every change by which New renders a job
-// of testdata into another JobSet, so that a controller knows which of the queued JobSets an earlier one has rendered.
+// Renderer versions the rules by which New renders a JobSet. It rises with every change that renders a case of testdata
+// differently, so that a controller can tell which queued JobSets an earlier version has rendered.
 const Renderer = 1
 
 // Decide returns the decisions of these options that show in the pods of a planned job.
@@ -25,8 +25,8 @@ func (o Options) Decide(planned Plan) statev1alpha1.Decisions {
 	return decided
 }
 
-// Under returns the options under which a job is rendered whose decisions were made before. What its pods trust is not
-// decided once: Authority stays that of o.
+// Under returns the options for a job whose decisions were made before. The authority that its pods trust is not frozen: it
+// stays that of o.
 func (o Options) Under(decided statev1alpha1.Decisions) Options {
 	o.Gang, o.WithoutDomain = decided.GangByDefault, !decided.ComputeDomain
 	authority := ""
@@ -40,7 +40,7 @@ func (o Options) Under(decided statev1alpha1.Decisions) Options {
 	return o
 }
 
-// DecisionsOf reads off a JobSet what was decided when it was rendered, for jobs of which no decisions are kept.
+// DecisionsOf reads the decisions off a JobSet that was rendered with them, for jobs without frozen state.
 func DecisionsOf(jobSet *jobsetv1alpha2.JobSet) statev1alpha1.Decisions {
 	return statev1alpha1.Decisions{
 		GangByDefault: slices.ContainsFunc(

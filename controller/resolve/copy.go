@@ -27,8 +27,8 @@ const (
 // CopyName is the name of the ConfigMap with the copy of a job's runtime.
 func CopyName(job *trainerv1alpha1.TrainJob) string { return job.Name + copySuffix }
 
-// Copy is the ConfigMap that shows users what their job was frozen with, and lets an earlier version go on with it. This version
-// does not read it while there is frozen state.
+// Copy returns the ConfigMap that shows users the frozen runtime of their job, and that an earlier version of the controller
+// continues with. This version does not read it while frozen state exists.
 func Copy(job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob) (*corev1.ConfigMap, error) {
 	content, err := yaml.JSONToYAML(state.Spec.Runtime.Raw)
 	if err != nil {
@@ -41,15 +41,14 @@ func Copy(job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob) (*
 	}, nil
 }
 
-// adopt finds what was decided about a job that was rendered and has no frozen state, because an earlier version rendered it or
-// because the state was lost: its JobSet shows the decisions, and its copy of the runtime is taken over if it can be believed.
-// Without a JobSet there is nothing to adopt.
+// adopt reconstructs the decisions and the runtime of a job that was rendered and has no frozen state: an earlier version
+// rendered it, or the state was lost. The JobSet shows the decisions; the copy of the runtime is used if a controller must have
+// made it. Without a JobSet there is nothing to adopt, and ok is false.
 //
-// Tenants may write ConfigMaps, so a copy counts only where a controller must have made it. All versions make it before the
-// JobSet, and immutable, and this one freezes a job before either; so a tenant, who can neither make a JobSet nor delete frozen
-// state, would have to make the copy of a job that an earlier version has rendered, and it would be younger than the JobSet. That it
-// belongs to the job, only controllers of TrainJobs may say (policy trainjobowners.lockstep.dev). The copies of Kubeflow
-// Trainer are not immutable: anybody may have changed them, and they are not adopted.
+// Tenants may write ConfigMaps. Every version of the controller makes the copy before the JobSet, and immutable, and this one
+// freezes a job before either. A tenant can neither create a JobSet of the job nor delete frozen state; a copy that he makes for
+// a job which an earlier version has rendered is younger than the JobSet, and only controllers of TrainJobs may write that it
+// belongs to the job (policy trainjobowners.lockstep.dev). Kubeflow Trainer's copies are mutable, so they are not adopted.
 func (r *Resolver) adopt(
 	ctx context.Context,
 	job *trainerv1alpha1.TrainJob,
@@ -82,8 +81,8 @@ func (r *Resolver) adopt(
 	return result, true, nil
 }
 
-// copyOf is the text of the copy that a controller made of the runtime of a job with that JobSet. It is empty if there is none,
-// and if there is one that a controller cannot have made; then doubt says why.
+// copyOf returns the content of the job's copy of its runtime. It is empty if there is no copy, or one that a controller cannot
+// have made; then doubt says why.
 func (r *Resolver) copyOf(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (content, doubt string, err error) {

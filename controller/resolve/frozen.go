@@ -19,8 +19,8 @@ import (
 
 var errNoUID = errors.New("the TrainJob has no UID")
 
-// FrozenKey is where the frozen state of a job is: in the controller's namespace, under the job's UID. Users have no verb
-// there, and an earlier job of the same name has another UID, so what is found under this key is the job's and the controller's.
+// FrozenKey names the frozen state of a job: the job's UID, in the controller's namespace. Users have no verb there, and an
+// earlier job of the same name has another UID, so an object under this key belongs to the job and was written by the controller.
 func (r *Resolver) FrozenKey(job *trainerv1alpha1.TrainJob) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.namespace, Name: string(job.UID)}
 }
@@ -59,8 +59,8 @@ func (r *Resolver) Freeze(
 	}, nil
 }
 
-// frozen reads the job's frozen state; ok is false if there is none. A cache that has none is not believed: rendered with the
-// runtime of today, the job would start with another one than it was queued with.
+// frozen reads the job's frozen state; ok is false if there is none. A miss in the cache is confirmed live: a cache that lags
+// would let the job start with today's runtime.
 func (r *Resolver) frozen(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, ref Reference,
 ) (result Found, ok bool, err error) {
@@ -94,7 +94,7 @@ func (r *Resolver) frozen(
 	return result, true, nil
 }
 
-// parse reads a runtime as JSON or YAML, which must be the one that is referred to. Jobs of one runtime share what was parsed.
+// parse decodes a runtime from JSON or YAML and checks that it is the one that ref names. Jobs of one runtime share the result.
 func (r *Resolver) parse(content []byte, ref Reference) (Found, error) {
 	digest := sha256.Sum256(content)
 	if parsed, known := r.runtimes.Get(digest); known {

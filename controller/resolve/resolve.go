@@ -43,13 +43,13 @@ type Found struct {
 	Runtime plan.Runtime
 	// Deprecated says that the runtime's administrators want it used no more.
 	Deprecated bool
-	// Frozen is the job's frozen state, from which the runtime is; nil for a job that has none yet.
+	// Frozen is the state that Runtime was read from; nil for a job without frozen state.
 	Frozen *statev1alpha1.FrozenTrainJob
 	// Decisions are those of the job's first rendering; nil for a job that was never rendered.
 	Decisions *statev1alpha1.Decisions
 	// Live is the runtime to freeze, whole; nil with Frozen.
 	Live client.Object
-	// Disbelieved says why a copy of the runtime that is there for the job was not adopted; empty if none was refused.
+	// Disbelieved says why an existing copy of the runtime was not adopted; empty if none was refused.
 	Disbelieved string
 }
 
@@ -66,8 +66,8 @@ func (f Found) is(ref Reference) bool {
 	return f.Runtime.Kind == ref.Kind && f.Runtime.Name == ref.Key.Name
 }
 
-// Find is the runtime by which a job is judged and rendered: the frozen one, the copy of an earlier controller, and before the job
-// was rendered the runtime as it is. The error is ErrMissing, ErrUnknown, ErrFrozen or one of the API server's.
+// Find returns the runtime by which a job is validated and rendered: the frozen one; else, for a job with a JobSet, the copy that
+// a controller made; else the runtime in the cluster. The error is ErrMissing, ErrUnknown, ErrFrozen or one of the API server's.
 func (r *Resolver) Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
 	ref, err := known(job)
 	if err != nil {

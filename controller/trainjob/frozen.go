@@ -75,8 +75,8 @@ func (r *Reconciler) plan(ctx context.Context, job *trainerv1alpha1.TrainJob) (f
 	return frozenPlan{planned, state}, err
 }
 
-// freeze writes the state of a job that has none. Nothing else of the job is made before: a JobSet without frozen state is one of
-// an earlier controller's.
+// freeze creates the frozen state of a job, before any other object of the job: a JobSet without frozen state was rendered by an
+// earlier version.
 func (r *Reconciler) freeze(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, found resolve.Found, options plan.Options, planned plan.Plan,
 ) (*statev1alpha1.FrozenTrainJob, error) {
@@ -99,8 +99,8 @@ func (r *Reconciler) freeze(
 	return state, nil
 }
 
-// publish makes the copy of the frozen runtime that users may read, once. A job does not wait for it, and what is there under its
-// name stays: nothing depends on it.
+// publish creates the copy of the frozen runtime that users read. Nothing depends on it: an object that already has its name
+// stays, and the job starts without it.
 func (r *Reconciler) publish(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob,
 ) {
@@ -113,7 +113,7 @@ func (r *Reconciler) publish(
 	}
 }
 
-// record notes that another JobSet was applied than the frozen state says.
+// record updates the rendering in the frozen state after another JobSet was applied.
 func (r *Reconciler) record(ctx context.Context, planned frozenPlan) error {
 	rendering, err := planned.Rendering()
 	if err != nil || planned.state.Spec.Rendering == rendering {
@@ -127,8 +127,8 @@ func (r *Reconciler) record(ctx context.Context, planned frozenPlan) error {
 	return nil
 }
 
-// forget deletes the frozen state of the TrainJobs that had this name, but for the one with the UID; with none, of all. No owner
-// reference can do that: the state is in another namespace than the job.
+// forget deletes the frozen state of earlier TrainJobs of this name: of all but the one with UID keep, or of all if keep is
+// empty. Owner references do not cross namespaces, so the garbage collector cannot.
 func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName, keep types.UID) error {
 	var states statev1alpha1.FrozenTrainJobList
 	if err := r.Client.List(ctx, &states, client.MatchingFields{FrozenIndex: name.String()}); err != nil {
@@ -168,7 +168,7 @@ func (r *Reconciler) isGone(ctx context.Context, name types.NamespacedName, uid 
 	return job.UID != uid, nil
 }
 
-// enqueueFrozen brings back the job of a FrozenTrainJob, and one that is gone, so that its state goes too.
+// enqueueFrozen requeues the job of a FrozenTrainJob. A job that no longer exists is requeued too: its state is deleted then.
 func enqueueFrozen() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		state, ok := object.(*statev1alpha1.FrozenTrainJob)

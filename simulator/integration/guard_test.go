@@ -172,9 +172,20 @@ func refusesToStart(t *testing.T, policy string) {
 		t.Fatal(err)
 	}
 	port := freePort(t)
-	controller := exec.CommandContext(t.Context(), binaries.Controller,
-		"--kubeconfig="+filepath.Join(shared.Dir(), "config", "controller.kubeconfig"), "--webhook-port=0",
-		"--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:"+port, "--leader-elect=true")
+	controller := exec.CommandContext(
+		t.Context(),
+		binaries.Controller,
+		"--kubeconfig="+filepath.Join(
+			shared.Dir(),
+			"config",
+			"controller.kubeconfig",
+		),
+		"--webhook-port=0",
+		"--guard-patience=2s",
+		"--metrics-bind-address=0",
+		"--health-probe-bind-address=127.0.0.1:"+port,
+		"--leader-elect=true",
+	)
 	out, err := controller.CombinedOutput()
 	var exit *exec.ExitError
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
