@@ -29,7 +29,7 @@ var (
 		"this cluster does not serve FrozenTrainJobs (" + statev1alpha1.Group + "/" + statev1alpha1.Version + ")",
 	)
 	// ErrUnguarded indicates that an admission policy does nothing, so that users could forge what the controller believes.
-	ErrUnguarded = errors.New("this cluster does not guard what the controller believes")
+	ErrUnguarded = errors.New("users of this cluster could forge the controller's input")
 )
 
 // trust refuses a cluster in which users could forge the controller's input: one that does not serve FrozenTrainJobs, or whose

@@ -66,7 +66,7 @@ func (g Guard) Verify(ctx context.Context) error {
 type trial struct {
 	// policy is the ValidatingAdmissionPolicy that decides.
 	policy string
-	// what names the request, in words that follow "may".
+	// what says in a clause what succeeds if the policy admits the request.
 	what string
 	// refused reports that the policy must refuse it; otherwise the policy must let it pass.
 	refused bool
@@ -79,11 +79,16 @@ func (g Guard) once(ctx context.Context) error {
 		denied := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "'"+t.policy+"'")
 		switch {
 		case err != nil && !denied:
-			return fmt.Errorf("testing ValidatingAdmissionPolicy %s: whether one may %s: %w", t.policy, t.what, err)
+			return fmt.Errorf("testing whether %s despite ValidatingAdmissionPolicy %s: %w", t.what, t.policy, err)
 		case t.refused && !denied:
-			return fmt.Errorf("%w: ValidatingAdmissionPolicy %s refuses nothing: one may %s", ErrOpen, t.policy, t.what)
+			return fmt.Errorf("%w: %s despite ValidatingAdmissionPolicy %s", ErrOpen, t.what, t.policy)
 		case !t.refused && denied:
-			return fmt.Errorf("%w: ValidatingAdmissionPolicy %s keeps the controller out: %w", ErrOpen, t.policy, err)
+			return fmt.Errorf(
+				"%w: ValidatingAdmissionPolicy %s refuses the controller itself: %w",
+				ErrOpen,
+				t.policy,
+				err,
+			)
 		}
 	}
 	return nil
@@ -101,21 +106,27 @@ func (g Guard) trials() []trial {
 	copied := config(g.Namespace, "lockstep-guard-runtime-snapshot", owner("example.com/v1", "Nothing"))
 	unclaimed := config(elsewhere(g.Namespace), "lockstep-guard")
 	const (
-		claim = "say that a ConfigMap belongs to a TrainJob"
-		times = "say since when a gang waits"
+		claim = "a tenant can write that a ConfigMap belongs to a TrainJob"
+		times = "a tenant can set lockstep.dev/queued-at on a PodGroup"
 	)
 	trials := []trial{
 		{trainJobOwners, claim, true, create(g.Stranger, claimed)},
-		{trainJobOwners, "make a copy of a runtime for an object of an unknown kind", true, create(g.Stranger, copied)},
-		{trainJobOwners, claim, false, create(g.Controller, claimed)},
-		{belongings, "write any ConfigMap as the controller", true, create(g.Controller, unclaimed)},
+		{trainJobOwners, "a tenant can make a copy of a runtime for an unknown kind", true, create(g.Stranger, copied)},
+		{trainJobOwners, "the controller can write its own objects", false, create(g.Controller, claimed)},
+		{belongings, "the controller can write any ConfigMap", true, create(g.Controller, unclaimed)},
 	}
 	if !g.PodGroups {
 		return trials
 	}
-	return append(trials,
+	return append(
+		trials,
 		trial{gangTimes, times, true, createGroup(g.Stranger, g.Namespace)},
-		trial{gangTimes, times, false, createGroup(g.Controller, g.Namespace)},
+		trial{
+			gangTimes,
+			"the controller can set lockstep.dev/queued-at on a PodGroup",
+			false,
+			createGroup(g.Controller, g.Namespace),
+		},
 	)
 }
 

@@ -45,9 +45,9 @@ func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 		want                 string
 	}{
 		"all hold":           {map[string]error{own: owners}, map[string]error{other: belongings}, false, ""},
-		"one does nothing":   {nil, map[string]error{other: belongings}, true, "trainjobowners.lockstep.dev refuses nothing"},
-		"another does":       {map[string]error{own: owners}, nil, true, "belongings.lockstep.dev refuses nothing"},
-		"it keeps us out":    {map[string]error{own: owners}, map[string]error{own: owners, other: belongings}, true, "keeps the controller out"},
+		"one does nothing":   {nil, map[string]error{other: belongings}, true, "a tenant can write that a ConfigMap belongs to a TrainJob despite"},
+		"another does":       {map[string]error{own: owners}, nil, true, "the controller can write any ConfigMap despite"},
+		"it keeps us out":    {map[string]error{own: owners}, map[string]error{own: owners, other: belongings}, true, "refuses the controller itself"},
 		"a right is missing": {map[string]error{own: right}, nil, false, "cannot create resource"},
 		"another refuses":    {map[string]error{own: denied("somebody.example")}, nil, false, "somebody.example"},
 	} {
