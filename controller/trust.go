@@ -28,7 +28,7 @@ var (
 	ErrNoState = errors.New(
 		"this cluster does not serve FrozenTrainJobs (" + statev1alpha1.Group + "/" + statev1alpha1.Version + ")",
 	)
-	// ErrUnguarded indicates that an admission policy does nothing, so that users could forge what the controller believes.
+	// ErrUnguarded indicates that an admission policy does nothing, so that users could forge the controller's input.
 	ErrUnguarded = errors.New("users of this cluster could forge the controller's input")
 )
 
@@ -65,14 +65,18 @@ func trust(ctx context.Context, restConfig *rest.Config, options config.Options,
 	}
 	if err := policies.Verify(ctx); err != nil {
 		namespace, account, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
-		return fmt.Errorf("%w: %w; apply manifests/controller as rendered for this account "+
-			"(go run ./manifests/cmd/render -namespace %s -account %s)", ErrUnguarded, err, namespace, account)
+		mend := fmt.Sprintf("apply manifests/controller as rendered for this account "+
+			"(go run ./manifests/cmd/render -namespace %s -account %s)", namespace, account)
+		if errors.Is(err, guard.ErrOpen) {
+			return fmt.Errorf("%w: %w; %s", ErrUnguarded, err, mend)
+		}
+		return fmt.Errorf("%w; if a right is missing, %s", err, mend)
 	}
 	klog.FromContext(ctx).V(2).Info("Admission policies hold", "user", user)
 	return nil
 }
 
-// servesState is ErrNoState if the API server does not know FrozenTrainJobs.
+// servesState returns ErrNoState if the API server does not serve FrozenTrainJobs.
 func servesState(client kubernetes.Interface) error {
 	found, err := client.Discovery().ServerResourcesForGroupVersion(statev1alpha1.GroupVersion().String())
 	if err != nil && !apierrors.IsNotFound(err) {

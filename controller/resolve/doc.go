@@ -1,3 +1,3 @@
-// Package resolve finds the runtime that a TrainJob means: the one that was frozen when the job was first rendered, before
-// that the runtime as it is in the cluster, and for jobs of an earlier version the copy that it kept.
+// Package resolve finds the runtime of a TrainJob: the frozen one; before the first rendering the one in the cluster; for jobs that
+// an earlier version rendered, the copy that it made.
 package resolve

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// remembered is how many different runtimes are kept parsed.
+	// remembered bounds the number of parsed runtimes in memory.
 	remembered = 512
 	// largest is how long the text of a runtime may be that is kept parsed, in bytes. Those of usual size take some KiB.
 	largest = 256 << 10
@@ -82,7 +82,8 @@ func (r *Resolver) Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (Fou
 	return r.Current(ctx, job)
 }
 
-// Current is the runtime as it is now. A job that is being created is judged by it. The error is as of Find, but for ErrFrozen.
+// Current returns the runtime in the cluster, by which a job is validated when it is created. The error is as of Find, but for
+// ErrFrozen.
 func (r *Resolver) Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
 	ref, err := known(job)
 	if err != nil {

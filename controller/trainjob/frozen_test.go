@@ -169,7 +169,7 @@ func TestFrozenTrainJob_HasACopyForUsers(t *testing.T) {
 	}
 }
 
-// What somebody else has under the name of the copy stays, and the job starts all the same.
+// A foreign ConfigMap under the name of the copy stays, and the job starts without a copy.
 func TestFrozenTrainJob_NeedsNoCopy(t *testing.T) {
 	theirs := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-runtime-snapshot"},
@@ -404,7 +404,7 @@ func TestFrozenTrainJob_AdoptsWhatAnEarlierControllerKept(t *testing.T) {
 	}
 }
 
-// What a tenant can write is not adopted. The job takes the runtime as it is, and its owner learns why.
+// A copy that a tenant can write is not adopted: the job takes the current runtime, and an Event says why.
 func TestFrozenTrainJob_AdoptsNoForgery(t *testing.T) {
 	owner := func(change func(*metav1.OwnerReference)) func(*corev1.ConfigMap) {
 		return func(c *corev1.ConfigMap) { change(&c.OwnerReferences[0]) }

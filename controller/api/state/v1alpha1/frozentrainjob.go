@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// FrozenTrainJob is what a TrainJob was first rendered with: the runtime and the decisions of that moment, which hold for as
-// long as the job is not over. Its name is the UID of the TrainJob. Only the controller reads and writes it.
+// FrozenTrainJob records the runtime and the decisions with which a TrainJob was first rendered. They hold until the job ends.
+// Its name is the UID of the TrainJob. Only the controller reads and writes it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="Job namespace",type=string,JSONPath=`.spec.trainJob.namespace`
@@ -63,7 +63,7 @@ type Decisions struct {
 	GangByDefault bool `json:"gangByDefault"`
 	// computeDomain says whether the pods have channels of a ComputeDomain of the job's.
 	ComputeDomain bool `json:"computeDomain"`
-	// statusServer is where the pods report their progress; absent if they do not.
+	// statusServer names the server to which the pods report their progress; absent without one.
 	// +optional
 	StatusServer *StatusServerReference `json:"statusServer,omitempty"`
 }
