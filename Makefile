@@ -30,9 +30,12 @@ RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
 	./simulator/outcome/... ./simulator/session/... ./simulator/rush/... ./simulator/capture/... \
 	./simulator/baseline/... ./simulator/clock/... ./simulator/compare/... ./simulator/measure/... \
-	./simulator/progress/... ./simulator/results/... ./simulator/scene/... ./simulator/trace/... ./simulator/engine/direct/... \
+	./simulator/progress/... ./simulator/results/... ./simulator/scenario/... ./simulator/trace/... ./simulator/engine/direct/... \
 	./scheduler/gangqueue/... ./scheduler/gangpermit/... ./scheduler/gangpreemption/... \
 	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/... ./scheduler/held/... ./scheduler/partial/...
+# Packages without Kubernetes, down to their last import: depguard sees direct imports only.
+PURE_PACKAGES := ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
+	./simulator/measure ./simulator/results ./simulator/report ./simulator/compare
 GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort) docs/annotations.md
 
 .PHONY: help
@@ -130,6 +133,14 @@ lint: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Check the house rules.
 	$< config verify
 	$< run --concurrency 2 ./...
 
+.PHONY: pure
+pure: ## Fail if a package that has to do without Kubernetes depends on k8s.io, however far down.
+	@for package in $(PURE_PACKAGES); do \
+		deps=$$($(GO) list -deps $$package) || exit 1; \
+		if found=$$(grep -m 1 'k8s\.io/' <<< "$$deps"); then \
+			echo "pure: $$package depends on $$found; move what needs it to an importer or to the caller" >&2; exit 1; fi; \
+	done
+
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Format the code.
 	$< fmt
@@ -182,7 +193,7 @@ verify: ## Fail if generated files or go.mod are stale, or a house rule is broke
 	after=$$(cat go.mod go.sum $(GENERATED) | sha256sum); \
 	if [ "$$before" != "$$after" ]; then git status --short; \
 		echo "verify: generated files or go.mod were stale; commit what make generate and go mod tidy wrote" >&2; exit 1; fi
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory pure lint
 
 .PHONY: clean
 clean: ## Remove what was built, and the default state directory.

@@ -10,7 +10,7 @@
 // shape from a node. The ledger is not changed. Equal ledgers, gangs and seeds give equal placements, on every machine,
 // whatever was asked before. Members that are placed already stay where they are.
 //
-// Capacities are in the order of scene.Scene: pods, milli-CPU, bytes of memory, accelerators.
+// Capacities are in the order of Scenario.Resources (package scenario): pods, milli-CPU, bytes of memory, accelerators.
 //
 // # What is not modeled
 //

@@ -38,7 +38,7 @@ func (o *replayOptions) add(command *cobra.Command) {
 	flags.Float64Var(&o.options.Load, "load", 1, "how many times as fast jobs come; how long they run stays")
 	flags.Float64Var(&o.options.Estimates, "estimates", 0,
 		"give jobs without an estimate one: their run time times a number drawn from 1 to this; 0 for none")
-	flags.DurationVar(&o.options.Unsaid, "run-time", time.Hour,
+	flags.DurationVar(&o.options.DefaultRunTime, "run-time", time.Hour,
 		"how long what waits in a snapshot runs, if it has no deadline")
 	flags.StringVar(&o.engine, "engine", "",
 		"direct (the decision core) or kube (the real kube-scheduler); the default is the scheduler's own")
@@ -58,9 +58,9 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 			Mend: "write a number above 0, such as 1.3, of at most 1000",
 		}
 	}
-	if o.options.Unsaid < time.Second {
+	if o.options.DefaultRunTime < time.Second {
 		return nil, &badinput.Error{
-			Where: "--run-time " + o.options.Unsaid.String(), What: "nothing runs so short",
+			Where: "--run-time " + o.options.DefaultRunTime.String(), What: "nothing runs so short",
 			Mend: "write a second or more, such as 1h",
 		}
 	}

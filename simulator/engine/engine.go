@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // Engine decides who starts when and where.
 type Engine interface {
-	// Run plays the scene to its end and tells what happens in the order in which it happens, all in the caller's goroutine. If
-	// the context ends before, it returns its error, and what was told is how far it came. Any other error is a scene that
+	// Run plays the scenario to its end and tells what happens in the order in which it happens, all in the caller's goroutine. If
+	// the context ends before, it returns its error, and what was told is how far it came. Any other error is a scenario that
 	// cannot be played, or a fault.
-	Run(ctx context.Context, s *scene.Scene, w Watcher) error
+	Run(ctx context.Context, s *scenario.Scenario, w Watcher) error
 }
 
 // Watcher is told what happens.
@@ -37,15 +37,15 @@ const Nobody = -1
 
 // Event is something that happened.
 type Event struct {
-	// At is since the scene's beginning.
+	// At is since the scenario's beginning.
 	At   time.Duration
 	Kind Kind
-	// Job is an index into the scene's jobs, Running one into what ran from the beginning; Nobody for none.
+	// Job is an index into the scenario's jobs, Running one into what ran from the beginning; Nobody for none.
 	Job, Running int
 	// Nodes are, by their numbers in the tree: of Started, the node of each rank; of Kept, those that are kept; of
 	// NodesFailed, NodesDrained and NodesReturned, those that it happened to.
 	Nodes []int
-	// From is of Kept when the place is expected to be free; scene.Forever if nobody knows.
+	// From is of Kept when the place is expected to be free; scenario.Forever if nobody knows.
 	From time.Duration
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
 
-// Contest is several schedulers that play the same: for each seed all of them get the same scene, so runs are paired.
+// Contest is several schedulers that play the same: for each seed all of them get the same scenario, so runs are paired.
 type Contest struct {
 	// Schedulers and Seeds are each named once; the first scheduler is the one that the others are compared with. Engine is as in
 	// Run.
@@ -124,7 +124,7 @@ func (in *Input) recall(result *results.Result) (Outcome, error) {
 	if in.Shared() {
 		return Outcome{Card: result.Card}, nil
 	}
-	s, err := in.scene(result.Card.Seed)
+	s, err := in.scenario(result.Card.Seed)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -22,10 +23,10 @@ type Names struct {
 
 // Options are how the inputs are played, by every scheduler alike.
 type Options struct {
-	// Load and Estimates are those of scene.Options.
+	// Load and Estimates are those of scenario.Options.
 	Load, Estimates float64
-	// Unsaid is that of scene.Options, for snapshots.
-	Unsaid time.Duration
+	// DefaultRunTime is that of scenario.Options, for snapshots. Another key would change the config_hash of every result.
+	DefaultRunTime time.Duration `json:"Unsaid"`
 	// Quick plays the first jobs only, at most QuickJobs.
 	Quick bool
 }
@@ -123,8 +124,8 @@ func (in *Input) Nodes() int {
 	return len(in.fleet.Nodes)
 }
 
-// scene is what a seed makes of the inputs, if they are gangs.
-func (in *Input) scene(seed uint64) (*scene.Scene, error) {
+// scenario returns the scenario of a seed. The inputs must be gangs.
+func (in *Input) scenario(seed uint64) (*scenario.Scenario, error) {
 	var workload *trace.Trace
 	cut := ""
 	if in.names.Trace != "" {
@@ -138,15 +139,16 @@ func (in *Input) scene(seed uint64) (*scene.Scene, error) {
 		}
 		workload = &t
 	}
-	options := scene.Options{
-		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates, Unsaid: in.options.Unsaid,
+	options := scenario.Options{
+		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates,
+		DefaultRunTime: in.options.DefaultRunTime,
 	}
-	var s *scene.Scene
+	var s *scenario.Scenario
 	var err error
 	if in.snapshot != nil {
-		s, err = scene.FromSnapshot(in.snapshot, workload, options)
+		s, err = importer.FromSnapshot(in.snapshot, workload, options)
 	} else {
-		s, err = scene.New(in.fleet, *workload, options)
+		s, err = importer.New(in.fleet, *workload, options)
 	}
 	if err == nil && cut != "" {
 		s.Notes = append(s.Notes, cut)

@@ -33,7 +33,7 @@ type Run struct {
 // Outcome is what came of a run.
 type Outcome struct {
 	Card measure.Scorecard
-	// Jobs and Series are of gangs only: what became of each job, by the scene's index, and of the cluster over time.
+	// Jobs and Series are of gangs only: what became of each job, by the scenario's index, and of the cluster over time.
 	Jobs   []measure.Outcome
 	Series measure.Series
 }
@@ -49,7 +49,7 @@ func (in *Input) Run(ctx context.Context, r Run) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	s, err := in.scene(r.Seed)
+	s, err := in.scenario(r.Seed)
 	if err != nil {
 		return Outcome{}, err
 	}

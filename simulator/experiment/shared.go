@@ -9,15 +9,12 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/openb"
 	"github.com/lockstep-project/lockstep/simulator/results"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/schedulers"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -65,11 +62,11 @@ func (in *Input) runShared(ctx context.Context, r Run) (Outcome, error) {
 }
 
 // sharedScene is what came, for the log: nodes below no network, and pods that run for ever. Parts of GPUs are rounded up.
-func (in *Input) sharedScene(arrivals []openb.Event, seed uint64) (*scene.Scene, error) {
-	s := &scene.Scene{
-		Fleet: in.names.Fleet, Trace: in.names.Trace, Options: scene.Options{Seed: seed, Load: 1},
+func (in *Input) sharedScene(arrivals []openb.Event, seed uint64) (*scenario.Scenario, error) {
+	s := &scenario.Scenario{
+		Fleet: in.names.Fleet, Trace: in.names.Trace, Options: scenario.Options{Seed: seed, Load: 1},
 		Source:    "openb (Alibaba, ATC '23; Apache-2.0), arrivals without time, tuned to 130 % of the GPUs",
-		Resources: []corev1.ResourceName{"nvidia.com/gpu"},
+		Resources: []string{"nvidia.com/gpu"},
 	}
 	names := make([]topology.Node, len(in.nodes))
 	for i, node := range in.nodes {
@@ -79,16 +76,15 @@ func (in *Input) sharedScene(arrivals []openb.Event, seed uint64) (*scene.Scene,
 	if s.Ledger.Tree, err = topology.NewTree(nil, names); err != nil {
 		return nil, fmt.Errorf("indexing openb's nodes: %w", err)
 	}
-	s.Nodes, s.Closed = make([]*corev1.Node, len(in.nodes)), make([]bool, len(in.nodes))
+	s.Closed = make([]bool, len(in.nodes))
 	s.Ledger.Total = make([]topology.Capacity, len(in.nodes))
 	for _, node := range in.nodes {
 		at, _ := s.Ledger.Tree.Index(node.Name)
-		s.Nodes[at] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}
 		s.Ledger.Total[at] = topology.Capacity{int64(node.GPUs)}
 	}
 	for i, arrival := range arrivals {
-		s.Jobs = append(s.Jobs, scene.Job{
-			ID: arrival.Pod + "#" + strconv.Itoa(i), Submit: time.Duration(i) * time.Second, Duration: scene.Forever,
+		s.Jobs = append(s.Jobs, scenario.Job{
+			ID: arrival.Pod + "#" + strconv.Itoa(i), Submit: time.Duration(i) * time.Second, Duration: scenario.Forever,
 			Gang: topology.Gang{Members: make([]topology.Member, 1)}, Needed: 1, Accelerators: int64(len(arrival.GPUs)),
 		})
 	}
@@ -96,7 +92,7 @@ func (in *Input) sharedScene(arrivals []openb.Event, seed uint64) (*scene.Scene,
 }
 
 // tell writes the arrivals down.
-func tell(arrivals []openb.Event, s *scene.Scene, to engine.Watcher) {
+func tell(arrivals []openb.Event, s *scenario.Scenario, to engine.Watcher) {
 	for i, arrival := range arrivals {
 		event := engine.Event{At: s.Jobs[i].Submit, Kind: engine.Submitted, Job: i, Running: engine.Nobody}
 		to.Happens(event)
@@ -109,11 +105,11 @@ func tell(arrivals []openb.Event, s *scene.Scene, to engine.Watcher) {
 }
 
 // sharedCard is the scorecard of a workload without time.
-func sharedCard(s *scene.Scene, header measure.Header, result openb.Result, wall float64) measure.Scorecard {
+func sharedCard(s *scenario.Scenario, header measure.Header, result openb.Result, wall float64) measure.Scorecard {
 	card := measure.Scorecard{
 		Scheduler: header.Scheduler, Engine: header.Engine, Fleet: list(s.Fleet), Trace: list(s.Trace),
 		Seed: s.Options.Seed, Commit: header.Commit, ConfigHash: header.ConfigHash, Source: s.Source, Load: 1,
-		Nodes: len(s.Nodes), GPUs: s.GPUs(), TieRule: header.TieRule, Machine: header.Machine,
+		Nodes: s.Ledger.Len(), GPUs: s.GPUs(), TieRule: header.TieRule, Machine: header.Machine,
 		Gangs: measure.Gangs{
 			Submitted: result.Arrived, Placed: result.Placed, Pending: result.Arrived - result.Placed,
 		},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // end is when a job ends.
@@ -35,7 +35,7 @@ func (e *ends) Pop() any {
 
 // busy is a stream of jobs on 1,024 nodes, and what becomes of it: first come, first served, on the first nodes with room. Of
 // ten jobs eight have one accelerator, one a node, and one 2 to 16 nodes.
-func busy(tb testing.TB, jobs int) (*scene.Scene, []engine.Event) {
+func busy(tb testing.TB, jobs int) (*scenario.Scenario, []engine.Event) {
 	tb.Helper()
 	const nodes = 1024
 	s := racks(tb, nodes)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // slack is below what run time a slowdown counts as if the job ran as long: the tau of bounded slowdown.
@@ -151,7 +151,7 @@ func (t *Tally) addTimes(to *jobTimes, job int) {
 	to.work += hours
 	to.waits = append(to.waits, wait.Seconds())
 	to.byWork.wait.add(wait.Seconds(), hours)
-	stays := wait + min(runs, scene.Forever-wait)
+	stays := wait + min(runs, scenario.Forever-wait)
 	switch {
 	case j.end != Never:
 		stays = j.end - j.submit

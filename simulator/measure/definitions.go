@@ -30,7 +30,7 @@ const (
 // Of is the number in a scorecard.
 func (d Definition) Of(card Scorecard) float64 { return d.value(&card) }
 
-// WallTime reports whether the number is of the machine's time and not of the scene's: it is another one in each run.
+// WallTime reports whether the number is of the machine's time and not of the scenario's: it is another one in each run.
 func (d Definition) WallTime() bool {
 	return d.Unit == "ms" || d.Unit == "/s" || d.Name == "throughput.wall_s"
 }

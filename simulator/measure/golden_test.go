@@ -6,7 +6,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // TestGolden prints scorecards and series as others read them: their names are a contract.
@@ -55,7 +55,7 @@ func TestJobsThatNeverEnd(t *testing.T) {
 	s := racks(t, 2)
 	add(s, 5, 10, 1, 4)
 	add(s, 5, 10, 2, 4)
-	s.Jobs[0].Duration, s.Jobs[1].Duration = scene.Forever, scene.Forever
+	s.Jobs[0].Duration, s.Jobs[1].Duration = scenario.Forever, scenario.Forever
 	tally := listen(s)
 	tally.job(5, "submitted", 0)
 	tally.job(5, "started", 0, 0)

@@ -3,13 +3,13 @@ package measure
 import (
 	"slices"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // holdings is what is taken and what is left, by the events alone.
 type holdings struct {
-	scene *scene.Scene
+	scene *scenario.Scenario
 	// left is what each node has left: below zero where more is taken than there is.
 	left []topology.Capacity
 	// free is the same as those who place may see it: nothing less than nothing, and nothing on nodes that are closed or gone.
@@ -24,7 +24,7 @@ type holdings struct {
 	marked  []bool
 }
 
-func newHoldings(s *scene.Scene) *holdings {
+func newHoldings(s *scenario.Scenario) *holdings {
 	n := s.Ledger.Len()
 	h := &holdings{
 		scene:  s,

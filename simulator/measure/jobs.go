@@ -3,7 +3,7 @@ package measure
 import (
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // Never is the instant of what has not happened.
@@ -111,8 +111,8 @@ func (t *Tally) waited(job int) time.Duration {
 }
 
 // work is the GPU-hours that a job asks for; 0 if it never ends by itself, since it would outweigh all others.
-func work(j *scene.Job) float64 {
-	if j.Duration == scene.Forever {
+func work(j *scenario.Job) float64 {
+	if j.Duration == scenario.Forever {
 		return 0
 	}
 	return float64(j.Accelerators) * j.Duration.Hours()

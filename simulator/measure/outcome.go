@@ -4,7 +4,7 @@ import "time"
 
 // Outcome is what became of a job.
 type Outcome struct {
-	// Job is its number in the scene.
+	// Job is its number in the scenario.
 	Job        int
 	ID, Tenant string
 	// Class is its size class, by the name that it has in the scorecard.

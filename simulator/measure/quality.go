@@ -3,7 +3,7 @@ package measure
 import (
 	"slices"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -24,7 +24,7 @@ type quality struct {
 	bounded            int
 }
 
-func newQuality(s *scene.Scene, d *domains, first int) *quality {
+func newQuality(s *scenario.Scenario, d *domains, first int) *quality {
 	several := 0
 	for i := range s.Jobs[first:] {
 		if len(s.Jobs[first+i].Gang.Members) > 1 {

@@ -3,7 +3,7 @@ package measure
 import (
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -44,11 +44,11 @@ type sampler struct {
 
 // newSampler begins with a distance that a run of the length to be expected has room for: as long as submissions take, or as
 // the work does when nothing is ever idle.
-func newSampler(s *scene.Scene) *sampler {
+func newSampler(s *scenario.Scenario) *sampler {
 	expected, total := 0.0, weighted{}
 	for i := range s.Jobs {
 		expected = max(expected, s.Jobs[i].Submit.Seconds())
-		if runs := s.Jobs[i].Duration; runs != scene.Forever {
+		if runs := s.Jobs[i].Duration; runs != scenario.Forever {
 			expected = max(expected, (s.Jobs[i].Submit + runs).Seconds())
 			total.add(runs.Seconds(), float64(s.Jobs[i].Accelerators))
 		}

@@ -1,6 +1,6 @@
 package measure
 
-import "github.com/lockstep-project/lockstep/simulator/scene"
+import "github.com/lockstep-project/lockstep/simulator/scenario"
 
 // sizes puts jobs into size classes.
 type sizes struct {
@@ -8,7 +8,7 @@ type sizes struct {
 	most int64
 }
 
-func newSizes(s *scene.Scene) sizes {
+func newSizes(s *scenario.Scenario) sizes {
 	z := sizes{most: 1}
 	for _, total := range s.Ledger.Total {
 		z.most = max(z.most, total[s.Accelerator])
@@ -22,7 +22,7 @@ func SizeClasses() []string {
 }
 
 // of is the number of the job's class.
-func (z sizes) of(j *scene.Job) int {
+func (z sizes) of(j *scenario.Job) int {
 	switch nodes := (j.Accelerators + z.most - 1) / z.most; {
 	case j.Accelerators <= 1:
 		return int(max(j.Accelerators, 0))
@@ -38,4 +38,4 @@ func (z sizes) of(j *scene.Job) int {
 	return 6
 }
 
-func (z sizes) name(j *scene.Job) string { return SizeClasses()[z.of(j)] }
+func (z sizes) name(j *scenario.Job) string { return SizeClasses()[z.of(j)] }

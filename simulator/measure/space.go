@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -84,7 +84,7 @@ func (d *domains) at(level, node int) int32 {
 // these are, and the level. A class weighs as much as the accelerators that its gangs ask for: by number, the small jobs of any
 // trace would hide that none of the large ones has room. The classes are the heaviest, those of equal weight in the order of their
 // first job.
-func (s *space) mix(of *scene.Scene) {
+func (s *space) mix(of *scenario.Scenario) {
 	type kind struct {
 		shape    int
 		size     int64

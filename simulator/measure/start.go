@@ -1,13 +1,13 @@
 package measure
 
 import (
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // start is a start as it was told.
 type start struct {
-	job *scene.Job
+	job *scenario.Job
 	// holds are the nodes by rank as the tally keeps them; nodes and ranks are those of the members that have one.
 	holds        []int32
 	nodes, ranks []int
@@ -18,7 +18,7 @@ type start struct {
 }
 
 // newStart reads the nodes of a start. A rank without a node, or with one that is not there, did not start.
-func newStart(job *scene.Job, nodes []int, fleet int) *start {
+func newStart(job *scenario.Job, nodes []int, fleet int) *start {
 	s := &start{
 		job:   job,
 		holds: make([]int32, 0, len(nodes)),

@@ -6,11 +6,9 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -19,12 +17,12 @@ const accelerator = 1
 
 // racks are empty nodes with 100 CPUs and 4 accelerators each, two a rack, of which a boundary costs two edges between nodes
 // more.
-func racks(tb testing.TB, nodes int) *scene.Scene {
+func racks(tb testing.TB, nodes int) *scenario.Scenario {
 	tb.Helper()
 	return cluster(tb, nodes, 2, topology.Level{Name: "rack", Key: "test/rack", Weight: 200})
 }
 
-func cluster(tb testing.TB, nodes, perDomain int, level topology.Level) *scene.Scene {
+func cluster(tb testing.TB, nodes, perDomain int, level topology.Level) *scenario.Scenario {
 	tb.Helper()
 	all := make([]topology.Node, nodes)
 	for i := range all {
@@ -36,23 +34,23 @@ func cluster(tb testing.TB, nodes, perDomain int, level topology.Level) *scene.S
 }
 
 // of is a scene of nodes with 100 CPUs and 4 accelerators each.
-func of(tb testing.TB, levels []topology.Level, nodes []topology.Node) *scene.Scene {
+func of(tb testing.TB, levels []topology.Level, nodes []topology.Node) *scenario.Scenario {
 	tb.Helper()
 	tree, err := topology.NewTree(levels, nodes)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	n := len(nodes)
-	s := &scene.Scene{
+	s := &scenario.Scenario{
 		Fleet:       "racks",
 		Trace:       "story",
 		Source:      "made here",
 		Synthetic:   true,
-		Resources:   []corev1.ResourceName{"cpu", "gpu"},
+		Resources:   []string{"cpu", "gpu"},
 		Accelerator: accelerator,
 		Closed:      make([]bool, n),
 		Devices:     make([]bool, n),
-		Options:     scene.Options{Seed: 7},
+		Options:     scenario.Options{Seed: 7},
 	}
 	s.Ledger.Tree = tree
 	for range n {
@@ -63,8 +61,8 @@ func of(tb testing.TB, levels []topology.Level, nodes []topology.Node) *scene.Sc
 }
 
 // add lets a gang come of members with so many accelerators each; it returns the gang, to change what is special about it.
-func add(s *scene.Scene, submit, runs, members int, gpus int64) *scene.Job {
-	j := scene.Job{
+func add(s *scenario.Scenario, submit, runs, members int, gpus int64) *scenario.Job {
+	j := scenario.Job{
 		ID: fmt.Sprintf("job-%d", len(s.Jobs)), Submit: seconds(submit), Duration: seconds(runs), Needed: members,
 		Accelerators: int64(members) * gpus,
 		Gang: topology.Gang{
@@ -81,7 +79,7 @@ func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 // told tells events.
 type told struct{ *measure.Tally }
 
-func listen(s *scene.Scene) told {
+func listen(s *scenario.Scenario) told {
 	return told{measure.New(s, measure.Header{Scheduler: "hand", Engine: "test", Commit: "abc", TieRule: "none"})}
 }
 
@@ -337,7 +335,7 @@ func TestNodesThatAreNotThereAreNoCapacity(t *testing.T) {
 func TestWhatRanFromTheBeginning(t *testing.T) {
 	s := racks(t, 2)
 	hold := topology.Held{Node: 0, Demand: topology.Capacity{1, 4}}
-	s.Running = []scene.Running{
+	s.Running = []scenario.Running{
 		{Name: "old", Holds: []topology.Held{hold}, Accelerators: 4},
 		{Name: "older", Holds: []topology.Held{{Node: 1, Demand: topology.Capacity{1, 2}}}, Accelerators: 2},
 	}

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
-// Header is what a scorecard says of the run beside what the scene knows.
+// Header is what a scorecard says of the run beside what the scenario knows.
 type Header struct {
 	// Scheduler and Engine are names; Commit and ConfigHash say what was run, with which configuration.
 	Scheduler, Engine, Commit, ConfigHash string
@@ -19,7 +19,7 @@ type Header struct {
 // more, so that a scheduler, or an engine, that breaks a rule is seen to do so. It keeps about 200 bytes a job, and an event
 // costs as much as it has nodes, but for the placements that are sampled.
 type Tally struct {
-	scene  *scene.Scene
+	scene  *scenario.Scenario
 	header Header
 	window window
 
@@ -41,8 +41,8 @@ type Tally struct {
 
 var _ engine.Watcher = (*Tally)(nil)
 
-// New listens to a scene that is about to be played.
-func New(s *scene.Scene, header Header) *Tally {
+// New listens to a scenario that is about to be played.
+func New(s *scenario.Scenario, header Header) *Tally {
 	t := &Tally{
 		scene:    s,
 		header:   header,
@@ -140,7 +140,7 @@ func (t *Tally) happensTo(e engine.Event) {
 	}
 }
 
-// leaves is of what ran from the beginning. How long it had run before is not known: it is taken to have begun with the scene.
+// leaves is of what ran from the beginning. How long it had run before is not known: it is taken to have begun with the scenario.
 func (t *Tally) leaves(e engine.Event) {
 	r := &t.scene.Running[e.Running]
 	for _, held := range r.Holds {

@@ -9,13 +9,13 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // twin counts the same as a tally, second by second, with nothing but loops over everything.
 type twin struct {
-	scene  *scene.Scene
+	scene  *scenario.Scenario
 	waits  map[int]int
 	place  map[int][]int
 	gone   map[int]bool
@@ -333,7 +333,7 @@ func shuffle(r *rand.Rand, nodes []int) []int {
 }
 
 // priced is the quality of a start.
-func priced(tb testing.TB, s *scene.Scene, nodes []int) float64 {
+func priced(tb testing.TB, s *scenario.Scenario, nodes []int) float64 {
 	tb.Helper()
 	tally := listen(s)
 	tally.job(0, engine.Submitted, 0)

@@ -5,12 +5,12 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // nvlink are four nodes in two NVLink domains.
-func nvlink(tb testing.TB) *scene.Scene {
+func nvlink(tb testing.TB) *scenario.Scenario {
 	tb.Helper()
 	return cluster(tb, 4, 2, topology.Level{Name: "nvlink", Key: "test/clique", Weight: 700, Accelerator: true})
 }
@@ -18,35 +18,35 @@ func nvlink(tb testing.TB) *scene.Scene {
 func TestBrokenRulesAreSeen(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		scene func(testing.TB) *scene.Scene
+		scene func(testing.TB) *scenario.Scenario
 		// gang changes a gang of two members with a node each; nodes is where it starts.
-		gang  func(*scene.Job)
+		gang  func(*scenario.Job)
 		nodes []int
 		want  measure.Violations
 	}{
 		{
 			name: "nothing is broken", scene: six, nodes: []int{2, 3},
-			gang: func(j *scene.Job) { j.Gang.Required = "rack" },
+			gang: func(j *scenario.Job) { j.Gang.Required = "rack" },
 		},
 		{
 			name: "two racks instead of one", scene: six, nodes: []int{1, 2},
-			gang: func(j *scene.Job) { j.Gang.Required = "test/rack" }, want: measure.Violations{RequiredLevel: 1},
+			gang: func(j *scenario.Job) { j.Gang.Required = "test/rack" }, want: measure.Violations{RequiredLevel: 1},
 		},
 		{
 			name: "two nodes instead of one", scene: six, nodes: []int{0, 1},
-			gang: func(j *scene.Job) { j.Gang.Required = topology.LevelNode }, want: measure.Violations{RequiredLevel: 1},
+			gang: func(j *scenario.Job) { j.Gang.Required = topology.LevelNode }, want: measure.Violations{RequiredLevel: 1},
 		},
 		{
 			name: "two NVLink domains instead of one", scene: nvlink, nodes: []int{1, 2},
-			gang: func(j *scene.Job) { j.Gang.Required = "nvlink" }, want: measure.Violations{RequiredLevel: 1, NVLink: 1},
+			gang: func(j *scenario.Job) { j.Gang.Required = "nvlink" }, want: measure.Violations{RequiredLevel: 1, NVLink: 1},
 		},
 		{
 			name: "a preferred level may be broken", scene: nvlink, nodes: []int{1, 2},
-			gang: func(j *scene.Job) { j.Gang.Preferred = "nvlink" },
+			gang: func(j *scenario.Job) { j.Gang.Preferred = "nvlink" },
 		},
 		{
 			name: "a segment in two NVLink domains", scene: nvlink, nodes: []int{0, 2, 1, 3},
-			gang: func(j *scene.Job) {
+			gang: func(j *scenario.Job) {
 				grow(j, 4)
 				j.Gang.Segment = topology.Segment{Size: 2, Level: "nvlink"}
 			},
@@ -54,33 +54,33 @@ func TestBrokenRulesAreSeen(t *testing.T) {
 		},
 		{
 			name: "segments in a domain each", scene: nvlink, nodes: []int{2, 3, 0, 1},
-			gang: func(j *scene.Job) {
+			gang: func(j *scenario.Job) {
 				grow(j, 4)
 				j.Gang.Segment = topology.Segment{Size: 2, Level: "nvlink"}
 			},
 		},
 		{
-			name: "half a gang", scene: six, nodes: []int{1, engine.Nobody}, gang: func(*scene.Job) {},
+			name: "half a gang", scene: six, nodes: []int{1, engine.Nobody}, gang: func(*scenario.Job) {},
 			want: measure.Violations{PartialGangs: 1},
 		},
 		{
-			name: "as many as it needs", scene: six, nodes: []int{1}, gang: func(j *scene.Job) { j.Needed = 1 },
+			name: "as many as it needs", scene: six, nodes: []int{1}, gang: func(j *scenario.Job) { j.Needed = 1 },
 		},
 		{
-			name: "both on one node", scene: six, nodes: []int{1, 1}, gang: func(*scene.Job) {},
+			name: "both on one node", scene: six, nodes: []int{1, 1}, gang: func(*scenario.Job) {},
 			want: measure.Violations{DoubleBooking: 1},
 		},
 		{
-			name: "both on a node of devices", scene: six, nodes: []int{3, 3}, gang: func(*scene.Job) {},
+			name: "both on a node of devices", scene: six, nodes: []int{3, 3}, gang: func(*scenario.Job) {},
 			want: measure.Violations{DRA: 1},
 		},
 		{
 			name: "more CPU than there is", scene: six, nodes: []int{0, 1},
-			gang: func(j *scene.Job) { j.Gang.Shapes[0].Demand = topology.Capacity{101, 4} },
+			gang: func(j *scenario.Job) { j.Gang.Shapes[0].Demand = topology.Capacity{101, 4} },
 			want: measure.Violations{DoubleBooking: 1},
 		},
 		{
-			name: "a node that is closed", scene: six, nodes: []int{4, 5}, gang: func(*scene.Job) {},
+			name: "a node that is closed", scene: six, nodes: []int{4, 5}, gang: func(*scenario.Job) {},
 			want: measure.Violations{DoubleBooking: 1},
 		},
 	} {
@@ -107,7 +107,7 @@ func TestBrokenRulesAreSeen(t *testing.T) {
 }
 
 // grow makes the job a gang of so many members.
-func grow(j *scene.Job, members int) {
+func grow(j *scenario.Job, members int) {
 	j.Gang.Members = make([]topology.Member, members)
 	j.Needed, j.Accelerators = members, 4*int64(members)
 }
@@ -145,7 +145,7 @@ func TestWhatIsTakenTwiceIsSeenOnceAndGivenBack(t *testing.T) {
 }
 
 // six are six nodes in three racks.
-func six(tb testing.TB) *scene.Scene {
+func six(tb testing.TB) *scenario.Scenario {
 	tb.Helper()
 	return racks(tb, 6)
 }

@@ -3,7 +3,7 @@ package measure
 import (
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // leastJobs is how many jobs a trace needs for a beginning that can be left out.
@@ -16,7 +16,7 @@ const warmUp = 10
 type window struct {
 	// first is the first job of it; those after it are all in it.
 	first int
-	// from and to bound it; to is scene.Forever if it ends with the run.
+	// from and to bound it; to is scenario.Forever if it ends with the run.
 	from, to time.Duration
 	rule     string
 }
@@ -24,9 +24,9 @@ type window struct {
 // newWindow leaves the first tenth of the submissions out, while the fleet fills, and everything after the last one, while it
 // runs empty. A trace of fewer than 100 jobs, or one of which more than a tenth come at one instant, is no stream that a
 // cluster is ever in the middle of: of such, everything counts.
-func newWindow(jobs []scene.Job) window {
+func newWindow(jobs []scenario.Job) window {
 	n := len(jobs)
-	w := window{to: scene.Forever}
+	w := window{to: scenario.Forever}
 	if n > 0 {
 		w.from = jobs[0].Submit
 	}
@@ -44,7 +44,7 @@ func newWindow(jobs []scene.Job) window {
 }
 
 // crowd is how many jobs come at one instant at most.
-func crowd(jobs []scene.Job) int {
+func crowd(jobs []scenario.Job) int {
 	most, run := 0, 0
 	for i := range jobs {
 		if i > 0 && jobs[i].Submit != jobs[i-1].Submit {

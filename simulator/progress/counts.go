@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // stage is how far a job has come.
@@ -31,7 +31,7 @@ const (
 
 // counts is what events add up to. It belongs to the engine's goroutine.
 type counts struct {
-	scene *scene.Scene
+	scene *scenario.Scenario
 	stock *stock
 	uses  history
 	at    time.Duration
@@ -60,7 +60,7 @@ type kept struct {
 	nodes int
 }
 
-func newCounts(s *scene.Scene) *counts {
+func newCounts(s *scenario.Scenario) *counts {
 	n := len(s.Jobs)
 	c := &counts{
 		scene: s, stock: newStock(s), stage: make([]stage, n), past: make([]past, n),

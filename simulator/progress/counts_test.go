@@ -16,13 +16,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/progress"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
 // twin counts what a run counts, anew from all events so far.
 type twin struct {
-	scene *scene.Scene
+	scene *scenario.Scenario
 	told  []engine.Event
 }
 
@@ -122,7 +123,7 @@ func (p *pair) Happens(e engine.Event) {
 }
 
 // random is a scene in which gangs of all sizes come, some preempt others, and nodes fail, drain and return.
-func random(tb testing.TB, seed uint64, jobs int) *scene.Scene {
+func random(tb testing.TB, seed uint64, jobs int) *scenario.Scenario {
 	tb.Helper()
 	f, err := fleet.Open("gb200-72")
 	if err != nil {
@@ -145,7 +146,7 @@ func random(tb testing.TB, seed uint64, jobs int) *scene.Scene {
 				trace.Event{At: at + 4*time.Second, Kind: trace.Return, Nodes: node})
 		}
 	}
-	s, err := scene.New(f, made, scene.Options{Seed: seed})
+	s, err := importer.New(f, made, scenario.Options{Seed: seed})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestCountsAreTheTwins(t *testing.T) {
 		s.Closed[5] = true
 		clk := clocktesting.NewFakeClock(time.Unix(0, 0))
 		p := &pair{t, progress.Unwatched(clk, "", 1, 1, s), &twin{scene: s}}
-		if err := direct.NewEngine(direct.Options{Preempt: true}, clk).Run(t.Context(), s, p); err != nil {
+		if err := direct.NewEngine(direct.Options{Preempt: true}, clk.Now).Run(t.Context(), s, p); err != nil {
 			t.Fatal(err)
 		}
 		kinds := make(map[engine.Kind]int)
@@ -219,9 +220,9 @@ func TestLookingChangesNothing(t *testing.T) {
 	}
 }
 
-func play(tb testing.TB, s *scene.Scene, w engine.Watcher) {
+func play(tb testing.TB, s *scenario.Scenario, w engine.Watcher) {
 	tb.Helper()
-	err := direct.NewEngine(direct.Options{Preempt: true}, clock.RealClock{}).Run(tb.Context(), s, w)
+	err := direct.NewEngine(direct.Options{Preempt: true}, time.Now).Run(tb.Context(), s, w)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		tb.Fatal(err)
 	}

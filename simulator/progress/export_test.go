@@ -5,11 +5,11 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // Unwatched is a run that nobody draws: for tests of what is drawn.
-func Unwatched(clk clock.WithTicker, name string, number, runs int, s *scene.Scene) *Run {
+func Unwatched(clk clock.WithTicker, name string, number, runs int, s *scenario.Scenario) *Run {
 	return newRun(&Progress{clock: clk, runs: runs}, name, number, s)
 }
 

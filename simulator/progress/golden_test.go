@@ -14,14 +14,15 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/progress"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
 // story is a scene, what an engine told of it, and how much of that was shown.
 type story struct {
 	clock *clocktesting.FakeClock
-	scene *scene.Scene
+	scene *scenario.Scenario
 	told  []engine.Event
 	runs  []*progress.Run
 	shown []int
@@ -169,11 +170,11 @@ func (s *story) set(t *testing.T, of, input string) {
 			})
 		}
 	}
-	if s.scene, err = scene.New(f, made, scene.Options{}); err != nil {
+	if s.scene, err = importer.New(f, made, scenario.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	s.told = nil
-	if err := direct.NewEngine(direct.Options{}, s.clock).Run(t.Context(), s.scene, s); err != nil {
+	if err := direct.NewEngine(direct.Options{}, s.clock.Now).Run(t.Context(), s.scene, s); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/progress"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -53,15 +54,15 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 // single is a scene of one job.
-func single(tb testing.TB) *scene.Scene {
+func single(tb testing.TB) *scenario.Scenario {
 	tb.Helper()
 	f, err := fleet.Open("gb200-72")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := scene.New(f, trace.Trace{Name: "one", Jobs: []trace.Job{
+	s, err := importer.New(f, trace.Trace{Name: "one", Jobs: []trace.Job{
 		{ID: "j", Duration: time.Hour, Podsets: []trace.Podset{{Count: 2, GPUs: 4}}},
-	}}, scene.Options{})
+	}}, scenario.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestSeveralAtOnce(t *testing.T) {
 		s := random(t, i, 30)
 		run := shown.Watch(fmt.Sprintf("lockstep/%d", i), s)
 		all.Go(func() {
-			if err := direct.NewEngine(direct.Options{}, clk).Run(t.Context(), s, run); err != nil {
+			if err := direct.NewEngine(direct.Options{}, clk.Now).Run(t.Context(), s, run); err != nil {
 				t.Error(err)
 			}
 			run.Done()

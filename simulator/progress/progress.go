@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // How often something is shown, in wall time.
@@ -92,8 +92,8 @@ func Start(ctx context.Context, o Options) (context.Context, *Progress) {
 	return runs, p
 }
 
-// Watch begins to show a run of a scene. The name is shown if it is not empty: the scheduler's and the seed.
-func (p *Progress) Watch(name string, s *scene.Scene) *Run {
+// Watch begins to show a run of a scenario. The name is shown if it is not empty: the scheduler's and the seed.
+func (p *Progress) Watch(name string, s *scenario.Scenario) *Run {
 	if p.face == nil {
 		return &Run{}
 	}

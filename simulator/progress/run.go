@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // What a run is asked for, in its word of memory.
@@ -36,7 +36,7 @@ type Run struct {
 
 var _ engine.Watcher = (*Run)(nil)
 
-func newRun(shown *Progress, name string, number int, s *scene.Scene) *Run {
+func newRun(shown *Progress, name string, number int, s *scenario.Scenario) *Run {
 	r := &Run{shown: shown, counts: newCounts(s), name: name, number: number, began: shown.clock.Now()}
 	r.leave(false)
 	return r

@@ -11,7 +11,7 @@ type Snapshot struct {
 	Name         string
 	Number, Runs int
 	Fleet, Trace string
-	// Virtual is how far the scene has come, Wall how long that took, without pauses.
+	// Virtual is how far the scenario has come, Wall how long that took, without pauses.
 	Virtual, Wall time.Duration
 	// Over says that nothing follows.
 	Over bool

@@ -1,7 +1,7 @@
 package progress
 
 import (
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -21,8 +21,8 @@ type stock struct {
 	of      []int32
 }
 
-// newStock is the stock of a scene's beginning.
-func newStock(s *scene.Scene) *stock {
+// newStock is the stock of a scenario's beginning.
+func newStock(s *scenario.Scenario) *stock {
 	n := s.Ledger.Len()
 	k := &stock{total: make([]int64, n), used: make([]int64, n), away: make([]bool, n), of: make([]int32, n)}
 	k.divide(s.Ledger.Tree)

@@ -1,13 +1,13 @@
 package progress
 
-import "github.com/lockstep-project/lockstep/simulator/scene"
+import "github.com/lockstep-project/lockstep/simulator/scenario"
 
 // why is what is known about why a job waits.
 func (c *counts) why(job int) string {
 	free, asks := c.stock.there-c.stock.inUse, c.scene.Jobs[job].Accelerators
 	var now string
 	switch {
-	case c.kept.job == job && c.kept.from == scene.Forever:
+	case c.kept.job == job && c.kept.from == scenario.Forever:
 		now = "is first, no end known for " + counted(c.kept.nodes, "node")
 	case c.kept.job == job:
 		now = "is first, " + counted(c.kept.nodes, "node") + " kept from " + span(c.kept.from)

@@ -14,7 +14,7 @@ import (
 type Comparison struct {
 	// Table compares all seeds.
 	Table compare.Table
-	// Runs are of one seed, one of each scheduler, in the table's order: charts are of them. They must be of one scene; maps
+	// Runs are of one seed, one of each scheduler, in the table's order: charts are of them. They must be of one scenario; maps
 	// are not drawn. There may be none.
 	Runs []Input
 }

@@ -1,7 +1,7 @@
 // Package report draws what came of a run as one HTML file that needs nothing else: no network, no server, no other file. It opens
 // from a disk, prints, and can be sent by mail.
 //
-//	recorder := report.NewRecorder(scene)        // an engine.Watcher
+//	recorder := report.NewRecorder(scenario)        // an engine.Watcher
 //	…
 //	err := report.Write(w, report.Input{Card: card, Series: series, Outcomes: outcomes, Record: recorder})
 //

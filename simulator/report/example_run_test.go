@@ -15,7 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/report"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -38,7 +39,7 @@ func (*story) Decides(engine.Decision) {}
 func (s *story) last() time.Duration { return s.events[len(s.events)-1].At }
 
 // holders are the accelerators that each job has of each node at an instant, after all that happens then.
-func (s *story) holders(of *scene.Scene, at time.Duration) map[int]map[int]int {
+func (s *story) holders(of *scenario.Scenario, at time.Duration) map[int]map[int]int {
 	holds := make(map[int]map[int]int)
 	for _, e := range s.events {
 		switch {
@@ -61,7 +62,7 @@ func (s *story) holders(of *scene.Scene, at time.Duration) map[int]map[int]int {
 func still() clock.PassiveClock { return clocktesting.NewFakePassiveClock(time.Unix(0, 0)) }
 
 // short is a busy day on the default fleet, with two failures and a drain.
-func short(t *testing.T) *scene.Scene {
+func short(t *testing.T) *scenario.Scenario {
 	t.Helper()
 	f, err := fleet.Open("gb200-72")
 	if err != nil {
@@ -85,7 +86,7 @@ func short(t *testing.T) *scene.Scene {
 }
 
 // many is a scene of small gangs on 576 nodes.
-func many(t *testing.T, jobs int) *scene.Scene {
+func many(t *testing.T, jobs int) *scenario.Scenario {
 	t.Helper()
 	f, err := fleet.Open("c3")
 	if err != nil {
@@ -103,7 +104,7 @@ func many(t *testing.T, jobs int) *scene.Scene {
 }
 
 // days are some days of a trace on a fleet, with failures.
-func days(t *testing.T, fleetName, traceName string, n int, load float64) *scene.Scene {
+func days(t *testing.T, fleetName, traceName string, n int, load float64) *scenario.Scenario {
 	t.Helper()
 	f, err := fleet.Open(fleetName)
 	if err != nil {
@@ -128,16 +129,16 @@ func days(t *testing.T, fleetName, traceName string, n int, load float64) *scene
 		}
 	}
 	slices.SortStableFunc(work.Events, func(a, b trace.Event) int { return cmp.Compare(a.At, b.At) })
-	s, err := scene.New(f, work, scene.Options{Seed: 1, Load: load})
+	s, err := importer.New(f, work, scenario.Options{Seed: 1, Load: load})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func made(t *testing.T, f fleet.Fleet, work trace.Trace) *scene.Scene {
+func made(t *testing.T, f fleet.Fleet, work trace.Trace) *scenario.Scenario {
 	t.Helper()
-	s, err := scene.New(f, work, scene.Options{Seed: 1})
+	s, err := importer.New(f, work, scenario.Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func example(t *testing.T) report.Input {
 }
 
 // input is what the engine makes of a scene.
-func input(t *testing.T, s *scene.Scene, o direct.Options, scheduler string) report.Input {
+func input(t *testing.T, s *scenario.Scenario, o direct.Options, scheduler string) report.Input {
 	t.Helper()
 	tally := measure.New(s, measure.Header{
 		Scheduler: scheduler, Engine: "direct", Commit: "0123456789ab", ConfigHash: "fedcba98",
@@ -160,7 +161,7 @@ func input(t *testing.T, s *scene.Scene, o direct.Options, scheduler string) rep
 	})
 	record := report.NewRecorder(s)
 	began := time.Now()
-	if err := direct.NewEngine(o, clock.RealClock{}).Run(t.Context(), s, both{tally, record}); err != nil {
+	if err := direct.NewEngine(o, time.Now).Run(t.Context(), s, both{tally, record}); err != nil {
 		t.Fatal(err)
 	}
 	return report.Input{

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -26,8 +26,8 @@ type layoutData struct {
 	Closed []int `json:"closed"`
 }
 
-// laid puts the nodes of a scene in their places.
-func laid(s *scene.Scene, nodes []node) layoutData {
+// laid puts the nodes of a scenario in their places.
+func laid(s *scenario.Scenario, nodes []node) layoutData {
 	d := layoutData{Racks: make([]int, len(nodes))}
 	rack, section := shown(s.Ledger.Tree, len(nodes))
 	levels := s.Ledger.Tree.Levels()
@@ -39,7 +39,7 @@ func laid(s *scene.Scene, nodes []node) layoutData {
 	}
 	racks, sections := make(map[string]int), make(map[string]int)
 	for i := range nodes {
-		d.Nodes = append(d.Nodes, s.Nodes[i].Name)
+		d.Nodes = append(d.Nodes, s.Ledger.Tree.Node(i))
 		d.Squares, d.Per = append(d.Squares, nodes[i].squares), append(d.Per, nodes[i].per)
 		if s.Closed[i] {
 			d.Closed = append(d.Closed, i)

@@ -244,7 +244,7 @@ func TestMapShowsWhoIsWhere(t *testing.T) {
 	s := short(t)
 	var told story
 	record := report.NewRecorder(s)
-	if err := direct.NewEngine(direct.Options{}, still()).Run(t.Context(), s, both{&told, record}); err != nil {
+	if err := direct.NewEngine(direct.Options{}, still().Now).Run(t.Context(), s, both{&told, record}); err != nil {
 		t.Fatal(err)
 	}
 	_, c := written(t, report.Input{Card: measure.Scorecard{Scheduler: "x"}, Record: record})
@@ -341,7 +341,7 @@ func TestLargeRunsKeepToTheirBudget(t *testing.T) {
 		}
 		nodes := make([]int, len(s.Jobs[i].Gang.Members))
 		for rank := range nodes {
-			nodes[rank] = r.IntN(len(s.Nodes))
+			nodes[rank] = r.IntN(s.Ledger.Len())
 		}
 		record.Happens(engine.Event{At: at, Kind: engine.Started, Job: i, Running: engine.Nobody, Nodes: nodes})
 		ends = append(ends, engine.Event{At: at + time.Minute, Kind: engine.Ended, Job: i, Running: engine.Nobody})

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // Recorder is an engine.Watcher that remembers who was where, which nodes were gone, and what decisions cost. It keeps some tens of
 // bytes for each start and each node that it took.
 type Recorder struct {
-	scene *scene.Scene
+	scene *scenario.Scenario
 	nodes []node
 	// jobs and running have the stay that goes on of each job and of what ran at the beginning, none for no stay.
 	jobs, running []int
@@ -40,7 +40,7 @@ type node struct {
 
 // stay is a gang on its nodes from its start to its end.
 type stay struct {
-	// job is an index into the scene's jobs, or -1 minus one into what ran at the beginning.
+	// job is an index into the scenario's jobs, or -1 minus one into what ran at the beginning.
 	job      int
 	from, to time.Duration
 	holds    []hold
@@ -59,10 +59,10 @@ type outage struct {
 	kind     engine.Kind
 }
 
-// NewRecorder listens to a scene that is about to be played.
-func NewRecorder(s *scene.Scene) *Recorder {
+// NewRecorder listens to a scenario that is about to be played.
+func NewRecorder(s *scenario.Scenario) *Recorder {
 	r := &Recorder{
-		scene: s, nodes: make([]node, len(s.Nodes)),
+		scene: s, nodes: make([]node, s.Ledger.Len()),
 		jobs: slices.Repeat([]int{none}, len(s.Jobs)), running: slices.Repeat([]int{none}, len(s.Running)),
 	}
 	for i := range r.nodes {
@@ -72,7 +72,7 @@ func NewRecorder(s *scene.Scene) *Recorder {
 	}
 	for i := range s.Running {
 		r.running[i] = len(r.stays)
-		r.stays = append(r.stays, stay{job: none - i, to: scene.Forever})
+		r.stays = append(r.stays, stay{job: none - i, to: scenario.Forever})
 		for _, held := range s.Running[i].Holds {
 			r.take(held.Node, held.Demand[s.Accelerator])
 		}
@@ -98,7 +98,7 @@ func (r *Recorder) Happens(e engine.Event) {
 		for _, i := range e.Nodes {
 			r.returns(i, e.At)
 			r.nodes[i].outage = len(r.outages)
-			r.outages = append(r.outages, outage{i, e.At, scene.Forever, e.Kind})
+			r.outages = append(r.outages, outage{i, e.At, scenario.Forever, e.Kind})
 		}
 	case engine.NodesReturned:
 		for _, i := range e.Nodes {
@@ -115,7 +115,7 @@ func (r *Recorder) Decides(d engine.Decision) { r.latency.add(d) }
 func (r *Recorder) starts(e engine.Event) {
 	gang := &r.scene.Jobs[e.Job].Gang
 	r.jobs[e.Job] = len(r.stays)
-	r.stays = append(r.stays, stay{job: e.Job, from: e.At, to: scene.Forever})
+	r.stays = append(r.stays, stay{job: e.Job, from: e.At, to: scenario.Forever})
 	for rank, at := range e.Nodes {
 		if at >= 0 && rank < len(gang.Members) {
 			r.take(at, gang.Shapes[gang.Members[rank].Shape].Demand[r.scene.Accelerator])

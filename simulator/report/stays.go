@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // mapData is the map over time.
@@ -54,7 +54,7 @@ func (r *Recorder) chart() *mapData {
 		m.Starts = append(m.Starts, from-before)
 		before = from
 		lasts := int64(-1)
-		if s.to != scene.Forever {
+		if s.to != scenario.Forever {
 			lasts = whole(s.to) - from
 		}
 		m.Lasts, m.Jobs = append(m.Lasts, lasts), append(m.Jobs, s.job)

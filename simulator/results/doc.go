@@ -5,12 +5,12 @@
 //	events.jsonl.gz   what happened, one JSON object a line, in virtual time (or events.jsonl)
 //	report.html       the report, if one was written
 //
-// A line of events has t, in seconds since the scene's beginning, and kind (engine.Kind); then, as the kind has them, job,
+// A line of events has t, in seconds since the scenario's beginning, and kind (engine.Kind); then, as the kind has them, job,
 // running, nodes and from (null if nobody knows), all of them numbers that scene.json explains:
 //
 //	{"t":60,"kind":"started","job":3,"nodes":[4,5,6,7]}
 //
-// The log has neither wall time nor names of machines: equal scenes, seeds and schedulers give equal bytes.
+// The log has neither wall time nor names of machines: equal scenarios, seeds and schedulers give equal bytes.
 //
 // # Whole or partial
 //

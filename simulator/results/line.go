@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // appendLine appends an event as a line of the log. It is written by hand because a replay tells a hundred thousand of them a
@@ -32,7 +32,7 @@ func appendLine(to []byte, e engine.Event) []byte {
 		b = appendNodes(b, e.Nodes)
 	}
 	switch {
-	case e.Kind == engine.Kept && e.From == scene.Forever:
+	case e.Kind == engine.Kept && e.From == scenario.Forever:
 		b = append(b, `,"from":null`...)
 	case e.Kind == engine.Kept:
 		b = append(b, `,"from":`...)
@@ -100,7 +100,7 @@ func parseLine(line []byte) (engine.Event, error) {
 	}
 	switch {
 	case r.Kind == engine.Kept && r.From == nil:
-		e.From = scene.Forever
+		e.From = scenario.Forever
 	case r.From != nil:
 		e.From, err = parseSeconds(*r.From)
 	}
@@ -116,7 +116,7 @@ func parseSeconds(n json.Number) (time.Duration, error) {
 	return d, nil
 }
 
-// within reports whether all numbers of the event are of the scene.
+// within reports whether all numbers of the event are of the scenario.
 func within(e engine.Event, o *Outline) error {
 	switch {
 	case e.Job < engine.Nobody || e.Job >= len(o.Jobs):

@@ -3,11 +3,11 @@ package results
 import (
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
-// Outline is what scene.json has: enough of a scene to know what numbers in events stand for. Durations are seconds since the
-// scene's beginning; -1 stands for never.
+// Outline is what scene.json has: enough of a scenario to know what numbers in events stand for. Durations are seconds since the
+// scenario's beginning; -1 stands for never.
 type Outline struct {
 	Fleet     string  `json:"fleet"`
 	Trace     string  `json:"trace"`
@@ -22,7 +22,7 @@ type Outline struct {
 	Accelerator string `json:"accelerator"`
 	// Levels are the fleet's, outermost first, without that of single nodes.
 	Levels []Level `json:"levels"`
-	// Nodes are by their number in the tree, Jobs and Running in the scene's order.
+	// Nodes are by their number in the tree, Jobs and Running in the scenario's order.
 	Nodes   []Node       `json:"nodes"`
 	Jobs    []Job        `json:"jobs"`
 	Running []Running    `json:"running,omitempty"`
@@ -69,32 +69,32 @@ type Running struct {
 	Nodes        []int   `json:"nodes"`
 }
 
-// Occurrence is what the scene lets happen to nodes.
+// Occurrence is what the scenario lets happen to nodes.
 type Occurrence struct {
 	At    float64 `json:"t"`
 	Kind  string  `json:"kind"`
 	Nodes []int   `json:"nodes"`
 }
 
-// Outlined makes the outline of a scene.
-func Outlined(s *scene.Scene) Outline {
+// Outlined makes the outline of a scenario.
+func Outlined(s *scenario.Scenario) Outline {
 	o := Outline{
 		Fleet: s.Fleet, Trace: s.Trace, Source: s.Source, Synthetic: s.Synthetic, Notes: s.Notes, Begin: s.Begin,
 		Seed: s.Options.Seed, Load: s.Options.Load, Estimates: s.Options.Estimates,
-		Nodes: make([]Node, len(s.Nodes)), Jobs: make([]Job, len(s.Jobs)), Levels: []Level{},
+		Nodes: make([]Node, s.Ledger.Len()), Jobs: make([]Job, len(s.Jobs)), Levels: []Level{},
 	}
 	if o.Load == 0 {
 		o.Load = 1
 	}
 	if s.Accelerator < len(s.Resources) {
-		o.Accelerator = string(s.Resources[s.Accelerator])
+		o.Accelerator = s.Resources[s.Accelerator]
 	}
 	if s.Ledger.Tree != nil {
 		for _, level := range s.Ledger.Tree.Levels() {
 			o.Levels = append(o.Levels, Level{Name: level.Name, Accelerator: level.Accelerator})
 		}
 	}
-	for i := range s.Nodes {
+	for i := range o.Nodes {
 		o.Nodes[i] = outlinedNode(s, i, len(o.Levels))
 	}
 	for i := range s.Jobs {
@@ -118,8 +118,8 @@ func Outlined(s *scene.Scene) Outline {
 	return o
 }
 
-func outlinedNode(s *scene.Scene, i, levels int) Node {
-	n := Node{Name: s.Nodes[i].Name, Accelerators: s.Ledger.Total[i][s.Accelerator], Closed: s.Closed[i]}
+func outlinedNode(s *scenario.Scenario, i, levels int) Node {
+	n := Node{Name: s.Ledger.Tree.Node(i), Accelerators: s.Ledger.Total[i][s.Accelerator], Closed: s.Closed[i]}
 	n.Domains = make([]string, levels)
 	for level := range levels {
 		if domain, ok := s.Ledger.Tree.Domain(i, level); ok {
@@ -131,7 +131,7 @@ func outlinedNode(s *scene.Scene, i, levels int) Node {
 
 // seconds is a duration as JSON has it.
 func seconds(d time.Duration) float64 {
-	if d == scene.Forever {
+	if d == scenario.Forever {
 		return -1
 	}
 	return d.Seconds()

@@ -22,12 +22,13 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/results"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
 // played is a scene of 40 jobs on the default fleet, and a story about it that has every kind of event.
-func played(t *testing.T) (*scene.Scene, []engine.Event) {
+func played(t *testing.T) (*scenario.Scenario, []engine.Event) {
 	t.Helper()
 	f, err := fleet.Open("gb200-72")
 	if err != nil {
@@ -41,7 +42,7 @@ func played(t *testing.T) (*scene.Scene, []engine.Event) {
 			Podsets: []trace.Podset{{Count: 1 + i%3, GPUs: 4}},
 		})
 	}
-	s, err := scene.New(f, work, scene.Options{Seed: 7})
+	s, err := importer.New(f, work, scenario.Options{Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func played(t *testing.T) (*scene.Scene, []engine.Event) {
 		tell(at, engine.Submitted, i)
 		tell(at, engine.Refused, i)
 		tell(at, engine.Kept, i, i, i+1).From = at + time.Hour
-		tell(at+1, engine.Kept, i, i).From = scene.Forever
+		tell(at+1, engine.Kept, i, i).From = scenario.Forever
 		tell(at+1500*time.Millisecond, engine.Started, i, slices.Repeat([]int{i}, len(s.Jobs[i].Gang.Members))...)
 		tell(at+2*time.Second, engine.NodesFailed, engine.Nobody, i)
 		tell(at+2*time.Second, engine.Disrupted, i)
@@ -72,7 +73,7 @@ func card() measure.Scorecard {
 }
 
 // write plays a story into a directory.
-func write(dir string, s *scene.Scene, story []engine.Event, o results.Options, last measure.Scorecard) error {
+func write(dir string, s *scenario.Scenario, story []engine.Event, o results.Options, last measure.Scorecard) error {
 	o.Card = card()
 	run, err := results.Create(dir, s, o)
 	if err != nil {
@@ -198,12 +199,12 @@ func TestEveryEventSurvives(t *testing.T) {
 		var story []engine.Event
 		for range rapid.IntRange(0, 20).Draw(t, "events") {
 			e := engine.Event{
-				At:   time.Duration(rapid.Int64Range(0, int64(scene.Forever)-1).Draw(t, "at")),
+				At:   time.Duration(rapid.Int64Range(0, int64(scenario.Forever)-1).Draw(t, "at")),
 				Kind: rapid.SampledFrom([]engine.Kind{engine.Started, engine.Kept, engine.Ended}).Draw(t, "kind"),
 				Job:  rapid.IntRange(-1, 39).Draw(t, "job"), Running: engine.Nobody,
 			}
 			if e.Kind == engine.Kept {
-				e.From = time.Duration(rapid.Int64Range(0, int64(scene.Forever)).Draw(t, "from"))
+				e.From = time.Duration(rapid.Int64Range(0, int64(scenario.Forever)).Draw(t, "from"))
 			}
 			if nodes := rapid.SliceOf(rapid.IntRange(0, 73)).Draw(t, "nodes"); len(nodes) > 0 {
 				e.Nodes = nodes

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // Options are how a result is written.
@@ -45,7 +45,7 @@ const saved = 1 << 18
 
 // Create begins a result in a directory, which it makes if need be. An earlier result is replaced; a directory that holds
 // anything else is bad input. What cannot be written is a *WriteError.
-func Create(dir string, s *scene.Scene, o Options) (*Run, error) {
+func Create(dir string, s *scenario.Scenario, o Options) (*Run, error) {
 	r := &Run{dir: dir, disk: o.Disk, failed: o.Failed}
 	if r.disk == nil {
 		r.disk = files{}

@@ -94,7 +94,7 @@ func product(name string, wall clock.PassiveClock) Scheduler {
 		o.Foresight = direct.Perfect
 		s.Source += ", knowing when everything really ends"
 	}
-	s.Engine = direct.NewEngine(o, wall)
+	s.Engine = direct.NewEngine(o, wall.Now)
 	return s
 }
 
@@ -118,7 +118,7 @@ func placement(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 		}
 	}
 	return Scheduler{
-		Name: ask.Name, On: Direct, Engine: direct.NewEngine(o, wall),
+		Name: ask.Name, On: Direct, Engine: direct.NewEngine(o, wall.Now),
 		Source: about.Source, Discipline: about.Discipline, TieRule: about.TieRule,
 	}, nil
 }

@@ -9,6 +9,6 @@
 // changed that could help it. Instants are seconds since 1970, or since any other moment that the caller likes; durations are
 // seconds.
 //
-// NewEngine is the same for scenes and events that all engines share. With Options.Policy somebody else chooses nodes. What is free
+// NewEngine is the same for scenarios and events that all engines share. With Options.Policy somebody else chooses nodes. What is free
 // is in a topology.Book, so that a question does not look at every node.
 package direct

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -36,7 +34,7 @@ type player struct {
 	options Options
 	emit    func(Event)
 	// wall and decided measure what decisions cost; nil if nobody wants to know.
-	wall    clock.PassiveClock
+	wall    func() time.Time
 	decided decided
 	// fault is why the scene cannot be played on.
 	fault error

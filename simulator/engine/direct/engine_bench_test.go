@@ -10,12 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	simfleet "github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -41,14 +41,14 @@ func machines(nodes, perRack int, gpus int64) simfleet.Fleet {
 	return f
 }
 
-func prepare(tb testing.TB, f simfleet.Fleet, name string, jobs int, o scene.Options) *scene.Scene {
+func prepare(tb testing.TB, f simfleet.Fleet, name string, jobs int, o scenario.Options) *scenario.Scenario {
 	tb.Helper()
 	t, err := trace.Open(name, o.Seed)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	t.Jobs = t.Jobs[:min(jobs, len(t.Jobs))]
-	s, err := scene.New(f, t, o)
+	s, err := importer.New(f, t, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func prepare(tb testing.TB, f simfleet.Fleet, name string, jobs int, o scene.Opt
 
 // speed counts what is told.
 type speed struct {
-	scene              *scene.Scene
+	scene              *scenario.Scenario
 	pods, starts, asks int
 	took               time.Duration
 }
@@ -79,13 +79,13 @@ func (plainly) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 	return p.Nodes, short == nil && err == nil
 }
 
-func measureEngine(b *testing.B, s *scene.Scene, o direct.Options) {
+func measureEngine(b *testing.B, s *scenario.Scenario, o direct.Options) {
 	b.Helper()
 	w := speed{scene: s}
 	b.ReportAllocs()
 	before := processorTime(b)
 	for b.Loop() {
-		if err := direct.NewEngine(o, clock.RealClock{}).Run(b.Context(), s, &w); err != nil {
+		if err := direct.NewEngine(o, time.Now).Run(b.Context(), s, &w); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -114,23 +114,23 @@ func BenchmarkEngine(b *testing.B) {
 	}
 	for _, c := range []struct {
 		name  string
-		scene func(b *testing.B) *scene.Scene
+		scene func(b *testing.B) *scenario.Scenario
 	}{
-		{"tas-750x4/nodes=5000", func(b *testing.B) *scene.Scene {
+		{"tas-750x4/nodes=5000", func(b *testing.B) *scenario.Scenario {
 			b.Helper()
-			return prepare(b, k8s, "k8s-tas:750x4", 1e6, scene.Options{})
+			return prepare(b, k8s, "k8s-tas:750x4", 1e6, scenario.Options{})
 		}},
-		{"tas-9x1000/nodes=5000", func(b *testing.B) *scene.Scene {
+		{"tas-9x1000/nodes=5000", func(b *testing.B) *scenario.Scenario {
 			b.Helper()
-			return prepare(b, k8s, "k8s-tas:9x1000", 1e6, scene.Options{})
+			return prepare(b, k8s, "k8s-tas:9x1000", 1e6, scenario.Options{})
 		}},
-		{"philly/gpus=512", func(b *testing.B) *scene.Scene {
+		{"philly/gpus=512", func(b *testing.B) *scenario.Scenario {
 			b.Helper()
-			return prepare(b, machines(64, 8, 8), "philly", 10000, scene.Options{Estimates: 2})
+			return prepare(b, machines(64, 8, 8), "philly", 10000, scenario.Options{Estimates: 2})
 		}},
-		{"philly-x64/gpus=4096", func(b *testing.B) *scene.Scene {
+		{"philly-x64/gpus=4096", func(b *testing.B) *scenario.Scenario {
 			b.Helper()
-			return prepare(b, machines(512, 16, 8), "philly", 10000, scene.Options{Estimates: 2, Load: 64})
+			return prepare(b, machines(512, 16, 8), "philly", 10000, scenario.Options{Estimates: 2, Load: 64})
 		}},
 	} {
 		s := c.scene(b)
@@ -174,7 +174,7 @@ func BenchmarkEngineMemory(b *testing.B) {
 			work.Jobs = append(work.Jobs, j)
 		}
 	}
-	s, err := scene.New(machines(512, 16, 8), work, scene.Options{Estimates: 2, Load: 64})
+	s, err := importer.New(machines(512, 16, 8), work, scenario.Options{Estimates: 2, Load: 64})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func BenchmarkEngineMemory(b *testing.B) {
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
 		w := heap{speed: speed{scene: s}}
-		if err := direct.NewEngine(direct.Options{}, clock.RealClock{}).Run(b.Context(), s, &w); err != nil {
+		if err := direct.NewEngine(direct.Options{}, time.Now).Run(b.Context(), s, &w); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(w.most-before.HeapAlloc)/(1<<20), "MB")
@@ -198,11 +198,11 @@ func BenchmarkEngineGrowth(b *testing.B) {
 	for _, nodes := range []int{1024, 4096, 16384, 65536} {
 		f := machines(nodes, 16, 8)
 		b.Run(fmt.Sprintf("on-a-node/nodes=%d", nodes), func(b *testing.B) {
-			s := prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/4), 1e6, scene.Options{})
+			s := prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/4), 1e6, scenario.Options{})
 			measureEngine(b, s, direct.Options{})
 		})
 		b.Run(fmt.Sprintf("in-a-rack/nodes=%d", nodes), func(b *testing.B) {
-			s := prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/8), 1e6, scene.Options{})
+			s := prepare(b, f, fmt.Sprintf("k8s-gang:%dx4", nodes/8), 1e6, scenario.Options{})
 			for i := range s.Jobs { // each member takes a node
 				s.Jobs[i].Gang.Shapes[0].Demand[s.Accelerator] = 8
 				s.Jobs[i].Accelerators = 32

@@ -9,18 +9,16 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // listener writes down what it is told, and stops after so many events.
 type listener struct {
-	scene     *scene.Scene
+	scene     *scenario.Scenario
 	lines     []string
 	decisions int
 	placed    int
@@ -42,7 +40,7 @@ func (l *listener) Happens(e engine.Event) {
 	}
 	switch {
 	case e.Kind != engine.Kept:
-	case e.From == scene.Forever:
+	case e.From == scenario.Forever:
 		text += " from someday"
 	default:
 		text += fmt.Sprint(" from ", e.From.Seconds())
@@ -61,28 +59,31 @@ func (l *listener) Decides(d engine.Decision) {
 }
 
 // whole is a scene of nodes of eight GPUs, two to a rack.
-func whole(tb testing.TB, nodes int, jobs ...scene.Job) *scene.Scene {
+func whole(tb testing.TB, nodes int, jobs ...scenario.Job) *scenario.Scenario {
 	tb.Helper()
-	return &scene.Scene{
+	return &scenario.Scenario{
 		Ledger: fleet(tb, nodes, 2).Ledger, Begin: time.Unix(0, 0), Closed: make([]bool, nodes), Jobs: jobs,
 	}
 }
 
 // comes is a job of so many nodes; its times are in seconds.
-func comes(id string, members, submit, runs, estimate int) scene.Job {
+func comes(id string, members, submit, runs, estimate int) scenario.Job {
 	j := job(id, members, 8, 0, 0)
-	return scene.Job{
+	return scenario.Job{
 		ID: id, Gang: j.Gang, Needed: members, Accelerators: j.Accelerators,
 		Submit: seconds(submit), Duration: seconds(runs), Estimate: seconds(estimate),
 	}
 }
 
+// still is a wall clock that stands still.
+func still() time.Time { return time.Unix(0, 0) }
+
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-func perform(t *testing.T, s *scene.Scene, o direct.Options) *listener {
+func perform(t *testing.T, s *scenario.Scenario, o direct.Options) *listener {
 	t.Helper()
 	l := &listener{scene: s}
-	e := direct.NewEngine(o, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	e := direct.NewEngine(o, still)
 	if err := e.Run(t.Context(), s, l); err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +104,11 @@ func TestNodesComeAndGo(t *testing.T) {
 	s := whole(t, 4, comes("pair", 2, 0, 100, 0), comes("later", 1, 60, 10, 0), comes("last", 1, 70, 5, 0))
 	s.Ledger.Free[0], s.Ledger.Free[1] = topology.Capacity{0}, topology.Capacity{0}
 	holds := func(node int) []topology.Held { return []topology.Held{{Node: node, Demand: topology.Capacity{8}}} }
-	s.Running = []scene.Running{
-		{Name: "old", Holds: holds(0), Ends: 70 * time.Second, Expected: scene.Forever},
-		{Name: "lost", Holds: holds(1), Ends: scene.Forever, Expected: scene.Forever},
+	s.Running = []scenario.Running{
+		{Name: "old", Holds: holds(0), Ends: 70 * time.Second, Expected: scenario.Forever},
+		{Name: "lost", Holds: holds(1), Ends: scenario.Forever, Expected: scenario.Forever},
 	}
-	s.Events = []scene.Event{
+	s.Events = []scenario.Event{
 		{At: 50 * time.Second, Kind: trace.Fail, Nodes: []int{1, 2}},
 		{At: 70 * time.Second, Kind: trace.Return, Nodes: []int{2}},
 		{At: 75 * time.Second, Kind: trace.Drain, Nodes: []int{3}},
@@ -151,7 +152,7 @@ func (f firstFit) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 
 // A policy decides where, a discipline who passes. "first" runs until 100 on node 0; "large" wants four of four nodes, "middle" two.
 func TestDisciplinesOfPolicies(t *testing.T) {
-	jobs := []scene.Job{
+	jobs := []scenario.Job{
 		comes("first", 1, 0, 100, 100), comes("large", 4, 1, 10, 0),
 		comes("long", 1, 2, 200, 200), comes("short", 1, 3, 20, 20),
 	}
@@ -259,7 +260,7 @@ func (w wrong) Place(topology.Ledger, topology.Gang) ([]int, bool) { return w, t
 func TestPoliciesThatAreWrong(t *testing.T) {
 	for _, policy := range []wrong{{0}, {0, 7}, {-1, 0}} {
 		s := whole(t, 2, comes("pair", 2, 0, 10, 0))
-		e := direct.NewEngine(direct.Options{Policy: policy}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+		e := direct.NewEngine(direct.Options{Policy: policy}, still)
 		err := e.Run(t.Context(), s, &listener{scene: s})
 		if err == nil || !strings.Contains(err.Error(), "placing pair") {
 			t.Errorf("%v: error %v", policy, err)
@@ -293,11 +294,11 @@ func TestPerfectForesight(t *testing.T) {
 func TestClosedNodesTakeNothing(t *testing.T) {
 	s := whole(t, 2, comes("one", 1, 0, 10, 0), comes("two", 1, 1, 10, 0))
 	s.Closed[0], s.Ledger.Free[0] = true, topology.Capacity{0}
-	s.Running = []scene.Running{{
+	s.Running = []scenario.Running{{
 		Name: "old", Ends: 5 * time.Second, Expected: 5 * time.Second,
 		Holds: []topology.Held{{Node: 0, Demand: topology.Capacity{8}}},
 	}}
-	s.Events = []scene.Event{
+	s.Events = []scenario.Event{
 		{At: 6 * time.Second, Kind: trace.Fail, Nodes: []int{0}},
 		{At: 7 * time.Second, Kind: trace.Return, Nodes: []int{0}},
 	}
@@ -321,7 +322,7 @@ func TestTheSameAgainUntilSomebodyStops(t *testing.T) {
 	for i := range 200 {
 		s.Jobs = append(s.Jobs, comes(fmt.Sprintf("j%03d", i), 1+i%5, i, 20+i*7%31, 60))
 	}
-	s.Events = []scene.Event{{At: 90 * time.Second, Kind: trace.Fail, Nodes: []int{3, 4}}}
+	s.Events = []scenario.Event{{At: 90 * time.Second, Kind: trace.Fail, Nodes: []int{3, 4}}}
 	whole := perform(t, s, direct.Options{})
 	if again := perform(t, s, direct.Options{}); !slices.Equal(whole.lines, again.lines) {
 		t.Error("equal scenes give other events")
@@ -331,7 +332,7 @@ func TestTheSameAgainUntilSomebodyStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	part := &listener{scene: s, after: 300, stop: cancel}
-	err := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Run(ctx, s, part)
+	err := direct.NewEngine(direct.Options{}, still).Run(ctx, s, part)
 	if n := len(part.lines); !errors.Is(err, context.Canceled) || n < 300 || n == len(whole.lines) {
 		t.Fatalf("error %v after %d events", err, n)
 	}
@@ -341,7 +342,7 @@ func TestTheSameAgainUntilSomebodyStops(t *testing.T) {
 }
 
 func TestEventsThatCannotBe(t *testing.T) {
-	for name, events := range map[string][]scene.Event{
+	for name, events := range map[string][]scenario.Event{
 		"a node that is not there": {{Kind: trace.Fail, Nodes: []int{9}}},
 		"of no kind":               {{Kind: "explode"}},
 		"in the wrong order":       {{At: time.Second, Kind: trace.Fail}, {Kind: trace.Return}},
@@ -349,7 +350,7 @@ func TestEventsThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := whole(t, 2)
 			s.Events = events
-			e := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			e := direct.NewEngine(direct.Options{}, still)
 			if err := e.Run(t.Context(), s, &listener{scene: s}); !errors.Is(err, direct.ErrScene) {
 				t.Errorf("error %v", err)
 			}

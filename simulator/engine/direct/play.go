@@ -4,33 +4,31 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// NewEngine returns the engine that plays scenes by asking the decision core. The clock is for what decisions cost; no
-// event depends on it.
-func NewEngine(o Options, wall clock.PassiveClock) engine.Engine { return &asking{o, wall} }
+// NewEngine returns the engine that plays scenarios by asking the decision core. now reads the wall clock, as time.Now
+// does: it measures what decisions cost, and no event depends on it.
+func NewEngine(o Options, now func() time.Time) engine.Engine { return &asking{o, now} }
 
 // asking is the engine that asks the decision core.
 type asking struct {
 	options Options
-	wall    clock.PassiveClock
+	now     func() time.Time
 }
 
 // Run implements engine.Engine. The context is looked at between instants.
-func (a *asking) Run(ctx context.Context, s *scene.Scene, w engine.Watcher) error {
+func (a *asking) Run(ctx context.Context, s *scenario.Scenario, w engine.Watcher) error {
 	of := translate(s)
 	if err := check(of); err != nil {
 		return err
 	}
 	e := newPlayer(of, a.options, func(event Event) { w.Happens(told(event)) })
-	e.wall = a.wall
+	e.wall = a.now
 	e.decided = func(members int, placed bool, took time.Duration) {
 		w.Decides(engine.Decision{Took: took, Members: members, Placed: placed})
 	}
@@ -43,8 +41,8 @@ func (a *asking) Run(ctx context.Context, s *scene.Scene, w engine.Watcher) erro
 	return ctx.Err()
 }
 
-// translate says a scene in seconds since its beginning.
-func translate(s *scene.Scene) Scene {
+// translate converts a scenario to seconds since its beginning.
+func translate(s *scenario.Scenario) Scene {
 	out := Scene{
 		Ledger: s.Ledger, Accelerator: s.Accelerator, Closed: s.Closed, Jobs: make([]Job, 0, len(s.Jobs)),
 	}
@@ -67,13 +65,13 @@ func translate(s *scene.Scene) Scene {
 	return out
 }
 
-// expected is when those who decide think that something ends. A gang without an end ends someday, as the scheduler has it; a
-// pod in no gang is a service, which stays.
-func expected(r scene.Running) int64 {
+// expected returns when the scheduler expects a run to end: someday for a gang without a declared end, never for a single pod without
+// one, which is a service.
+func expected(r scenario.Running) int64 {
 	switch {
-	case r.Expected != scene.Forever:
+	case r.Expected != scenario.Forever:
 		return seconds(r.Expected)
-	case r.Group != nil:
+	case r.IsGang:
 		return decision.Someday
 	}
 	return topology.EndUnknown
@@ -81,14 +79,14 @@ func expected(r scene.Running) int64 {
 
 // seconds rounds up; what is forever stays so.
 func seconds(d time.Duration) int64 {
-	if d == scene.Forever {
+	if d == scenario.Forever {
 		return Forever
 	}
 	return int64((d + time.Second - 1) / time.Second)
 }
 
 // happening is what an event of a trace is to nodes; one that is neither of the three is refused as a scene.
-func happening(e scene.Event) Kind {
+func happening(e scenario.Event) Kind {
 	switch e.Kind {
 	case trace.Fail:
 		return NodesFailed
@@ -112,7 +110,7 @@ func told(e Event) engine.Event {
 	case Started:
 		out.Nodes = e.Placement.Nodes
 	case Kept:
-		out.Nodes, out.From = e.Placement.Nodes, scene.Forever
+		out.Nodes, out.From = e.Placement.Nodes, scenario.Forever
 		if e.Reserved < decision.Someday {
 			out.From = time.Duration(e.Reserved) * time.Second
 		}

@@ -111,7 +111,7 @@ type measured struct {
 func (e *player) measure(ask decision.Ask) measured {
 	m := measured{by: e, members: len(ask.Gang.Members)}
 	if e.decided != nil {
-		m.begin = e.wall.Now()
+		m.begin = e.wall()
 	}
 	return m
 }
@@ -119,7 +119,7 @@ func (e *player) measure(ask decision.Ask) measured {
 // answered tells what the decision cost, now that it is made.
 func (m measured) answered(placed bool) {
 	if m.by.decided != nil {
-		m.by.decided(m.members, placed, m.by.wall.Since(m.begin))
+		m.by.decided(m.members, placed, m.by.wall().Sub(m.begin))
 	}
 }
 

@@ -9,13 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -30,7 +28,7 @@ const (
 func TestEnginesAgreeAboutScenarios(t *testing.T) {
 	for _, of := range scenarios.All() {
 		t.Run(of.Name, func(t *testing.T) {
-			s, err := of.Scene()
+			s, err := of.Build()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +45,7 @@ func TestEnginesAgree(t *testing.T) {
 	}
 	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			options := scene.Options{Seed: seed}
+			options := scenario.Options{Seed: seed}
 			if seed%2 == 0 {
 				options.Estimates = 1 + float64(seed%3)
 			}
@@ -68,9 +66,9 @@ func TestEnginesAgree(t *testing.T) {
 //     kept, or together with that if the gang waits for so long that it is asked with anything that happens.
 //
 // It returns how many differences of each cause there were.
-func compare(t *testing.T, s *scene.Scene) explained {
+func compare(t *testing.T, s *scenario.Scenario) explained {
 	t.Helper()
-	core := run(t.Context(), t, s, direct.NewEngine(direct.Options{Preempt: true}, clock.RealClock{}))
+	core := run(t.Context(), t, s, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
 	sched := play(t, s, kube.Lockstep)
 	c := comparison{
 		scene: s, core: moves(core), sched: moves(sched),
@@ -97,7 +95,7 @@ func (e explained) String() string {
 
 // comparison is what happens in a scene, twice.
 type comparison struct {
-	scene       *scene.Scene
+	scene       *scenario.Scenario
 	core, sched []engine.Event
 	// came and started are when a job did for the scheduler, changed are the instants at which something made room or moved a place.
 	came, started map[int]time.Duration
@@ -184,7 +182,7 @@ func moves(r *record) []engine.Event {
 }
 
 // told are the last events as text, with nodes.
-func told(s *scene.Scene, events []engine.Event) string {
+func told(s *scenario.Scenario, events []engine.Event) string {
 	var lines []string
 	for _, e := range events[max(0, len(events)-16):] {
 		lines = append(lines, fmt.Sprint(line(s, e), " ", e.Nodes))

@@ -9,7 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -27,7 +28,7 @@ spec:
 `
 
 // gangs are so many, one a second, of pods that ask for a tenth of a core, in one rack each. None ends before all have come.
-func gangs(tb testing.TB, racks, n, size int) *scene.Scene {
+func gangs(tb testing.TB, racks, n, size int) *scenario.Scenario {
 	tb.Helper()
 	f, err := fleet.Read("racked", []byte(fmt.Sprintf(racked, racks)))
 	if err != nil {
@@ -40,7 +41,7 @@ func gangs(tb testing.TB, racks, n, size int) *scene.Scene {
 			Podsets: []trace.Podset{{Count: size, CPU: 100, Memory: 100 << 20}}, Required: "tier-0",
 		})
 	}
-	s, err := scene.New(f, t, scene.Options{})
+	s, err := importer.New(f, t, scenario.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

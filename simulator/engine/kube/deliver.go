@@ -10,7 +10,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // deliver carries out what was asked of the API server, and tells the scheduler of it. It reports whether there was anything.
@@ -113,7 +113,13 @@ func (w *world) reportKept() {
 	if same || !ok || who.job == engine.Nobody {
 		return
 	}
-	event := engine.Event{At: w.since(), Kind: engine.Kept, Job: who.job, Running: engine.Nobody, From: scene.Forever}
+	event := engine.Event{
+		At:      w.since(),
+		Kind:    engine.Kept,
+		Job:     who.job,
+		Running: engine.Nobody,
+		From:    scenario.Forever,
+	}
 	for name := range head.Rooms {
 		if at, ok := w.scene.Ledger.Tree.Index(name); ok {
 			event.Nodes = append(event.Nodes, at)

@@ -1,8 +1,8 @@
-// Package kube plays a scene with the real kube-scheduler: scheduler.New and ScheduleOne of the release that go.mod names, in virtual
+// Package kube plays a scenario with the real kube-scheduler: scheduler.New and ScheduleOne of the release that go.mod names, in virtual
 // time and without an API server. Nothing of its decisions is imitated; what is imitated is the world around it.
 //
 //	e, err := kube.New(kube.Options{Profile: kube.Lockstep, Clock: clock.RealClock{}})
-//	err = e.Run(ctx, scene, watcher)
+//	err = e.Run(ctx, scenario, watcher)
 //
 // # The world
 //
@@ -17,7 +17,7 @@
 //
 // # What is different from engine direct
 //
-// Nothing but instants, as the tests show in every scenario and in random scenes: the same gangs start in the same order on the same
+// Nothing but instants, as the tests show in all of package scenarios and in random ones: the same gangs start in the same order on the same
 // nodes, rank by rank. The scheduler gathers for 50 ms what changes before it asks those that wait (package parking), and so whoever
 // waits for room, for its victims to leave, or for a place to be kept elsewhere, starts that much later, and all that follows does.
 // One that was not asked for four minutes is asked with the next event, without the 50 ms.
@@ -36,6 +36,6 @@
 // off (they finish inside the cycle instead), opportunistic batching is off (it looks at the machine's clock).
 // Kubernetes has no word for a job that must not be preempted whatever its priority, so Preemptible is not looked at.
 // The stock generator lists topology domains in the order of a Go map and the scheduler breaks ties between
-// them by unseeded chance: under Native domains come in an order that is drawn from the scene's seed, and the first of it wins a tie
+// them by unseeded chance: under Native domains come in an order that is drawn from the scenario's seed, and the first of it wins a tie
 // (ties.go).
 package kube

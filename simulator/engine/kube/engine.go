@@ -10,7 +10,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 )
 
 // Profile says which scheduler plays.
@@ -54,10 +55,14 @@ func New(o Options) (engine.Engine, error) {
 type player struct{ options Options }
 
 // Run implements engine.Engine. The context is looked at between instants.
-func (p *player) Run(ctx context.Context, s *scene.Scene, w engine.Watcher) error {
+func (p *player) Run(ctx context.Context, s *scenario.Scenario, w engine.Watcher) error {
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	defer cancel()
-	world, err := newWorld(ctx, s, w, p.options)
+	objects, err := importer.ObjectsOf(s)
+	if err != nil {
+		return err
+	}
+	world, err := newWorld(ctx, s, objects, w, p.options)
 	if err != nil {
 		return err
 	}

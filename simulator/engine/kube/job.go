@@ -12,11 +12,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // job is what became of a job.
 type job struct {
+	// given has the job's objects in the snapshot; none for a job of a trace.
+	given importer.Workload
 	// times is how often it came: once, and once more each time it had to leave.
 	times int
 	// waits is set from its coming to its start, runs from its start to its end.
@@ -105,7 +108,7 @@ func (w *world) binds(pod *corev1.Pod) {
 // start tells that a job started, and when it ends. Members that were not needed and have no node leave: a gang is as large as it
 // starts.
 func (w *world) start(i int) error {
-	j, of := &w.jobs[i], &w.scene.Jobs[i]
+	j := &w.jobs[i]
 	w.waiting--
 	now := w.since()
 	nodes := make([]int, 0, j.bound)
@@ -114,13 +117,13 @@ func (w *world) start(i int) error {
 			nodes = append(nodes, at)
 			continue
 		}
-		if err := w.removePod(podOf(of, rank)); err != nil {
+		if err := w.removePod(w.podOf(i, rank)); err != nil {
 			return err
 		}
 	}
 	w.quiet = w.clock.Now()
 	w.watcher.Happens(engine.Event{At: now, Kind: engine.Started, Job: i, Running: engine.Nobody, Nodes: nodes})
-	w.ends.add(end{at: now + of.Duration, of: owner{i, engine.Nobody}, times: j.times})
+	w.ends.add(end{at: now + w.scene.Jobs[i].Duration, of: owner{i, engine.Nobody}, times: j.times})
 	w.clock.Nudge()
 	return nil
 }
@@ -130,7 +133,7 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 	w.quiet = w.clock.Now()
 	w.watcher.Happens(engine.Event{At: w.since(), Kind: kind, Job: who.job, Running: who.running})
 	if who.job == engine.Nobody {
-		r := w.scene.Running[who.running]
+		r := w.given.Running[who.running]
 		w.running[who.running].over = true
 		for _, pod := range r.Pods {
 			if err := w.removePod(nameOf(pod)); err != nil {
@@ -142,17 +145,17 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 		}
 		return w.removeGroup(nameOf(r.Group))
 	}
-	j, of := &w.jobs[who.job], &w.scene.Jobs[who.job]
+	j := &w.jobs[who.job]
 	if j.waits {
 		w.waiting--
 	}
 	j.waits, j.runs = false, false
-	for rank := range of.Gang.Members {
-		if err := w.removePod(podOf(of, rank)); err != nil {
+	for rank := range w.scene.Jobs[who.job].Gang.Members {
+		if err := w.removePod(w.podOf(who.job, rank)); err != nil {
 			return err
 		}
 	}
-	return w.removeGroup(groupOf(of))
+	return w.removeGroup(w.groupOf(who.job))
 }
 
 func (w *world) removePod(name types.NamespacedName) error {

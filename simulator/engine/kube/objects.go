@@ -14,19 +14,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // namespace is where jobs of a trace are.
 const namespace = "default"
 
-// usualPods is how many pods a node takes that does not say, as scenes count.
+// usualPods is how many pods a node takes that does not say, as scenarios count.
 const usualPods = 110
 
-// nodeOf is a node of the scene as schedulers see it: also who looks at single labels finds what the tree is made of.
-func nodeOf(s *scene.Scene, at int, discovered map[string]bool) *corev1.Node {
-	node := s.Nodes[at].DeepCopy()
+// nodeOf is a node of the scenario as schedulers see it: also who looks at single labels finds what the tree is made of.
+func (w *world) nodeOf(at int, discovered map[string]bool) *corev1.Node {
+	node := w.given.Nodes[at].DeepCopy()
 	labels := topology.WithClique(topology.Node{Name: node.Name, Labels: node.Labels}, discovered).Labels
 	node.Labels = maps.Clone(labels)
 	if node.Labels == nil {
@@ -38,7 +38,7 @@ func nodeOf(s *scene.Scene, at int, discovered map[string]bool) *corev1.Node {
 	if node.UID == "" {
 		node.UID = types.UID(node.Name)
 	}
-	node.Spec.Unschedulable = node.Spec.Unschedulable || s.Closed[at]
+	node.Spec.Unschedulable = node.Spec.Unschedulable || w.scene.Closed[at]
 	for _, list := range []*corev1.ResourceList{&node.Status.Capacity, &node.Status.Allocatable} {
 		if *list == nil {
 			*list = make(corev1.ResourceList, 1)
@@ -50,20 +50,22 @@ func nodeOf(s *scene.Scene, at int, discovered map[string]bool) *corev1.Node {
 	return node
 }
 
-// groupOf is the name of a job's PodGroup, podOf that of the pod of a rank. Those of a snapshot keep their own.
-func groupOf(of *scene.Job) types.NamespacedName {
-	if of.Group != nil {
-		return nameOf(of.Group)
+// groupOf returns the name of a job's PodGroup: its own if the job is of a snapshot.
+func (w *world) groupOf(i int) types.NamespacedName {
+	if group := w.jobs[i].given.Group; group != nil {
+		return nameOf(group)
 	}
-	return types.NamespacedName{Namespace: namespace, Name: of.ID}
+	return types.NamespacedName{Namespace: namespace, Name: w.scene.Jobs[i].ID}
 }
 
-func podOf(of *scene.Job, rank int) types.NamespacedName {
-	if rank < len(of.Pods) {
-		return nameOf(of.Pods[rank])
+// podOf returns the name of the pod of a rank: its own if the job is of a snapshot.
+func (w *world) podOf(i, rank int) types.NamespacedName {
+	if pods := w.jobs[i].given.Pods; rank < len(pods) {
+		return nameOf(pods[rank])
 	}
+	of := &w.scene.Jobs[i]
 	return types.NamespacedName{
-		Namespace: groupOf(of).Namespace, Name: cmp.Or(of.Gang.Members[rank].Name, scene.PodName(of.ID, rank)),
+		Namespace: w.groupOf(i).Namespace, Name: cmp.Or(of.Gang.Members[rank].Name, scenario.PodName(of.ID, rank)),
 	}
 }
 
@@ -88,13 +90,13 @@ func (w *world) meta(i int, name types.NamespacedName) metav1.ObjectMeta {
 }
 
 func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
-	of := &w.scene.Jobs[i]
-	if of.Group == nil && of.Pods != nil {
+	of, given := &w.scene.Jobs[i], w.jobs[i].given
+	if given.Group == nil && given.Pods != nil {
 		return nil
 	}
 	group := &schedulingv1beta1.PodGroup{}
-	if of.Group != nil { // of a snapshot: it says itself what it wants
-		group.Spec, group.Annotations = *of.Group.Spec.DeepCopy(), maps.Clone(of.Group.Annotations)
+	if given.Group != nil { // of a snapshot: it says itself what it wants
+		group.Spec, group.Annotations = *given.Group.Spec.DeepCopy(), maps.Clone(given.Group.Annotations)
 		delete(group.Annotations, topology.AnnotationLateMembers) // they come with the others
 	} else {
 		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{}
@@ -109,7 +111,7 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 		group.Annotations = make(map[string]string, 1)
 	}
 	annotations := group.Annotations
-	group.ObjectMeta = w.meta(i, groupOf(of))
+	group.ObjectMeta = w.meta(i, w.groupOf(i))
 	group.Annotations = annotations
 	annotations[topology.AnnotationQueuedAt] = w.instant(of.Submit - of.Waited)
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
@@ -123,8 +125,8 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.Pod {
 	of := &w.scene.Jobs[i]
 	pod := &corev1.Pod{}
-	if rank < len(of.Pods) {
-		pod.Spec, pod.Labels = *of.Pods[rank].Spec.DeepCopy(), maps.Clone(of.Pods[rank].Labels)
+	if pods := w.jobs[i].given.Pods; rank < len(pods) {
+		pod.Spec, pod.Labels = *pods[rank].Spec.DeepCopy(), maps.Clone(pods[rank].Labels)
 	} else {
 		requests := w.requests(of.Gang.Shapes[of.Gang.Members[rank].Shape].Demand)
 		pod.Spec.RestartPolicy, pod.Spec.Tolerations = corev1.RestartPolicyNever, w.tolerations
@@ -134,7 +136,7 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 		pod.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(rank)}
 	}
 	labels := pod.Labels
-	pod.ObjectMeta = w.meta(i, podOf(of, rank))
+	pod.ObjectMeta = w.meta(i, w.podOf(i, rank))
 	pod.Labels = labels
 	pod.Spec.SchedulerName, pod.Status.Phase = w.parts.name, corev1.PodPending
 	if group == nil { // its age is its place in the queue
@@ -193,7 +195,8 @@ func (w *world) requests(demand topology.Capacity) corev1.ResourceList {
 		return list
 	}
 	list := make(corev1.ResourceList, len(demand))
-	for i, name := range w.scene.Resources {
+	for i, resourceName := range w.scene.Resources {
+		name := corev1.ResourceName(resourceName)
 		switch {
 		case demand[i] == 0 || name == corev1.ResourcePods:
 		case name == corev1.ResourceCPU:
@@ -208,7 +211,7 @@ func (w *world) requests(demand topology.Capacity) corev1.ResourceList {
 	return list
 }
 
-// instant is an instant of the scene as annotations say it.
+// instant is an instant of the scenario as annotations say it.
 func (w *world) instant(at time.Duration) string {
 	return w.scene.Begin.Add(at).UTC().Format(time.RFC3339)
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -82,7 +82,7 @@ func (w *world) next() (time.Time, bool) {
 	return first, true
 }
 
-// happen lets happen what the scene has due: ends, then events of nodes, then submissions.
+// happen lets happen what the scenario has due: ends, then events of nodes, then submissions.
 func (w *world) happen() error {
 	now := w.clock.Since(w.scene.Begin)
 	for len(w.ends) > 0 && w.ends[0].at <= now {
@@ -109,7 +109,7 @@ func (w *world) happen() error {
 }
 
 // changeNodes lets nodes fail, drain or return. Who has a pod on one that goes loses all of them, and waits again.
-func (w *world) changeNodes(e scene.Event) error {
+func (w *world) changeNodes(e scenario.Event) error {
 	kinds := map[trace.Kind]engine.Kind{
 		trace.Fail: engine.NodesFailed, trace.Drain: engine.NodesDrained, trace.Return: engine.NodesReturned,
 	}
@@ -123,9 +123,9 @@ func (w *world) changeNodes(e scene.Event) error {
 	})
 	goes := kind != engine.NodesReturned
 	for _, at := range e.Nodes {
-		node, ok := get[*corev1.Node](w.nodes, types.NamespacedName{Name: w.scene.Nodes[at].Name})
+		node, ok := get[*corev1.Node](w.nodes, types.NamespacedName{Name: w.scene.Ledger.Tree.Node(at)})
 		if !ok {
-			return fmt.Errorf("playing an event of nodes: %s is gone", w.scene.Nodes[at].Name)
+			return fmt.Errorf("playing an event of nodes: %s is gone", w.scene.Ledger.Tree.Node(at))
 		}
 		changed := *node // what is shared is not changed
 		changed.Spec.Unschedulable = goes || w.scene.Closed[at]
@@ -143,7 +143,7 @@ func (w *world) changeNodes(e scene.Event) error {
 func (w *world) disrupt(nodes []int) error {
 	on := func(at int) bool { return slices.Contains(nodes, at) }
 	for i := range w.running {
-		holds := slices.ContainsFunc(w.scene.Running[i].Pods, func(pod *corev1.Pod) bool {
+		holds := slices.ContainsFunc(w.given.Running[i].Pods, func(pod *corev1.Pod) bool {
 			at, ok := w.scene.Ledger.Tree.Index(pod.Spec.NodeName)
 			return ok && on(at)
 		})

@@ -14,7 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -38,14 +39,14 @@ func within(level string, j trace.Job) trace.Job {
 }
 
 // set makes a scene of a fleet.
-func set(tb testing.TB, name string, options scene.Options, t trace.Trace) *scene.Scene {
+func set(tb testing.TB, name string, options scenario.Options, t trace.Trace) *scenario.Scenario {
 	tb.Helper()
 	f, err := fleet.Open(name)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	slices.SortStableFunc(t.Jobs, func(a, b trace.Job) int { return int(a.Submit - b.Submit) })
-	s, err := scene.New(f, t, options)
+	s, err := importer.New(f, t, options)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func (r *record) Happens(e engine.Event) {
 func (r *record) Decides(d engine.Decision) { r.decisions = append(r.decisions, d) }
 
 // play plays a scene with a profile.
-func play(tb testing.TB, s *scene.Scene, profile kube.Profile) *record {
+func play(tb testing.TB, s *scenario.Scenario, profile kube.Profile) *record {
 	tb.Helper()
 	e, err := kube.New(kube.Options{Profile: profile, Clock: clock.RealClock{}})
 	if err != nil {
@@ -75,7 +76,7 @@ func play(tb testing.TB, s *scene.Scene, profile kube.Profile) *record {
 	return run(tb.Context(), tb, s, e)
 }
 
-func run(ctx context.Context, tb testing.TB, s *scene.Scene, e engine.Engine) *record {
+func run(ctx context.Context, tb testing.TB, s *scenario.Scenario, e engine.Engine) *record {
 	tb.Helper()
 	r := &record{}
 	if err := e.Run(ctx, s, r); err != nil {
@@ -85,7 +86,7 @@ func run(ctx context.Context, tb testing.TB, s *scene.Scene, e engine.Engine) *r
 }
 
 // story is the events as lines, but for Kept and Refused: when, what, who.
-func (r *record) story(s *scene.Scene) []string {
+func (r *record) story(s *scenario.Scenario) []string {
 	var lines []string
 	for _, e := range r.events {
 		if e.Kind == engine.Kept || e.Kind == engine.Refused {
@@ -96,7 +97,7 @@ func (r *record) story(s *scene.Scene) []string {
 	return lines
 }
 
-func line(s *scene.Scene, e engine.Event) string {
+func line(s *scenario.Scenario, e engine.Event) string {
 	who := ""
 	switch {
 	case e.Job != engine.Nobody:
@@ -116,7 +117,7 @@ func expect(t *testing.T, got []string, want string) {
 }
 
 // starts are the nodes by rank of each job's last start, by name.
-func (r *record) starts(s *scene.Scene) map[string][]string {
+func (r *record) starts(s *scenario.Scenario) map[string][]string {
 	out := make(map[string][]string)
 	for _, e := range r.events {
 		if e.Kind != engine.Started {

@@ -14,14 +14,19 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
 func TestGangsStartAndEnd(t *testing.T) {
-	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: []trace.Job{
+	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
 		within(rack, whole("a", 0, time.Minute, 18)), whole("b", 10*time.Second, time.Minute, 2),
 	}})
+	objects, err := importer.ObjectsOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
 		r := play(t, s, profile)
 		expect(t, r.story(s), `
@@ -35,7 +40,7 @@ func TestGangsStartAndEnd(t *testing.T) {
 		domains := make(map[string]bool)
 		for _, node := range r.starts(s)["a"] {
 			at, _ := s.Ledger.Tree.Index(node)
-			domains[s.Nodes[at].Labels["nvidia.com/gpu.clique"]] = true
+			domains[objects.Nodes[at].Labels["nvidia.com/gpu.clique"]] = true
 		}
 		if nodes := r.starts(s)["a"]; len(domains) != 1 ||
 			len(slices.Compact(slices.Sorted(slices.Values(nodes)))) != 18 {
@@ -49,7 +54,7 @@ func TestGangsStartAndEnd(t *testing.T) {
 
 // What becomes free is gathered for 50 ms before those that wait are asked. The stock scheduler looks at them when their pause is over.
 func TestAGangWaitsForRoom(t *testing.T) {
-	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: []trace.Job{
+	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
 		whole("most", 0, time.Minute, 70), within(rack, whole("next", 5*time.Second, time.Minute, 10)),
 	}})
 	expect(t, play(t, s, kube.Lockstep).story(s), `
@@ -75,7 +80,7 @@ func TestAGangWaitsForRoom(t *testing.T) {
 func TestPreemption(t *testing.T) {
 	urgent := within(rack, whole("urgent", 30*time.Second, time.Minute, 18))
 	urgent.Priority = 10
-	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: []trace.Job{
+	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
 		within(rack, whole("a", 0, 2*time.Minute, 18)),
 		within(rack, whole("b", 1*time.Second, 2*time.Minute, 18)),
 		within(
@@ -111,7 +116,7 @@ func TestPreemption(t *testing.T) {
 func TestAPlaceThatIsTaken(t *testing.T) {
 	urgent := whole("urgent", 30*time.Second, 1000*time.Second, 2)
 	urgent.Priority = 10
-	s := set(t, "gb200-72", scene.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{
+	s := set(t, "gb200-72", scenario.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{
 		whole("most", 0, 100*time.Second, 66), whole("rest", 10*time.Second, 100*time.Second, 72),
 		whole("slow", 20*time.Second, 500*time.Second, 4), urgent,
 	}})
@@ -134,9 +139,9 @@ func TestAPlaceThatIsTaken(t *testing.T) {
 // Who loses a node starts again elsewhere, with all of its duration before it, and nothing starts on the node before it returns.
 func TestNodesFail(t *testing.T) {
 	jobs := []trace.Job{within(rack, whole("a", 0, time.Minute, 18)), whole("all", 20*time.Second, time.Minute, 72)}
-	s := set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: jobs})
+	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: jobs})
 	first := play(t, s, kube.Lockstep).starts(s)["a"]
-	s = set(t, "gb200-72", scene.Options{}, trace.Trace{Jobs: jobs, Events: []trace.Event{
+	s = set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: jobs, Events: []trace.Event{
 		{At: 10 * time.Second, Kind: trace.Fail, Nodes: first[:1]},
 		{At: 100 * time.Second, Kind: trace.Return, Nodes: first[:1]},
 	}})
@@ -173,7 +178,7 @@ func TestBackfill(t *testing.T) {
 	all := whole("rest", 10*time.Second, 100*time.Second, 72)
 	short := whole("short", 20*time.Second, 50*time.Second, 4)
 	long := whole("slow", 21*time.Second, 500*time.Second, 4)
-	s := set(t, "gb200-72", scene.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{most, all, short, long}})
+	s := set(t, "gb200-72", scenario.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{most, all, short, long}})
 	r := play(t, s, kube.Lockstep)
 	expect(t, r.story(s), `
 0s submitted most
@@ -213,7 +218,7 @@ func TestEqualScenesGiveEqualEvents(t *testing.T) {
 	if *long {
 		jobs = 40
 	}
-	s := set(t, "gb200-72", scene.Options{Seed: 3, Estimates: 2}, crowd(3, jobs))
+	s := set(t, "gb200-72", scenario.Options{Seed: 3, Estimates: 2}, crowd(3, jobs))
 	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
 		var first *record
 		for _, processors := range []int{2, 1, 4} {
@@ -248,7 +253,7 @@ func TestUnknownProfile(t *testing.T) {
 
 // A run that is stopped says so, and has told how far it came.
 func TestStopped(t *testing.T) {
-	s := set(t, "gb200-72", scene.Options{}, crowd(1, 10))
+	s := set(t, "gb200-72", scenario.Options{}, crowd(1, 10))
 	e, err := kube.New(kube.Options{Profile: kube.Lockstep})
 	if err != nil {
 		t.Fatal(err)

@@ -25,13 +25,16 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/simulator/clock"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// world is a scene that is being played: a cluster's objects, the scheduler, and what is due.
+// world is a scenario that is being played: a cluster's objects, the scheduler, and what is due.
 type world struct {
-	scene   *scene.Scene
+	scene *scenario.Scenario
+	// given has the API objects behind the scenario.
+	given   *importer.Objects
 	watcher engine.Watcher
 	options Options
 	clock   *clock.Clock
@@ -88,12 +91,15 @@ func (o owner) compare(other owner) int {
 	return cmp.Or(cmp.Compare(o.job, other.job), cmp.Compare(o.running, other.running))
 }
 
-// early is how long before the scene's beginning the scheduler starts: it waits until it has seen all that is there.
+// early is how long before the scenario's beginning the scheduler starts: it waits until it has seen all that is there.
 const early = 10 * time.Second
 
-func newWorld(ctx context.Context, s *scene.Scene, w engine.Watcher, o Options) (*world, error) {
+func newWorld(
+	ctx context.Context, s *scenario.Scenario, objects *importer.Objects, w engine.Watcher, o Options,
+) (*world, error) {
 	out := &world{
 		scene:    s,
+		given:    objects,
 		watcher:  w,
 		options:  o,
 		clock:    clock.New(s.Begin.Add(-early)),
@@ -111,7 +117,8 @@ func newWorld(ctx context.Context, s *scene.Scene, w engine.Watcher, o Options) 
 		logger: logr.Discard(),
 	}
 	for i := range s.Jobs {
-		out.byGroup[groupOf(&s.Jobs[i])] = owner{i, engine.Nobody}
+		out.jobs[i].given = objects.Jobs[s.Jobs[i].ID]
+		out.byGroup[out.groupOf(i)] = owner{i, engine.Nobody}
 	}
 	placement, err := config.Placement(nil)
 	if err != nil {
@@ -183,22 +190,22 @@ func (w *world) makeScheduler(ctx context.Context) error {
 
 // populate adds what is there from the beginning, and waits until the scheduler has looked around.
 func (w *world) populate(ctx context.Context) error {
-	named := make([]topology.Node, len(w.scene.Nodes))
-	for i, node := range w.scene.Nodes {
+	named := make([]topology.Node, len(w.given.Nodes))
+	for i, node := range w.given.Nodes {
 		named[i] = topology.Node{Name: node.Name, Labels: node.Labels}
 	}
 	discovered := topology.Discovered(named)
-	for i := range w.scene.Nodes {
-		if err := w.nodes.add(touched(w, nodeOf(w.scene, i, discovered))); err != nil {
+	for i := range w.given.Nodes {
+		if err := w.nodes.add(touched(w, w.nodeOf(i, discovered))); err != nil {
 			return err
 		}
 	}
 	for i, r := range w.scene.Running {
 		w.running[i].until = r.Ends
-		if err := w.occupy(i, r); err != nil {
+		if err := w.occupy(i, w.given.Running[i]); err != nil {
 			return err
 		}
-		if r.Ends != scene.Forever {
+		if r.Ends != scenario.Forever {
 			w.ends.add(end{at: r.Ends, of: owner{engine.Nobody, i}})
 		}
 	}
@@ -218,7 +225,7 @@ func (w *world) populate(ctx context.Context) error {
 }
 
 // occupy adds what runs.
-func (w *world) occupy(i int, r scene.Running) error {
+func (w *world) occupy(i int, r importer.Workload) error {
 	who := owner{engine.Nobody, i}
 	if r.Group != nil {
 		w.byGroup[nameOf(r.Group)] = who

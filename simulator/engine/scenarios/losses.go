@@ -6,9 +6,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
-// losses are scenarios about machines that go.
-func losses() []Scenario {
-	return []Scenario{
+// losses are cases about machines that go.
+func losses() []Case {
+	return []Case{
 		shows(
 			"failure",
 			"A machine fails below a gang, which runs again from its beginning on the machines that are left.",

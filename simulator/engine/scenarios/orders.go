@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
-// orders are scenarios about who starts when.
-func orders() []Scenario {
+// orders are cases about who starts when.
+func orders() []Case {
 	var burst, singles []trace.Job
 	for i := range 50 {
 		burst = append(burst, gang(fmt.Sprintf("burst-%02d", i), 1+i%8, 0, time.Duration(10+i%7)*time.Minute))
@@ -17,7 +17,7 @@ func orders() []Scenario {
 		single := pods(gang(fmt.Sprintf("single-%02d", i), 1, time.Duration(i)*5*time.Minute, 30*time.Minute), 1)
 		singles = append(singles, single)
 	}
-	return []Scenario{
+	return []Case{
 		shows(
 			"serial",
 			"Gangs that need the whole fleet run one after the other, each from the instant at which the one before ends.",

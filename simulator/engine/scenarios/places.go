@@ -6,9 +6,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
-// places are scenarios about who starts where.
-func places() []Scenario {
-	return []Scenario{
+// places are cases about who starts where.
+func places() []Case {
+	return []Case{
 		shows(
 			"segments",
 			"Segments of consecutive ranks share a rack each, and wait while only parts of racks are free.",

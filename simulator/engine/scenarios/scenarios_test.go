@@ -7,19 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // judge finds starts that break a rule, while it writes down what happens.
 type judge struct {
 	t     *testing.T
-	scene *scene.Scene
+	scene *scenario.Scenario
 	free  []topology.Capacity
 	away  []bool
 	on    [][]int
@@ -106,9 +104,9 @@ func (j *judge) together(who string, nodes []int, level string) {
 }
 
 // perform plays a scenario.
-func perform(t *testing.T, of scenarios.Scenario) *judge {
+func perform(t *testing.T, of scenarios.Case) *judge {
 	t.Helper()
-	s, err := of.Scene()
+	s, err := of.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func perform(t *testing.T, of scenarios.Scenario) *judge {
 	for _, free := range s.Ledger.Free {
 		j.free = append(j.free, slices.Clone(free))
 	}
-	e := direct.NewEngine(direct.Options{Preempt: true}, clock.RealClock{})
+	e := direct.NewEngine(direct.Options{Preempt: true}, time.Now)
 	if err := e.Run(t.Context(), s, j); err != nil {
 		t.Fatal(err)
 	}

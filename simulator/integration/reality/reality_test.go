@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -26,7 +27,7 @@ func engines(t *testing.T) map[string]engine.Engine {
 		t.Fatal(err)
 	}
 	return map[string]engine.Engine{
-		"direct": direct.NewEngine(direct.Options{Discipline: direct.Backfill, Preempt: true}, clock.RealClock{}),
+		"direct": direct.NewEngine(direct.Options{Discipline: direct.Backfill, Preempt: true}, time.Now),
 		"kube":   stepped,
 	}
 }

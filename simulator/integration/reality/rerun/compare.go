@@ -10,7 +10,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -25,7 +25,7 @@ type Start struct {
 
 // starts collects what an engine tells.
 type starts struct {
-	scene *scene.Scene
+	scene *scenario.Scenario
 	all   []Start
 	count map[string]int
 	// fresh are those that started when they came.
@@ -54,7 +54,7 @@ type Outcome struct {
 	Record Record
 	Delays Delays
 	Starts []Start
-	scene  *scene.Scene
+	scene  *scenario.Scenario
 	// fresh are the gangs that started when they came, in virtual time.
 	fresh map[string]bool
 }

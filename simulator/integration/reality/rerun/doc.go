@@ -12,5 +12,5 @@
 // nodes went and came back, and in which second each TrainJob was created, by which the queue is ordered. Domains, nodes, the order
 // of the starts and the waits are the engine's own, from the first start to the last: nothing is put right in between.
 //
-// Instants of scenes are whole seconds. Here one of them stands for a millisecond.
+// Instants of scenarios are whole seconds. Here one of them stands for a millisecond.
 package rerun

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -40,7 +41,7 @@ type Delays struct{ Fresh, Waited time.Duration }
 // Room is held from the decision until the last pod ended. Nobody outside the scheduler sees a decision: it is the first binding that
 // was seen, less the usual delay. Of a gang that lost a node the last run counts, and with it the time until its pods were there
 // again, because in the simulator it is there again at once.
-func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays Delays) (*scene.Scene, error) {
+func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays Delays) (*scenario.Scenario, error) {
 	t := trace.Trace{Name: string(record.Plan.Kind), Source: "recorded on an embedded cluster"}
 	queued := make(map[string]time.Duration)
 	for i, g := range record.Plan.Gangs {
@@ -68,14 +69,14 @@ func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays D
 	for _, e := range record.Events {
 		t.Events = append(t.Events, trace.Event{At: record.scaled(e.At), Kind: e.Kind, Nodes: []string{e.Node}})
 	}
-	s, err := scene.New(machines, t, scene.Options{Seed: record.Plan.Seed})
+	s, err := importer.New(machines, t, scenario.Options{Seed: record.Plan.Seed})
 	if err != nil {
 		return nil, fmt.Errorf("making the scene of a record: %w", err)
 	}
 	for i := range s.Jobs {
 		s.Jobs[i].Waited = queued[s.Jobs[i].ID]
 	}
-	slices.SortStableFunc(s.Jobs, func(a, b scene.Job) int {
+	slices.SortStableFunc(s.Jobs, func(a, b scenario.Job) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.ID, b.ID))
 	})
 	return s, nil

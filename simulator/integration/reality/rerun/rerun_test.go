@@ -18,7 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
 
@@ -59,7 +59,7 @@ func TestASeedIsAPlan(t *testing.T) {
 
 // told is what an engine tells of starts.
 type told struct {
-	scene *scene.Scene
+	scene *scenario.Scenario
 	at    map[string]time.Duration
 	nodes map[string][]string
 }

@@ -1,4 +1,4 @@
-package scene
+package importer
 
 import (
 	"cmp"
@@ -17,19 +17,20 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// FromSnapshot makes the scene of a cluster as it was: its nodes, what runs on them, and what waits there as jobs that are there from
-// the beginning. The jobs of a trace come on top; nil is none. What cannot be played as it is, Notes tell by name. A snapshot
-// without nodes, without pods, or without the PodGroups that its pods are in is bad input, as is all that is for New.
-func FromSnapshot(snap *capture.Snapshot, t *trace.Trace, options Options) (*Scene, error) {
-	c := &cluster{
-		stage: &stage{Scene: &Scene{
+// FromSnapshot returns the scenario of a cluster: its nodes, what runs on them, and waiting gangs as jobs that arrive at the beginning.
+// The jobs of a trace are added; nil for no trace. Notes names what cannot be played. A snapshot without nodes, without pods, or
+// without the PodGroups of its pods is bad input, as is everything that New refuses.
+func FromSnapshot(snap *capture.Snapshot, t *trace.Trace, options scenario.Options) (*scenario.Scenario, error) {
+	c := &snapshotBuilder{
+		builder: newBuilder(&scenario.Scenario{
 			Fleet: "snapshot " + snap.Manifest.Taken.UTC().Format(time.RFC3339), Trace: "snapshot",
-			Source: "what waits in the snapshot", Options: options.whole(), Begin: snap.Manifest.Taken,
-		}},
+			Source: "what waits in the snapshot", Options: withDefaults(options), Begin: snap.Manifest.Taken,
+		}),
 		snap: snap, groups: make(map[types.NamespacedName]*schedulingv1beta1.PodGroup, len(snap.PodGroups)),
 	}
 	if c.Begin.IsZero() {
@@ -40,34 +41,35 @@ func FromSnapshot(snap *capture.Snapshot, t *trace.Trace, options Options) (*Sce
 	} else {
 		c.Trace, c.Source, c.Synthetic = t.Name, t.Source, t.Synthetic
 	}
-	if err := c.complete(); err != nil {
+	if err := c.checkKinds(); err != nil {
 		return nil, err
 	}
 	if err := c.build(); err != nil {
 		return nil, err
 	}
-	c.run()
-	c.wait()
-	if err := c.add(*t); err != nil {
+	c.addRunning()
+	c.addWaiting()
+	if err := c.addTrace(*t); err != nil {
 		return nil, err
 	}
-	c.change()
-	return c.Scene, nil
+	c.addChanges()
+	return c.Scenario, nil
 }
 
-// cluster is a scene that is being made of a snapshot.
-type cluster struct {
-	*stage
+// snapshotBuilder makes a scenario of a snapshot.
+type snapshotBuilder struct {
+	*builder
+
 	snap   *capture.Snapshot
 	groups map[types.NamespacedName]*schedulingv1beta1.PodGroup
-	// bound and unbound are the pods that count, with a node and without; those that have ended hold nothing.
+	// bound and unbound are the pods with a node and without, except for pods that have ended.
 	bound, unbound []*corev1.Pod
-	// later are nodes that come when the scene has begun.
+	// later names nodes that are created after the beginning.
 	later []string
 }
 
-// complete refuses a snapshot that lacks what the scene is made of, and says what else it lacks.
-func (c *cluster) complete() error {
+// checkKinds refuses a snapshot without the kinds that a scenario needs, and notes other missing kinds.
+func (c *snapshotBuilder) checkKinds() error {
 	var missing []string
 	for _, kind := range c.snap.Missing() {
 		switch kind {
@@ -103,8 +105,8 @@ func lacks(kind, mend string) error {
 	return &badinput.Error{Where: "the snapshot", What: "it says nothing of " + kind, Mend: mend}
 }
 
-// build puts the nodes into the scene, and sorts out pods.
-func (c *cluster) build() error {
+// build adds the nodes and sorts the pods.
+func (c *snapshotBuilder) build() error {
 	for _, group := range c.snap.PodGroups {
 		c.groups[types.NamespacedName{Namespace: group.Namespace, Name: group.Name}] = group
 	}
@@ -130,7 +132,10 @@ func (c *cluster) build() error {
 	for _, slice := range c.snap.ResourceSlices {
 		f.Slices = append(f.Slices, *slice)
 	}
-	if err := c.settle(f, ground{resources: c.asked(), levels: c.levels(f.Nodes), open: c.tolerated()}); err != nil {
+	if err := c.addNodes(
+		f,
+		nodeOptions{resources: c.requested(), levels: c.levels(f.Nodes), open: c.tolerated()},
+	); err != nil {
 		return err
 	}
 	if n := len(c.snap.DeviceTaintRules); n > 0 {
@@ -139,7 +144,7 @@ func (c *cluster) build() error {
 			fmt.Sprintf("%d DeviceTaintRules are not looked at: devices that only a rule taints are free for all", n),
 		)
 	}
-	claims := newClaims(c.snap, c.Resources[c.Accelerator])
+	claims := newClaims(c.snap, c.resources[c.Accelerator])
 	for _, pods := range [][]*corev1.Pod{c.bound, c.unbound} {
 		for i, pod := range pods {
 			key, _ := snapshot.GroupOf(pod)
@@ -150,8 +155,9 @@ func (c *cluster) build() error {
 	return nil
 }
 
-// tolerated is who asks whether somebody who waits tolerates a taint. Fleets have many nodes with few taints, so answers are kept.
-func (c *cluster) tolerated() func(taint *corev1.Taint) bool {
+// tolerated returns a function that reports whether a waiting pod tolerates a taint. Fleets have many nodes with few taints, so it
+// caches answers.
+func (c *snapshotBuilder) tolerated() func(taint *corev1.Taint) bool {
 	known := make(map[string]bool)
 	return func(taint *corev1.Taint) bool {
 		answer, asked := known[taint.ToString()]
@@ -165,9 +171,8 @@ func (c *cluster) tolerated() func(taint *corev1.Taint) bool {
 	}
 }
 
-// asked are the resources that pods ask for, but for those that stand for devices which are no accelerators: of these nobody counts
-// what nodes have.
-func (c *cluster) asked() []corev1.ResourceName {
+// requested returns the resources that pods request, except for resources that device classes serve: nodes list no capacity of these.
+func (c *snapshotBuilder) requested() []corev1.ResourceName {
 	served := func(name corev1.ResourceName) bool {
 		for _, class := range c.snap.DeviceClasses {
 			if of := class.Spec.ExtendedResourceName; of != nil && *of == string(name) {
@@ -179,8 +184,8 @@ func (c *cluster) asked() []corev1.ResourceName {
 	return slices.DeleteFunc(snapshot.Resources(slices.Concat(c.bound, c.unbound)), served)
 }
 
-// levels are node labels that gangs require and that are no level by themselves: as the outermost, as the scheduler has it.
-func (c *cluster) levels(nodes []corev1.Node) []topology.Level {
+// levels returns node labels that gangs require and that are no detected level. They are the outermost levels, as in the scheduler.
+func (c *snapshotBuilder) levels(nodes []corev1.Node) []topology.Level {
 	labeled := make([]topology.Node, len(nodes))
 	for i, node := range nodes {
 		labeled[i] = topology.Node{Name: node.Name, Labels: node.Labels}
@@ -204,14 +209,14 @@ func (c *cluster) levels(nodes []corev1.Node) []topology.Level {
 	return more
 }
 
-// change lets nodes come and go as was recorded. What comes later is not there before.
-func (c *cluster) change() {
+// addChanges adds recorded creations and deletions of nodes. A node that is created later fails at the beginning.
+func (c *snapshotBuilder) addChanges() {
 	number := func(name string) []int {
 		at, _ := c.Ledger.Tree.Index(name)
 		return []int{at}
 	}
 	for _, name := range c.later {
-		c.Events = append(c.Events, Event{Kind: trace.Fail, Nodes: number(name)})
+		c.Events = append(c.Events, scenario.Event{Kind: trace.Fail, Nodes: number(name)})
 	}
 	gone := make(map[string]bool)
 	for _, name := range c.later {
@@ -226,12 +231,15 @@ func (c *cluster) change() {
 			kind = trace.Fail
 		}
 		gone[change.Name] = change.Node == nil
-		c.Events = append(c.Events, Event{At: change.At.Round(time.Second), Kind: kind, Nodes: number(change.Name)})
+		c.Events = append(
+			c.Events,
+			scenario.Event{At: change.At.Round(time.Second), Kind: kind, Nodes: number(change.Name)},
+		)
 	}
-	slices.SortStableFunc(c.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(c.Events, func(a, b scenario.Event) int { return cmp.Compare(a.At, b.At) })
 }
 
-// named are the first of some names, for a note.
+// named lists the first names for a note.
 func named(names []string) string {
 	const most = 5
 	if len(names) <= most {

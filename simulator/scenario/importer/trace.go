@@ -1,71 +1,45 @@
-package scene
+package importer
 
 import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// New makes the scene of a trace on an empty fleet. What cannot be played (a level that the fleet does not have, an event of a
-// node that is not there, a load out of its range) is bad input.
-func New(f fleet.Fleet, t trace.Trace, options Options) (*Scene, error) {
-	s := &stage{Scene: &Scene{
+// New returns the scenario of a trace on an empty fleet. A level or a node that the fleet does not have, and an option out of its range,
+// are bad input.
+func New(f fleet.Fleet, t trace.Trace, options scenario.Options) (*scenario.Scenario, error) {
+	s := newBuilder(&scenario.Scenario{
 		Fleet:     f.Name,
 		Trace:     t.Name,
 		Source:    t.Source,
 		Synthetic: t.Synthetic,
-		Options:   options.whole(),
+		Options:   withDefaults(options),
 		Begin:     beginning(),
-	}}
-	if err := s.settle(f, ground{}); err != nil {
+	})
+	if err := s.addNodes(f, nodeOptions{}); err != nil {
 		return nil, err
 	}
-	if err := s.add(t); err != nil {
+	if err := s.addTrace(t); err != nil {
 		return nil, err
 	}
-	return s.Scene, nil
+	return s.Scenario, nil
 }
 
-// beginning is the instant at which scenes begin that are of no certain one.
+// beginning is Scenario.Begin for inputs without an instant.
 func beginning() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// whole is the options with what they stand for.
-func (o Options) whole() Options {
-	o.Load, o.Unsaid = cmp.Or(o.Load, 1), cmp.Or(o.Unsaid, time.Hour)
-	return o
-}
-
-// check refuses what is out of its range; the load is for trace.Compress to say.
-func (o Options) check() error {
-	switch {
-	case o.Estimates != 0 && !(o.Estimates >= 1 && o.Estimates <= 1000):
-		return &badinput.Error{
-			What: "estimates of " + strconv.FormatFloat(o.Estimates, 'g', -1, 64) + " times the duration cannot be had",
-			Mend: "write a number from 1 to 1000, or 0 for no estimates",
-		}
-	case o.Unsaid < 0 || o.Unsaid > trace.MostTime:
-		return &badinput.Error{
-			What: fmt.Sprintf(
-				"what waits cannot run for %s",
-				o.Unsaid,
-			),
-			Mend: "write a duration above 0, such as 1h, or 0 for that",
-		}
-	}
-	return nil
-}
-
-// add lets the jobs and events of a trace come.
-func (s *stage) add(t trace.Trace) error {
-	if err := s.Options.check(); err != nil {
+// addTrace adds the jobs and events of a trace.
+func (s *builder) addTrace(t trace.Trace) error {
+	if err := checkOptions(s.Options); err != nil {
 		return err
 	}
 	t, err := trace.Compress(t, s.Options.Load)
@@ -98,8 +72,8 @@ func (s *stage) add(t trace.Trace) error {
 		}
 		s.Jobs = append(s.Jobs, j)
 	}
-	s.estimate()
-	slices.SortStableFunc(s.Jobs, func(a, b Job) int {
+	s.drawEstimates()
+	slices.SortStableFunc(s.Jobs, func(a, b scenario.Job) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.ID, b.ID))
 	})
 	if divided > 0 {
@@ -109,11 +83,12 @@ func (s *stage) add(t trace.Trace) error {
 			largest,
 		))
 	}
-	return s.happens(t.Events)
+	return s.addEvents(t.Events)
 }
 
-// estimate gives jobs without an estimate one, if they are to have one. Each job has its draw, whether it needs it or not.
-func (s *stage) estimate() {
+// drawEstimates draws an estimate for each job that has none, if Options.Estimates is set. Jobs with an estimate draw too, so that one
+// owner's estimate changes no other job's.
+func (s *builder) drawEstimates() {
 	factor := s.Options.Estimates
 	if factor == 0 {
 		return
@@ -123,7 +98,7 @@ func (s *stage) estimate() {
 		// The conversion keeps machines from rounding once where others round twice.
 		drawn := 1 + float64(chance.Float64()*(factor-1))
 		if s.Jobs[i].Estimate == 0 {
-			s.Jobs[i].Estimate = up(time.Duration(float64(s.Jobs[i].Duration) * drawn))
+			s.Jobs[i].Estimate = roundUp(time.Duration(float64(s.Jobs[i].Duration) * drawn))
 		}
 	}
 }
@@ -131,13 +106,13 @@ func (s *stage) estimate() {
 // streamEstimates is the stream of the seed from which estimates are drawn.
 const streamEstimates = 11
 
-// up rounds up to whole seconds.
-func up(d time.Duration) time.Duration {
+// roundUp rounds up to whole seconds.
+func roundUp(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// divide gives pods that ask for more accelerators than a node has to several nodes. What is said in numbers of pods (with how many it
-// may run, how many make a segment) is said of as many more.
+// divide spreads pods that request more accelerators than a node has over several nodes. MinCount and the segment size, which count
+// pods, grow with the number of pods.
 func divide(of trace.Job, most int64) trace.Job {
 	before := of.Pods()
 	of.Podsets = slices.Clone(of.Podsets)
@@ -159,11 +134,11 @@ func divide(of trace.Job, most int64) trace.Job {
 	return of
 }
 
-// job is a gang that asks for these pods.
-func (s *stage) job(of trace.Job) (Job, error) {
-	j := Job{
-		ID: of.ID, Tenant: of.Tenant, Submit: of.Submit.Round(time.Second), Duration: up(of.Duration),
-		Estimate: up(of.Estimate), Priority: of.Priority, Preemptible: of.Preemptible, EndState: of.EndState,
+// job returns the gang of a trace's job.
+func (s *builder) job(of trace.Job) (scenario.Job, error) {
+	j := scenario.Job{
+		ID: of.ID, Tenant: of.Tenant, Submit: of.Submit.Round(time.Second), Duration: roundUp(of.Duration),
+		Estimate: roundUp(of.Estimate), Priority: of.Priority, Preemptible: of.Preemptible, EndState: of.EndState,
 		Gang: topology.Gang{
 			Name: of.ID, Required: of.Required, Preferred: of.Preferred,
 			Segment: topology.Segment{Size: of.Segment.Size, Level: of.Segment.Level},
@@ -171,7 +146,7 @@ func (s *stage) job(of trace.Job) (Job, error) {
 	}
 	for _, level := range []string{of.Required, of.Preferred, of.Segment.Level} {
 		if _, known := s.Ledger.Tree.Level(level); level != "" && !known {
-			return Job{}, s.noLevel(of.ID, level)
+			return scenario.Job{}, s.noLevel(of.ID, level)
 		}
 	}
 	for _, set := range of.Podsets {
@@ -183,7 +158,7 @@ func (s *stage) job(of trace.Job) (Job, error) {
 		}
 		for range set.Count {
 			j.Gang.Members = append(j.Gang.Members, topology.Member{
-				Name: PodName(of.ID, len(j.Gang.Members)), Shape: shape,
+				Name: scenario.PodName(of.ID, len(j.Gang.Members)), Shape: shape,
 			})
 		}
 		j.Accelerators += int64(set.Count) * int64(set.GPUs)
@@ -195,18 +170,15 @@ func (s *stage) job(of trace.Job) (Job, error) {
 	return j, nil
 }
 
-// demand is what a pod of a trace takes.
-func (s *stage) demand(set trace.Podset) topology.Capacity {
+// demand returns the requests of a trace's pod.
+func (s *builder) demand(set trace.Podset) topology.Capacity {
 	out := make(topology.Capacity, len(s.Resources))
 	out[0], out[1], out[2] = 1, set.CPU, set.Memory
 	out[s.Accelerator] = int64(set.GPUs)
 	return out
 }
 
-// PodName is the name of the pod of a rank.
-func PodName(job string, rank int) string { return job + "-" + strconv.Itoa(rank) }
-
-func (s *stage) noLevel(job, level string) error {
+func (s *builder) noLevel(job, level string) error {
 	return &badinput.Error{
 		Where: "job " + job,
 		What:  fmt.Sprintf("the fleet %s has no level %q", s.Fleet, level),
@@ -214,10 +186,10 @@ func (s *stage) noLevel(job, level string) error {
 	}
 }
 
-// happens takes over events of nodes.
-func (s *stage) happens(events []trace.Event) error {
+// addEvents adds the events of nodes of a trace.
+func (s *builder) addEvents(events []trace.Event) error {
 	for _, e := range events {
-		event := Event{At: e.At.Round(time.Second), Kind: e.Kind}
+		event := scenario.Event{At: e.At.Round(time.Second), Kind: e.Kind}
 		for _, name := range e.Nodes {
 			node, ok := s.Ledger.Tree.Index(name)
 			if !ok {

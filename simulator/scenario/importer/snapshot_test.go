@@ -1,4 +1,4 @@
-package scene_test
+package importer_test
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -32,7 +33,7 @@ func TestWhatRuns(t *testing.T) {
 			`deletionTimestamp: "2026-11-22T12:00:30Z", uid:`,
 			1,
 		),
-		nil, scene.Options{})
+		nil, scenario.Options{})
 	if s.Begin.Format(time.RFC3339) != now || s.Fleet != "snapshot "+now {
 		t.Errorf("it begins at %s: %s", s.Begin, s.Fleet)
 	}
@@ -43,18 +44,20 @@ func TestWhatRuns(t *testing.T) {
 		pods           int
 	}
 	var got []ran
-	for _, r := range s.Running {
-		got = append(got, ran{r.Name, r.Ends, r.Expected, r.Accelerators, len(r.Pods)})
-		if (r.Group == nil) != strings.HasSuffix(r.Name, "/") || len(r.Holds) != len(r.Pods) {
+	for i, r := range s.Running {
+		of := objects(t, s).Running[i]
+		got = append(got, ran{r.Name, r.Ends, r.Expected, r.Accelerators, len(of.Pods)})
+		if (of.Group == nil) != strings.HasSuffix(r.Name, "/") || (of.Group != nil) != r.IsGang ||
+			len(r.Holds) != len(of.Pods) {
 			t.Errorf("%+v", r)
 		}
 	}
 	want := []ran{
-		{"ml/deadline", 30 * time.Minute, scene.Forever, 4, 1},
-		{"ml/forever", scene.Forever, scene.Forever, 1, 1},
+		{"ml/deadline", 30 * time.Minute, scenario.Forever, 4, 1},
+		{"ml/forever", scenario.Forever, scenario.Forever, 1, 1},
 		{"ml/leaves/", 30 * time.Second, 30 * time.Second, 1, 1},
 		{"ml/overdue", 0, 0, 1, 1},
-		{"ml/service/", scene.Forever, scene.Forever, 1, 1},
+		{"ml/service/", scenario.Forever, scenario.Forever, 1, 1},
 		{"ml/single/", time.Hour, time.Hour, 2, 1},
 		{"ml/told", time.Hour, time.Hour, 16, 2},
 	}
@@ -105,14 +108,15 @@ func TestWhatWaits(t *testing.T) {
 			"ownerReferences: [{kind: DaemonSet, name: d, controller: true, apiVersion: apps/v1, uid: u}], uid:",
 			1,
 		),
-		nil, scene.Options{Unsaid: 10 * time.Minute})
-	byID := map[string]scene.Job{}
+		nil, scenario.Options{DefaultRunTime: 10 * time.Minute})
+	byID := map[string]scenario.Job{}
 	var order []string
 	for _, j := range s.Jobs {
 		byID[j.ID] = j
 		order = append(order, j.ID)
-		if j.Submit != 0 || j.Tenant != "ml" || !j.Preemptible || len(j.Pods) != len(j.Gang.Members) ||
-			(j.Group == nil) != (j.ID == "ml.single") {
+		of := objects(t, s).Jobs[j.ID]
+		if j.Submit != 0 || j.Tenant != "ml" || !j.Preemptible || len(of.Pods) != len(j.Gang.Members) ||
+			(of.Group == nil) != (j.ID == "ml.single") {
 			t.Errorf("%+v", j)
 		}
 	}
@@ -129,15 +133,16 @@ func TestWhatWaits(t *testing.T) {
 		known.Gang.Members[0].Name != "ml.known-0" {
 		t.Errorf("%+v", known)
 	}
-	if first, second := known.Pods[0].Name, known.Gang.Shapes[known.Gang.Members[0].Shape].Demand; first != "known-0" ||
-		second[s.Accelerator] != 4 || second[1] != 2000 {
+	if first, second := objects(t, s).Jobs[known.ID].Pods[0].Name, known.Gang.Shapes[known.Gang.Members[0].Shape].Demand; first != "known-0" ||
+		second[s.Accelerator] != 4 ||
+		second[1] != 2000 {
 		t.Errorf("rank 0 is %s and takes %v", first, second)
 	}
 	deadline := byID["ml.deadline"]
 	var barred []string
 	for i, rule := range deadline.Gang.Shapes[0].Barred {
 		if rule != "" {
-			barred = append(barred, s.Nodes[i].Name)
+			barred = append(barred, s.Ledger.Tree.Node(i))
 		}
 	}
 	if deadline.Duration != 2*time.Hour || deadline.Waited != time.Hour || !cmp.Equal(barred, []string{"a1", "a2"}) {
@@ -193,10 +198,10 @@ func TestTaintsThatSomebodyTolerates(t *testing.T) {
 				"",
 			),
 		&tr,
-		scene.Options{},
+		scenario.Options{},
 	)
 	at := map[string]int{}
-	for i, n := range s.Nodes {
+	for i, n := range objects(t, s).Nodes {
 		at[n.Name] = i
 	}
 	if s.Closed[at["a1"]] || !s.Closed[at["a2"]] || s.Closed[at["b1"]] || !s.Closed[at["b2"]] {
@@ -217,7 +222,7 @@ func TestATraceComesOnTop(t *testing.T) {
 		t,
 		racks()+pod("single", 2, "  activeDeadlineSeconds: 60\n", ""),
 		&tr,
-		scene.Options{Load: 2, Estimates: 1},
+		scenario.Options{Load: 2, Estimates: 1},
 	)
 	var jobs []string
 	for _, j := range s.Jobs {
@@ -228,7 +233,7 @@ func TestATraceComesOnTop(t *testing.T) {
 		t.Errorf("%s; %s of %s", jobs, s.Trace, s.Source)
 	}
 	tr.Jobs[0].ID = "ml.single"
-	_, err := scene.FromSnapshot(taken(t, racks()+pod("single", 2, "", "")), &tr, scene.Options{})
+	_, err := importer.FromSnapshot(taken(t, racks()+pod("single", 2, "", "")), &tr, scenario.Options{})
 	if !badinput.Is(err) ||
 		!strings.Contains(err.Error(), "job ml.single: a job of that name waits in the snapshot already") {
 		t.Errorf("error %v", err)

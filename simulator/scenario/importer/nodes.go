@@ -1,4 +1,4 @@
-package scene
+package importer
 
 import (
 	"cmp"
@@ -14,30 +14,41 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// stage is a scene that is being made.
-type stage struct {
-	*Scene
-	// view is how the scheduler reads the nodes.
+// builder makes a scenario.
+type builder struct {
+	*scenario.Scenario
+
+	objects *Objects
+	// view is the scheduler's index of the nodes.
 	view snapshot.View
-	// barred says of each node by which rule jobs of a trace may not use it; nil for none.
+	// resources are the scenario's, as Kubernetes names them.
+	resources []corev1.ResourceName
+	// barred is indexed by node: the rule that keeps jobs of a trace off the node, or "". It is nil if no node has one.
 	barred []string
 }
 
-// ground is what a snapshot needs of the nodes beyond what every fleet has.
-type ground struct {
-	// resources are asked for beside pods, CPU, memory and accelerators, by name; levels are required beside those that nodes'
-	// labels show.
+func newBuilder(s *scenario.Scenario) *builder {
+	objects := &Objects{}
+	s.Objects = objects
+	return &builder{Scenario: s, objects: objects}
+}
+
+// nodeOptions are what a snapshot adds to the reading of nodes.
+type nodeOptions struct {
+	// resources are counted beside pods, CPU, memory and accelerators.
 	resources []corev1.ResourceName
-	levels    []topology.Level
-	// open reports whether somebody who waits may use nodes with the taint.
+	// levels are required by gangs, beside the levels that node labels show.
+	levels []topology.Level
+	// open reports whether a waiting pod tolerates the taint; nil for no taint.
 	open func(taint *corev1.Taint) bool
 }
 
-// settle puts the fleet's nodes into the scene, empty.
-func (s *stage) settle(f fleet.Fleet, g ground) error {
+// addNodes adds the fleet's nodes, empty.
+func (s *builder) addNodes(f fleet.Fleet, g nodeOptions) error {
 	profile, err := config.Placement(nil)
 	if err != nil {
 		return fmt.Errorf("reading which resources are accelerators: %w", err)
@@ -50,12 +61,15 @@ func (s *stage) settle(f fleet.Fleet, g ground) error {
 	}
 	delete(counted, name)
 	s.noteOthers(counted, name)
-	s.Resources = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory, name}
-	s.Accelerator = len(s.Resources) - 1
+	s.resources = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory, name}
+	s.Accelerator = len(s.resources) - 1
 	for _, more := range g.resources {
-		if !slices.Contains(s.Resources, more) {
-			s.Resources = append(s.Resources, more)
+		if !slices.Contains(s.resources, more) {
+			s.resources = append(s.resources, more)
 		}
+	}
+	for _, counted := range s.resources {
+		s.Resources = append(s.Resources, string(counted))
 	}
 	nodes := make([]*corev1.Node, len(f.Nodes))
 	for i := range f.Nodes {
@@ -64,17 +78,17 @@ func (s *stage) settle(f fleet.Fleet, g ground) error {
 			countAs(nodes[i], name, count)
 		}
 	}
-	if s.view, err = viewOf(nodes, s.Resources, g.levels); err != nil {
+	if s.view, err = viewOf(nodes, s.resources, g.levels); err != nil {
 		return err
 	}
 	s.Ledger.Tree = s.view.Tree
-	s.Nodes = make([]*corev1.Node, len(nodes))
+	s.objects.Nodes = make([]*corev1.Node, len(nodes))
 	s.Devices = make([]bool, len(nodes))
 	s.Ledger.Free, s.Ledger.Total = make([]topology.Capacity, len(nodes)), make([]topology.Capacity, len(nodes))
 	for _, node := range nodes {
 		at, _ := s.Ledger.Tree.Index(node.Name)
 		_, s.Devices[at] = devices[node.Name]
-		s.Nodes[at] = node
+		s.objects.Nodes[at] = node
 		s.Ledger.Total[at] = s.capacity(node.Status.Allocatable)
 		s.Ledger.Free[at] = slices.Clone(s.Ledger.Total[at])
 	}
@@ -82,7 +96,7 @@ func (s *stage) settle(f fleet.Fleet, g ground) error {
 	return nil
 }
 
-// countAs lets a node have so many accelerators, as capacity.
+// countAs lists published accelerators as the node's capacity.
 func countAs(node *corev1.Node, name corev1.ResourceName, count int64) {
 	amount := *resource.NewQuantity(count, resource.DecimalSI)
 	for _, list := range []*corev1.ResourceList{&node.Status.Capacity, &node.Status.Allocatable} {
@@ -93,8 +107,8 @@ func countAs(node *corev1.Node, name corev1.ResourceName, count int64) {
 	}
 }
 
-// countAccelerators is on how many nodes each of the known resources is found. Devices of drivers go by the name that their class
-// serves for the first of the known ones.
+// countAccelerators returns how many nodes have each of the known resources. Nodes whose drivers publish devices count for the first
+// known resource, which the drivers' classes serve.
 func countAccelerators(nodes []corev1.Node, devices map[string]int64, known []string) map[corev1.ResourceName]int {
 	count := make(map[corev1.ResourceName]int)
 	for i := range nodes {
@@ -110,8 +124,7 @@ func countAccelerators(nodes []corev1.Node, devices map[string]int64, known []st
 	return count
 }
 
-// mostCounted is the resource that the fleet counts its accelerators by: of several that which most nodes have, and then the first
-// by name.
+// mostCounted returns the resource that most nodes have. Ties: the first by name.
 func mostCounted(count map[corev1.ResourceName]int) (corev1.ResourceName, error) {
 	best := corev1.ResourceName("")
 	for name, n := range count {
@@ -127,8 +140,8 @@ func mostCounted(count map[corev1.ResourceName]int) (corev1.ResourceName, error)
 	return best, nil
 }
 
-// noteOthers says of which accelerators nothing is said.
-func (s *stage) noteOthers(others map[corev1.ResourceName]int, counted corev1.ResourceName) {
+// noteOthers notes accelerators that are not counted.
+func (s *builder) noteOthers(others map[corev1.ResourceName]int, counted corev1.ResourceName) {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		s.Notes = append(
 			s.Notes,
@@ -137,11 +150,11 @@ func (s *stage) noteOthers(others map[corev1.ResourceName]int, counted corev1.Re
 	}
 }
 
-// close closes nodes that are cordoned or under maintenance, and those with a taint that is about no accelerator and nobody may
-// use. From tainted nodes that somebody may use, all others are barred.
-func (s *stage) close(accelerators []string, open func(*corev1.Taint) bool) {
+// close closes nodes that are cordoned, under maintenance, or have a taint that is not about accelerators and that no waiting pod
+// tolerates. A node with a tolerated taint stays open, and bars the jobs of a trace.
+func (s *builder) close(accelerators []string, open func(*corev1.Taint) bool) {
 	s.closeForMaintenance()
-	for at, node := range s.Nodes {
+	for at, node := range s.objects.Nodes {
 		foreign := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool {
 			return t.Effect == corev1.TaintEffectPreferNoSchedule || slices.Contains(accelerators, t.Key)
 		})
@@ -151,16 +164,16 @@ func (s *stage) close(accelerators []string, open func(*corev1.Taint) bool) {
 			continue
 		}
 		if s.barred == nil {
-			s.barred = make([]string, len(s.Nodes))
+			s.barred = make([]string, len(s.objects.Nodes))
 		}
 		s.barred[at] = "untolerated taint " + foreign[0].Key
 	}
 }
 
-// closeForMaintenance closes nodes that are marked, with the domain that their mark names.
-func (s *stage) closeForMaintenance() {
-	s.Closed = make([]bool, len(s.Nodes))
-	for at, node := range s.Nodes {
+// closeForMaintenance closes nodes with a maintenance annotation, and the domain of the level that the annotation names.
+func (s *builder) closeForMaintenance() {
+	s.Closed = make([]bool, len(s.objects.Nodes))
+	for at, node := range s.objects.Nodes {
 		level, marked := snapshot.Maintenance(node)
 		if !marked {
 			continue
@@ -174,11 +187,11 @@ func (s *stage) closeForMaintenance() {
 	}
 }
 
-// capacity is a resource list by the scene's resources; a node that does not say how many pods it takes has room for 110.
-func (s *stage) capacity(list corev1.ResourceList) topology.Capacity {
+// capacity converts a resource list to the scenario's resources. A node that lists no pods has room for 110.
+func (s *builder) capacity(list corev1.ResourceList) topology.Capacity {
 	const usual = 110
-	out := make(topology.Capacity, len(s.Resources))
-	for i, name := range s.Resources {
+	out := make(topology.Capacity, len(s.resources))
+	for i, name := range s.resources {
 		quantity, ok := list[name]
 		switch {
 		case !ok && name == corev1.ResourcePods:
@@ -192,8 +205,8 @@ func (s *stage) capacity(list corev1.ResourceList) topology.Capacity {
 	return out
 }
 
-// levelNames are all levels, the innermost first.
-func (s *stage) levelNames() []string {
+// levelNames lists all levels, the innermost first.
+func (s *builder) levelNames() []string {
 	names := []string{topology.LevelNode}
 	for _, l := range slices.Backward(s.Ledger.Tree.Levels()) {
 		names = append(names, l.Name)
@@ -201,5 +214,5 @@ func (s *stage) levelNames() []string {
 	return names
 }
 
-// quoted is a list of names as people read it.
+// quoted lists names for a message.
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }

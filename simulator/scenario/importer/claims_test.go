@@ -1,4 +1,4 @@
-package scene_test
+package importer_test
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 )
 
 // A scene counts accelerators, so what claims have or want of them is asked for by number, once for all who share it.
@@ -61,15 +62,16 @@ spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvid
 		)+pod("second", 0, on("a1")+claims("resourceClaimName: two"), "")+
 		pod("mig", 0, on("a1")+claims("resourceClaimName: part"), "")+
 		pod("waits", 1, claims("resourceClaimTemplateName: three"), "")+
-		pod("strange", 0, claims("resourceClaimTemplateName: none"), ""), nil, scene.Options{})
+		pod("strange", 0, claims("resourceClaimTemplateName: none"), ""), nil, scenario.Options{})
 	at, _ := s.Ledger.Tree.Index("a1")
 	if s.Ledger.Total[at][s.Accelerator] != 3 || s.Ledger.Free[at][s.Accelerator] != 1 || !s.Devices[at] {
 		t.Errorf("%v of %v are free", s.Ledger.Free[at], s.Ledger.Total[at])
 	}
 	for _, j := range s.Jobs {
-		asked := j.Pods[0].Spec.Containers[0].Resources.Requests[corev1.ResourceName("nvidia.com/gpu")]
+		first := objects(t, s).Jobs[j.ID].Pods[0]
+		asked := first.Spec.Containers[0].Resources.Requests[corev1.ResourceName("nvidia.com/gpu")]
 		want := map[string]int64{"ml.waits": 4}[j.ID]
-		if j.Accelerators != want || asked.Value() != want || len(j.Pods[0].Spec.ResourceClaims) > 0 {
+		if j.Accelerators != want || asked.Value() != want || len(first.Spec.ResourceClaims) > 0 {
 			t.Errorf("%s asks for %s, %d", j.ID, &asked, j.Accelerators)
 		}
 	}
@@ -123,11 +125,11 @@ func TestNodesComeAndGo(t *testing.T) {
 				95,
 			),
 		nil,
-		scene.Options{},
+		scenario.Options{},
 	)
 	var got []string
 	for _, e := range s.Events {
-		got = append(got, fmt.Sprintf("%s %s %s", e.At, e.Kind, s.Nodes[e.Nodes[0]].Name))
+		got = append(got, fmt.Sprintf("%s %s %s", e.At, e.Kind, s.Ledger.Tree.Node(e.Nodes[0])))
 	}
 	if want := []string{"0s fail a3", "30s fail a1", "1m0s return a3", "1m30s return a1"}; !cmp.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
@@ -145,23 +147,23 @@ func TestIncompleteSnapshots(t *testing.T) {
 		},
 		{strings.ReplaceAll(racks(), "nvidia.com/gpu", "cores") + pod("p", 0, "", ""), "the fleet has no accelerators"},
 	} {
-		if _, err := scene.FromSnapshot(
+		if _, err := importer.FromSnapshot(
 			taken(t, tc.text),
 			nil,
-			scene.Options{},
+			scenario.Options{},
 		); !badinput.Is(err) ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("got  %v\nwant %s", err, tc.want)
 		}
 	}
-	s := from(t, racks()+pod("p", 1, "", ""), nil, scene.Options{})
+	s := from(t, racks()+pod("p", 1, "", ""), nil, scenario.Options{})
 	if !noted(s, "the snapshot has no namespaces, podgroups, poddisruptionbudgets, deviceclasses, resourceslices,") {
 		t.Errorf("notes %q", s.Notes)
 	}
-	if _, err := scene.FromSnapshot(
+	if _, err := importer.FromSnapshot(
 		taken(t, racks()+pod("p", 1, "", "")),
 		nil,
-		scene.Options{Unsaid: -1},
+		scenario.Options{DefaultRunTime: -1},
 	); !badinput.Is(
 		err,
 	) {

@@ -1,4 +1,4 @@
-package scene_test
+package importer_test
 
 import (
 	"fmt"
@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -81,9 +82,9 @@ func taken(t *testing.T, text string) *capture.Snapshot {
 	return &snap
 }
 
-func from(t *testing.T, text string, tr *trace.Trace, o scene.Options) *scene.Scene {
+func from(t *testing.T, text string, tr *trace.Trace, o scenario.Options) *scenario.Scenario {
 	t.Helper()
-	s, err := scene.FromSnapshot(taken(t, text), tr, o)
+	s, err := importer.FromSnapshot(taken(t, text), tr, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +92,12 @@ func from(t *testing.T, text string, tr *trace.Trace, o scene.Options) *scene.Sc
 }
 
 // noted reports whether a note has the text.
-func noted(s *scene.Scene, text string) bool {
+func noted(s *scenario.Scenario, text string) bool {
 	return strings.Contains(strings.Join(s.Notes, "\n"), text)
 }
 
 // free are the GPUs that are free on each node, by its name's order.
-func free(s *scene.Scene) []int64 {
+func free(s *scenario.Scenario) []int64 {
 	var out []int64
 	for _, name := range []string{"a1", "a2", "b1", "b2"} {
 		at, _ := s.Ledger.Tree.Index(name)

@@ -1,4 +1,4 @@
-package scene
+package importer
 
 import (
 	"errors"
@@ -19,20 +19,19 @@ import (
 // errLevel is the cause of a wish for a level that no node has.
 var errLevel = errors.New("it asks for a level")
 
-// claims are those of a snapshot, of which pods hold or want accelerators. In a scene accelerators are counted, whoever gives them out,
-// so what a pod claims of them it asks for by number.
+// claims are the resource claims of a snapshot. A scenario counts accelerators, so a pod's claims of accelerators become requests.
 type claims struct {
 	accelerator corev1.ResourceName
 	there       map[types.NamespacedName]*resourcev1.ResourceClaim
 	templates   map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	classes     map[string]*resourcev1.DeviceClass
 	published   map[deviceID]resourcev1.Device
-	// counted are the claims that somebody was given already: one that is shared is held once.
+	// counted has the claims that are counted already: a shared claim counts once.
 	counted map[string]bool
 	unknown []string
 }
 
-// deviceID is which device of which pool of which driver.
+// deviceID names a device.
 type deviceID struct{ driver, pool, device string }
 
 func newClaims(snap *capture.Snapshot, accelerator corev1.ResourceName) *claims {
@@ -61,8 +60,8 @@ func newClaims(snap *capture.Snapshot, accelerator corev1.ResourceName) *claims 
 	return c
 }
 
-// plain is the pod as it asks for accelerators by number and claims nothing. What claims were made of for resources that it asks for
-// by name is in its requests already.
+// plain returns the pod with requests in place of claims. Claims that the scheduler made for extended resources are in the pod's
+// requests already.
 func (c *claims) plain(pod *corev1.Pod, group *schedulingv1beta1.PodGroup) *corev1.Pod {
 	if len(pod.Spec.ResourceClaims) == 0 {
 		return pod
@@ -88,7 +87,7 @@ func (c *claims) plain(pod *corev1.Pod, group *schedulingv1beta1.PodGroup) *core
 	return pod
 }
 
-// count is how many accelerators one of the pod's claims has, or will have.
+// count returns how many accelerators one of the pod's claims holds or requests.
 func (c *claims) count(pod *corev1.Pod, group *schedulingv1beta1.PodGroup, entry *corev1.PodResourceClaim) int64 {
 	owner := pod.Namespace + "/" + pod.Name
 	name, _, err := resourceclaim.Name(pod, entry)
@@ -128,7 +127,7 @@ func (c *claims) count(pod *corev1.Pod, group *schedulingv1beta1.PodGroup, entry
 	})
 }
 
-// once counts a claim for the first who has it.
+// once counts a claim for the first pod that has it.
 func (c *claims) once(what string, count func(what string) int64) int64 {
 	if c.counted[what] {
 		return 0
@@ -137,7 +136,7 @@ func (c *claims) once(what string, count func(what string) int64) int64 {
 	return count(what)
 }
 
-// held is how many whole accelerators a claim was given.
+// held returns how many whole accelerators are allocated to a claim.
 func (c *claims) held(what string, claim *resourcev1.ResourceClaim) int64 {
 	var sum int64
 	for _, result := range claim.Status.Allocation.Devices.Results {
@@ -157,8 +156,7 @@ func (c *claims) held(what string, claim *resourcev1.ResourceClaim) int64 {
 	return sum
 }
 
-// wanted is how many accelerators a claim asks for that has none yet: devices of classes that stand for them. Of alternatives the first
-// counts.
+// wanted returns how many accelerators an unallocated claim requests. Of alternatives the first counts.
 func (c *claims) wanted(what string, spec resourcev1.ResourceClaimSpec) int64 {
 	var sum int64
 	for _, request := range spec.Devices.Requests {
@@ -186,8 +184,8 @@ func (c *claims) wanted(what string, spec resourcev1.ResourceClaimSpec) int64 {
 	return sum
 }
 
-// standsForAccelerators reports whether the class gives out whole accelerators: those that it serves as a resource, or those of a
-// driver that we know.
+// standsForAccelerators reports whether devices of the class are whole accelerators: the class serves the accelerator's resource, or is
+// that of a known driver.
 func (c *claims) standsForAccelerators(name string) bool {
 	class := c.classes[name]
 	if class != nil && class.Spec.ExtendedResourceName != nil {
@@ -201,7 +199,7 @@ func (c *claims) fail(what string) int64 {
 	return 0
 }
 
-// notes are about claims of which nobody can say how many accelerators they are.
+// notes names the claims whose accelerators cannot be counted.
 func (c *claims) notes() []string {
 	if len(c.unknown) == 0 {
 		return nil

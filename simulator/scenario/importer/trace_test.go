@@ -1,4 +1,4 @@
-package scene_test
+package importer_test
 
 import (
 	"fmt"
@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -36,8 +37,8 @@ func TestAJobBecomesAGang(t *testing.T) {
 		Segment:     trace.Segment{Size: 2, Level: "node"},
 		EndState:    trace.Failed,
 	}
-	s := made(t, open(t, "h100-64"), jobs(of), scene.Options{})
-	want := scene.Job{
+	s := made(t, open(t, "h100-64"), jobs(of), scenario.Options{})
+	want := scenario.Job{
 		ID: "a", Tenant: "us", Submit: 2 * time.Second, Duration: 2 * time.Second, Estimate: time.Second,
 		Needed: 3, Accelerators: 16, Priority: -4, Preemptible: true, EndState: trace.Failed,
 		Gang: topology.Gang{
@@ -68,7 +69,7 @@ func TestJobsAreOrdered(t *testing.T) {
 		j := job("b", 1, 1)
 		j.Submit = 900 * time.Millisecond
 		return j
-	}()), scene.Options{})
+	}()), scenario.Options{})
 	var order []string
 	for _, j := range s.Jobs {
 		order = append(order, j.ID)
@@ -84,7 +85,7 @@ func TestLargePodsAreDivided(t *testing.T) {
 		ID: "large", Duration: time.Hour, MinCount: 2, Segment: trace.Segment{Size: 1, Level: "rack"},
 		Podsets: []trace.Podset{{Count: 4, GPUs: 8, CPU: 64_000, Memory: 1 << 40}},
 	}
-	s := made(t, open(t, "gb200-72"), jobs(large, job("fits", 2, 4)), scene.Options{})
+	s := made(t, open(t, "gb200-72"), jobs(large, job("fits", 2, 4)), scenario.Options{})
 	got := s.Jobs[1]
 	if len(got.Gang.Members) != 8 || got.Needed != 4 || got.Gang.Segment.Size != 2 || got.Accelerators != 32 ||
 		!cmp.Equal(got.Gang.Shapes[0].Demand, topology.Capacity{1, 32_000, 1 << 39, 4}) {
@@ -108,7 +109,7 @@ func TestEstimatesAreDrawnEqualEverywhere(t *testing.T) {
 	}
 	drawn := func(seed uint64) (estimates []time.Duration, digest uint64) {
 		sum := fnv.New64a()
-		for _, j := range made(t, open(t, "knavigator-32"), tr, scene.Options{Seed: seed, Estimates: 5}).Jobs {
+		for _, j := range made(t, open(t, "knavigator-32"), tr, scenario.Options{Seed: seed, Estimates: 5}).Jobs {
 			estimates = append(estimates, j.Estimate)
 			_, _ = fmt.Fprintln(sum, j.ID, j.Estimate) // a hash takes everything
 		}
@@ -141,8 +142,8 @@ func TestLoadAndEvents(t *testing.T) {
 		{At: 3 * time.Second, Kind: trace.Fail, Nodes: []string{"rack-2-node-1", "rack-1-node-8"}},
 		{At: 2 * time.Hour, Kind: trace.Return, Nodes: []string{"rack-1-node-8"}},
 	}
-	s := made(t, open(t, "knavigator-32"), tr, scene.Options{Load: 2})
-	want := []scene.Event{
+	s := made(t, open(t, "knavigator-32"), tr, scenario.Options{Load: 2})
+	want := []scenario.Event{
 		{
 			At:    2 * time.Second,
 			Kind:  trace.Fail,
@@ -157,7 +158,7 @@ func TestLoadAndEvents(t *testing.T) {
 		t,
 		open(t, "knavigator-32"),
 		tr,
-		scene.Options{},
+		scenario.Options{},
 	); s.Options.Load != 1 ||
 		s.Jobs[0].Submit != time.Hour {
 		t.Errorf("no load is %g, and a comes at %s", s.Options.Load, s.Jobs[0].Submit)
@@ -174,34 +175,34 @@ func TestScenesThatCannotBe(t *testing.T) {
 	plain := jobs(job("a", 1, 1))
 	for _, tc := range []struct {
 		trace   trace.Trace
-		options scene.Options
+		options scenario.Options
 		want    string
 	}{
 		{
 			with(func(tr *trace.Trace) { tr.Jobs[0].Required = "rack" }),
-			scene.Options{},
+			scenario.Options{},
 			`job a: the fleet knavigator-32 has no level "rack"; name one of "node", "tier-0", "tier-1", or another fleet`,
 		},
-		{with(func(tr *trace.Trace) { tr.Jobs[0].Preferred = "x" }), scene.Options{}, `has no level "x"`},
+		{with(func(tr *trace.Trace) { tr.Jobs[0].Preferred = "x" }), scenario.Options{}, `has no level "x"`},
 		{
 			with(func(tr *trace.Trace) { tr.Jobs[0].Segment = trace.Segment{Size: 1, Level: "y"} }),
-			scene.Options{},
+			scenario.Options{},
 			`has no level "y"`,
 		},
 		{
 			with(func(tr *trace.Trace) {
 				tr.Events = []trace.Event{{At: 5 * time.Second, Kind: trace.Drain, Nodes: []string{"n-1"}}}
 			}),
-			scene.Options{},
+			scenario.Options{},
 			"event drain at 5s: the fleet knavigator-32 has no node n-1; name a node that",
 		},
-		{plain, scene.Options{Load: -1}, "a load of -1 cannot be had"},
-		{plain, scene.Options{Load: 1001}, "a load of 1001 cannot be had"},
-		{plain, scene.Options{Load: math.NaN()}, "a load of NaN cannot be had"},
-		{plain, scene.Options{Estimates: 0.5}, "estimates of 0.5 times the duration cannot be had; write a number from 1 to 1000"},
-		{plain, scene.Options{Estimates: math.NaN()}, "estimates of NaN times"},
+		{plain, scenario.Options{Load: -1}, "a load of -1 cannot be had"},
+		{plain, scenario.Options{Load: 1001}, "a load of 1001 cannot be had"},
+		{plain, scenario.Options{Load: math.NaN()}, "a load of NaN cannot be had"},
+		{plain, scenario.Options{Estimates: 0.5}, "estimates of 0.5 times the duration cannot be had; write a number from 1 to 1000"},
+		{plain, scenario.Options{Estimates: math.NaN()}, "estimates of NaN times"},
 	} {
-		_, err := scene.New(f, tc.trace, tc.options)
+		_, err := importer.New(f, tc.trace, tc.options)
 		if !badinput.Is(err) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("got %v, want %s", err, tc.want)
 		}
@@ -211,10 +212,11 @@ func TestScenesThatCannotBe(t *testing.T) {
 // A scene shares nothing with what it was made of that anybody changes.
 func TestAFleetMakesManyScenes(t *testing.T) {
 	f := open(t, "c6")
-	first := made(t, f, jobs(job("a", 1, 1)), scene.Options{})
-	second := made(t, f, jobs(job("a", 1, 1)), scene.Options{})
-	if !cmp.Equal(first.Nodes, second.Nodes) || !cmp.Equal(first.Ledger.Free, second.Ledger.Free) ||
-		first.Nodes[0] == second.Nodes[0] {
+	first := made(t, f, jobs(job("a", 1, 1)), scenario.Options{})
+	second := made(t, f, jobs(job("a", 1, 1)), scenario.Options{})
+	a, b := objects(t, first).Nodes, objects(t, second).Nodes
+	if !cmp.Equal(a, b) || !cmp.Equal(first.Ledger.Free, second.Ledger.Free) ||
+		a[0] == b[0] {
 		t.Error("the second scene of a fleet is another one")
 	}
 	first.Ledger.Free[0][0] = -1

@@ -1,4 +1,4 @@
-package scene_test
+package importer_test
 
 import (
 	"strings"
@@ -10,7 +10,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -36,13 +37,23 @@ func described(t *testing.T, group string) fleet.Fleet {
 	return f
 }
 
-func made(t *testing.T, f fleet.Fleet, tr trace.Trace, o scene.Options) *scene.Scene {
+func made(t *testing.T, f fleet.Fleet, tr trace.Trace, o scenario.Options) *scenario.Scenario {
 	t.Helper()
-	s, err := scene.New(f, tr, o)
+	s, err := importer.New(f, tr, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// objects are the API objects behind a scenario.
+func objects(t *testing.T, s *scenario.Scenario) *importer.Objects {
+	t.Helper()
+	out, err := importer.ObjectsOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // job is a job of equal pods that comes at the beginning and runs for an hour.
@@ -63,7 +74,7 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 		nodes        int
 		accelerators int64
 		closed       int
-		resource     corev1.ResourceName
+		resource     string
 		devices      bool
 		levels       string
 	}{
@@ -86,12 +97,13 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := open(t, name)
-			s := made(t, f, jobs(), scene.Options{})
+			s := made(t, f, jobs(), scenario.Options{})
 			closed, devices := 0, false
 			var levels []string
-			for i, node := range s.Nodes {
+			nodes := objects(t, s).Nodes
+			for i, node := range nodes {
 				at, ok := s.Ledger.Tree.Index(node.Name)
-				amount := node.Status.Allocatable[s.Resources[s.Accelerator]]
+				amount := node.Status.Allocatable[corev1.ResourceName(s.Resources[s.Accelerator])]
 				if !ok || at != i || amount.Value() != s.Ledger.Total[i][s.Accelerator] ||
 					!cmp.Equal(s.Ledger.Free[i], s.Ledger.Total[i]) {
 					t.Fatalf(
@@ -112,14 +124,14 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 			for _, l := range s.Ledger.Tree.Levels() {
 				levels = append(levels, l.Name)
 			}
-			if len(s.Nodes) != want.nodes || len(s.Closed) != want.nodes || closed != want.closed ||
+			if len(nodes) != want.nodes || len(s.Closed) != want.nodes || closed != want.closed ||
 				devices != want.devices ||
 				s.Resources[s.Accelerator] != want.resource ||
 				strings.Join(levels, " ") != want.levels ||
 				s.Fleet != name {
 				t.Errorf(
 					"%d nodes, %d closed, %s, devices %t, %s; want %+v",
-					len(s.Nodes),
+					len(nodes),
 					closed,
 					s.Resources,
 					devices,
@@ -140,7 +152,7 @@ func TestEveryFleetMakesAScene(t *testing.T) {
 // Of C6's 128 machines 39 are occupied by others: what those use is not there. Every other machine has all it was built with, and
 // GPUs that are cut into parts are whole ones still.
 func TestOccupiedDevicesAreNotThere(t *testing.T) {
-	s := made(t, open(t, "c6"), jobs(), scene.Options{})
+	s := made(t, open(t, "c6"), jobs(), scenario.Options{})
 	nodes := map[int64]int{}
 	for _, total := range s.Ledger.Total {
 		nodes[total[s.Accelerator]]++
@@ -161,7 +173,7 @@ func TestTaintsCloseNodes(t *testing.T) {
 	taint(3, "team", corev1.TaintEffectPreferNoSchedule)
 	taint(4, "team", corev1.TaintEffectNoExecute)
 	f.Nodes[5].Spec.Unschedulable = true
-	s := made(t, f, jobs(job("a", 1, 1)), scene.Options{})
+	s := made(t, f, jobs(job("a", 1, 1)), scenario.Options{})
 	if want := []bool{false, false, true, false, true, true}; !cmp.Equal(s.Closed, want) {
 		t.Errorf("closed: %v, want %v", s.Closed, want)
 	}
@@ -181,11 +193,11 @@ func TestMaintenanceClosesADomain(t *testing.T) {
 			f.Nodes[i].Annotations[topology.KeyMaintenance] = ""
 		}
 	}
-	s := made(t, f, jobs(), scene.Options{})
+	s := made(t, f, jobs(), scenario.Options{})
 	var closed []string
-	for i, node := range s.Nodes {
+	for i := range s.Closed {
 		if s.Closed[i] {
-			closed = append(closed, strings.TrimPrefix(node.Name, "rack-"))
+			closed = append(closed, strings.TrimPrefix(s.Ledger.Tree.Node(i), "rack-"))
 		}
 	}
 	const want = "2-node-1 2-node-2 2-node-3 2-node-4 2-node-5 2-node-6 2-node-7 2-node-8 4-node-1"
@@ -198,12 +210,12 @@ func TestMaintenanceClosesADomain(t *testing.T) {
 func TestAccelerators(t *testing.T) {
 	const mixed = `{name: "t{i}", counters: [{name: i, count: 3}], capacity: {cpu: 8, google.com/tpu: 4}}, ` +
 		`{name: g, capacity: {cpu: 8, nvidia.com/gpu: 8}}`
-	s := made(t, described(t, mixed), jobs(), scene.Options{})
+	s := made(t, described(t, mixed), jobs(), scenario.Options{})
 	if s.Resources[s.Accelerator] != "google.com/tpu" || s.GPUs() != 12 || len(s.Notes) != 1 ||
 		!strings.Contains(s.Notes[0], "what 1 nodes have of nvidia.com/gpu is not") {
 		t.Errorf("%d of %s; %q", s.GPUs(), s.Resources, s.Notes)
 	}
-	_, err := scene.New(described(t, `{name: plain, capacity: {cpu: 8}}`), jobs(), scene.Options{})
+	_, err := importer.New(described(t, `{name: plain, capacity: {cpu: 8}}`), jobs(), scenario.Options{})
 	if !badinput.Is(err) || !strings.Contains(err.Error(), "no accelerators") {
 		t.Errorf("a fleet without any: %v", err)
 	}

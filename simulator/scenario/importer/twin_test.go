@@ -1,4 +1,4 @@
-package scene_test
+package importer_test
 
 import (
 	"fmt"
@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 )
 
 // crowd is a cluster of four nodes with gangs and pods in all states, by chance; the second result is how many GPUs pods hold of each
@@ -54,20 +55,20 @@ func crowd(r *rand.Rand) (objects string, held map[string]int64, waiting int) {
 func TestEveryPodCountsOnce(t *testing.T) {
 	for seed := range uint64(60) {
 		text, held, waiting := crowd(rand.New(rand.NewPCG(seed, 1)))
-		s := from(t, text, nil, scene.Options{})
+		s := from(t, text, nil, scenario.Options{})
 		runs, seen := map[int]int64{}, map[string]bool{}
-		for _, r := range s.Running {
+		for i, r := range s.Running {
 			for _, h := range r.Holds {
 				runs[h.Node] += h.Demand[s.Accelerator]
 			}
-			for _, p := range r.Pods {
+			for _, p := range objects(t, s).Running[i].Pods {
 				if seen[p.Name] {
 					t.Errorf("seed %d: %s runs twice", seed, p.Name)
 				}
 				seen[p.Name] = true
 			}
 		}
-		for i, n := range s.Nodes {
+		for i, n := range objects(t, s).Nodes {
 			if runs[i] != held[n.Name] || s.Ledger.Free[i][s.Accelerator] != max(8-held[n.Name], 0) {
 				t.Errorf("seed %d: on %s %d GPUs are held and %d free, want %d held", seed, n.Name, runs[i],
 					s.Ledger.Free[i][s.Accelerator], held[n.Name])
@@ -76,7 +77,7 @@ func TestEveryPodCountsOnce(t *testing.T) {
 		for _, j := range s.Jobs {
 			waiting -= len(j.Gang.Members)
 			for i, m := range j.Gang.Members {
-				want := j.Pods[i].Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
+				want := objects(t, s).Jobs[j.ID].Pods[i].Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
 				if got := j.Gang.Shapes[m.Shape].Demand[s.Accelerator]; got != want.Value() {
 					t.Errorf("seed %d: rank %d of %s takes %d, want %s", seed, i, j.ID, got, &want)
 				}
@@ -91,11 +92,11 @@ func TestEveryPodCountsOnce(t *testing.T) {
 // A snapshot that was made anonymous is the same scene, but for names.
 func TestAnAnonymousSnapshotIsTheSameScene(t *testing.T) {
 	shape := func(file string) string {
-		snap, err := capture.ReadFile("../capture/testdata/" + file)
+		snap, err := capture.ReadFile("../../capture/testdata/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scene.FromSnapshot(&snap, nil, scene.Options{})
+		s, err := importer.FromSnapshot(&snap, nil, scenario.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func TestAnAnonymousSnapshotIsTheSameScene(t *testing.T) {
 		_, _ = fmt.Fprintln(
 			&text,
 			s.Fleet,
-			len(s.Nodes),
+			s.Ledger.Len(),
 			s.GPUs(),
 			s.Closed,
 			s.Ledger.Free,

@@ -1,4 +1,4 @@
-package scene_test
+package importer_test
 
 import (
 	"strings"
@@ -6,16 +6,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	"github.com/lockstep-project/lockstep/simulator/scene"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
 // told writes down who starts, and where.
 type told struct {
-	scene *scene.Scene
+	scene *scenario.Scenario
 	lines []string
 }
 
@@ -25,7 +24,7 @@ func (l *told) Happens(e engine.Event) {
 	}
 	words := []string{e.At.String(), l.scene.Jobs[e.Job].ID}
 	for _, node := range e.Nodes {
-		words = append(words, l.scene.Nodes[node].Name)
+		words = append(words, l.scene.Ledger.Tree.Node(node))
 	}
 	l.lines = append(l.lines, strings.Join(words, " "))
 }
@@ -51,9 +50,9 @@ func TestASnapshotIsPlayedOn(t *testing.T) {
 			9,
 			"queued-at=2026-11-22T11:59:00Z",
 			"required-topology=tier-0",
-		)+whole("urgent"), &tr, scene.Options{Unsaid: time.Hour})
+		)+whole("urgent"), &tr, scenario.Options{DefaultRunTime: time.Hour})
 	l := &told{scene: s}
-	if err := direct.NewEngine(direct.Options{}, clocktesting.NewFakePassiveClock(s.Begin)).
+	if err := direct.NewEngine(direct.Options{}, func() time.Time { return s.Begin }).
 		Run(t.Context(), s, l); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package scene
+package importer
 
 import (
 	"cmp"
@@ -9,18 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// run puts what runs onto its nodes. A pod that is being deleted holds its node until then, as it does for the scheduler.
-func (c *cluster) run() {
+// addRunning puts running pods onto their nodes. A pod that is being deleted holds its node, as it does for the scheduler.
+func (c *snapshotBuilder) addRunning() {
 	units, gone := c.units()
 	if gone > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("%d pods are on nodes that are not there, and hold nothing", gone))
 	}
 	var endless, overdue []string
 	for _, u := range units {
-		r := Running{Name: u.Name, Holds: u.Holds, Group: u.Group, Pods: u.Pods}
+		r := scenario.Running{Name: u.Name, Holds: u.Holds, IsGang: u.Group != nil}
 		for _, held := range u.Holds {
 			r.Accelerators += held.Demand[c.Accelerator]
 			free := c.Ledger.Free[held.Node]
@@ -32,10 +33,11 @@ func (c *cluster) run() {
 			r.Ends, r.Expected = 0, max(r.Expected, 0)
 			overdue = append(overdue, u.Name)
 		}
-		if r.Ends == Forever && u.Group != nil {
+		if r.Ends == scenario.Forever && u.Group != nil {
 			endless = append(endless, u.Name)
 		}
 		c.Running = append(c.Running, r)
+		c.objects.Running = append(c.objects.Running, Workload{Group: u.Group, Pods: u.Pods})
 	}
 	if len(endless) > 0 {
 		c.Notes = append(
@@ -55,8 +57,8 @@ func (c *cluster) run() {
 	}
 }
 
-// units are what runs together, by name, with what it holds; gone is how many pods are on nodes that are not there.
-func (c *cluster) units() (units []snapshot.Unit, gone int) {
+// units returns running gangs and single pods by name, with what they hold. gone counts pods on nodes that are not in the snapshot.
+func (c *snapshotBuilder) units() (units []snapshot.Unit, gone int) {
 	at := make(map[string]int)
 	slices.SortFunc(c.bound, func(a, b *corev1.Pod) int {
 		return cmp.Or(
@@ -87,9 +89,9 @@ func (c *cluster) units() (units []snapshot.Unit, gone int) {
 	return units, gone
 }
 
-// end is when a unit ends and when the scheduler expects it to, since the beginning; negative if that was before. A gang's pods may
-// have a deadline of which the scheduler, which reads its PodGroup, does not know.
-func (c *cluster) end(u snapshot.Unit) (ends, expected time.Duration) {
+// end returns when a unit ends and when the scheduler expects it to, since the beginning; negative for an end before. The scheduler reads
+// the PodGroup, so a deadline of the gang's pods is unknown to it.
+func (c *snapshotBuilder) end(u snapshot.Unit) (ends, expected time.Duration) {
 	if u.Leaving() {
 		latest := u.Pods[0].DeletionTimestamp.Time
 		for _, pod := range u.Pods {
@@ -100,7 +102,7 @@ func (c *cluster) end(u snapshot.Unit) (ends, expected time.Duration) {
 		left := max(c.since(latest), 0)
 		return left, left
 	}
-	ends, expected = Forever, Forever
+	ends, expected = scenario.Forever, scenario.Forever
 	if u.Stays() {
 		return ends, expected
 	}
@@ -115,5 +117,7 @@ func (c *cluster) end(u snapshot.Unit) (ends, expected time.Duration) {
 	return ends, expected
 }
 
-// since is how long after the beginning an instant is, in whole seconds.
-func (c *cluster) since(at time.Time) time.Duration { return at.Sub(c.Begin).Round(time.Second) }
+// since returns the time from the beginning to an instant, in whole seconds.
+func (c *snapshotBuilder) since(at time.Time) time.Duration {
+	return at.Sub(c.Begin).Round(time.Second)
+}

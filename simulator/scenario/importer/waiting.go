@@ -1,4 +1,4 @@
-package scene
+package importer
 
 import (
 	"cmp"
@@ -14,78 +14,83 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // isGang reports whether the PodGroup of that name is there and starts as a whole; pods of all others start one by one.
-func (c *cluster) isGang(key types.NamespacedName) bool {
+func (c *snapshotBuilder) isGang(key types.NamespacedName) bool {
 	group := c.groups[key]
 	return group != nil && group.Spec.SchedulingPolicy.Gang != nil
 }
 
-// waiting is a gang, or a single pod, that has no nodes yet. Group is nil for a pod in no gang.
+// waiting is a gang or a single pod without nodes. Its group is nil for a pod in no gang.
 type waiting struct {
 	name  types.NamespacedName
 	group *schedulingv1beta1.PodGroup
 	pods  []*corev1.Pod
 }
 
-// left are those that are not played, by the reason.
-type left struct {
-	gated, partial, wrong []string
-	lost                  int
+// skipped names waiting gangs and pods that do not become jobs, by the reason.
+type skipped struct {
+	gated, partial, invalid []string
+	// daemons counts pods of DaemonSets.
+	daemons int
 }
 
-// wait makes jobs of what waits: whole gangs, and single pods. Of what the scheduler would not look at yet (gated pods, gangs that
-// lack members) and of what it could not read a note is made.
-func (c *cluster) wait() {
-	var l left
-	taken := make(map[string]bool)
-	unsaid := 0
-	for _, w := range c.waiting(&l) {
-		j, err := c.waits(w)
+// addWaiting adds waiting gangs and single pods as jobs. It notes those that the scheduler would not queue yet (gated pods, gangs that
+// lack members) and those that it could not read.
+func (c *snapshotBuilder) addWaiting() {
+	var skip skipped
+	c.objects.Jobs = make(map[string]Workload)
+	undeclared := 0
+	for _, w := range c.waiting(&skip) {
+		j, pods, err := c.jobOf(w)
 		if err != nil {
-			l.wrong = append(l.wrong, fmt.Sprintf("%s (%s)", w.name, err))
+			skip.invalid = append(skip.invalid, fmt.Sprintf("%s (%s)", w.name, err))
 			continue
 		}
 		if j.Duration == 0 {
-			j.Duration = up(c.Options.Unsaid)
-			unsaid++
+			j.Duration = roundUp(c.Options.DefaultRunTime)
+			undeclared++
 		}
-		for taken[j.ID] { // a gang and a pod may have one name
-			j = j.called(j.ID + ".pod")
+		for c.objects.Jobs[j.ID].Pods != nil { // a gang and a pod may have one name
+			j = rename(j, j.ID+".pod")
 		}
-		taken[j.ID] = true
+		c.objects.Jobs[j.ID] = Workload{Group: w.group, Pods: pods}
 		c.Jobs = append(c.Jobs, j)
 	}
-	c.noteLeft(l)
-	if unsaid > 0 {
+	c.noteSkipped(skip)
+	if undeclared > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf(
-			"of %d that wait nobody says how long they run: %s each is assumed", unsaid, c.Options.Unsaid,
+			"of %d that wait nobody says how long they run: %s each is assumed", undeclared, c.Options.DefaultRunTime,
 		))
 	}
 }
 
-func (c *cluster) noteLeft(l left) {
+func (c *snapshotBuilder) noteSkipped(skip skipped) {
 	for _, of := range []struct {
 		names []string
 		text  string
 	}{
-		{l.gated, "%d that wait are gated or lack members, and are not played: %s"},
-		{l.partial, "%d gangs that run lack members, and run without them: %s"},
-		{l.wrong, "%d that wait cannot start, and are not played: %s"},
+		{skip.gated, "%d that wait are gated or lack members, and are not played: %s"},
+		{skip.partial, "%d gangs that run lack members, and run without them: %s"},
+		{skip.invalid, "%d that wait cannot start, and are not played: %s"},
 	} {
 		if len(of.names) > 0 {
 			c.Notes = append(c.Notes, fmt.Sprintf(of.text, len(of.names), named(of.names)))
 		}
 	}
-	if l.lost > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d pods of DaemonSets wait for their nodes, and are not played", l.lost))
+	if skip.daemons > 0 {
+		c.Notes = append(
+			c.Notes,
+			fmt.Sprintf("%d pods of DaemonSets wait for their nodes, and are not played", skip.daemons),
+		)
 	}
 }
 
-// waiting are the gangs and pods that a scheduler would look at, by name.
-func (c *cluster) waiting(l *left) []waiting {
+// waiting returns the gangs and pods that the scheduler would queue, by name.
+func (c *snapshotBuilder) waiting(skip *skipped) []waiting {
 	gangs := make(map[types.NamespacedName]*waiting)
 	var all []*waiting
 	for _, pod := range c.unbound {
@@ -102,12 +107,12 @@ func (c *cluster) waiting(l *left) []waiting {
 			w = &waiting{name: key, group: c.groups[key], pods: []*corev1.Pod{pod}}
 			gangs[key] = w
 		case (snapshot.Unit{Pods: []*corev1.Pod{pod}}).Returns():
-			l.lost++
+			skip.daemons++
 			continue
 		default:
 			w = &waiting{name: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pods: []*corev1.Pod{pod}}
 			if grouped && c.groups[key] == nil { // it waits for its PodGroup
-				l.gated = append(l.gated, w.name.String())
+				skip.gated = append(skip.gated, w.name.String())
 				continue
 			}
 		}
@@ -123,9 +128,9 @@ func (c *cluster) waiting(l *left) []waiting {
 	for _, w := range all {
 		switch {
 		case w.group != nil && running[w.name]:
-			l.partial = append(l.partial, w.name.String())
+			skip.partial = append(skip.partial, w.name.String())
 		case w.gated():
-			l.gated = append(l.gated, w.name.String())
+			skip.gated = append(skip.gated, w.name.String())
 		default:
 			ready = append(ready, *w)
 		}
@@ -136,15 +141,15 @@ func (c *cluster) waiting(l *left) []waiting {
 	return ready
 }
 
-// gated reports whether the scheduler would not look at it yet.
+// gated reports whether a pod has a scheduling gate or members are missing.
 func (w *waiting) gated() bool {
 	lacks := w.group != nil && len(w.pods) < int(w.group.Spec.SchedulingPolicy.Gang.MinCount)
 	return lacks || slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 })
 }
 
-// waits is a job that is there from the beginning. Its Duration is 0 if nobody says it. Members that its PodGroup announces for
-// later start with it, since a place would be held for them.
-func (c *cluster) waits(w waiting) (Job, error) {
+// jobOf returns the job of a waiting gang or pod, and the job's pods in rank order. Its Duration is 0 if none is declared. Members that its
+// PodGroup announces for later start with it, since slots would be held for them.
+func (c *snapshotBuilder) jobOf(w waiting) (scenario.Job, []*corev1.Pod, error) {
 	group, queued, priority := w.group, w.pods[0].CreationTimestamp.Time, corev1helpers.PodPriority(w.pods[0])
 	needed := 1
 	if group == nil {
@@ -157,26 +162,24 @@ func (c *cluster) waits(w waiting) (Job, error) {
 	}
 	late, err := snapshot.Late(group, w.pods)
 	if err != nil {
-		return Job{}, fmt.Errorf("reading its late members: %w", err)
+		return scenario.Job{}, nil, fmt.Errorf("reading its late members: %w", err)
 	}
 	gang, err := c.view.Gang(group, w.pods, nil, nil)
 	if err != nil {
-		return Job{}, fmt.Errorf("reading its wishes: %w", err)
+		return scenario.Job{}, nil, fmt.Errorf("reading its wishes: %w", err)
 	}
 	for _, level := range []string{gang.Required, gang.Preferred, gang.Segment.Level, gang.Spread.Level} {
 		if _, known := c.Ledger.Tree.Level(level); level != "" && !known {
-			return Job{}, fmt.Errorf("%w: no node has %s", errLevel, level)
+			return scenario.Job{}, nil, fmt.Errorf("%w: no node has %s", errLevel, level)
 		}
 	}
-	j := Job{
+	j := scenario.Job{
 		Tenant:      w.name.Namespace,
 		Waited:      max(c.Begin.Sub(queued).Round(time.Second), 0),
 		Priority:    priority,
 		Preemptible: true,
 		Gang:        gang,
 		Needed:      needed + len(late),
-		Group:       w.group,
-		Pods:        snapshot.InRankOrder(slices.Concat(w.pods, late)),
 	}
 	for i, shape := range gang.Shapes {
 		j.Gang.Shapes[i].Demand = c.translate(shape.Demand)
@@ -186,31 +189,32 @@ func (c *cluster) waits(w waiting) (Job, error) {
 		j.Accelerators += j.Gang.Shapes[m.Shape].Demand[c.Accelerator]
 	}
 	if end := snapshot.ExpectedEnd(group); end.After(c.Begin) {
-		j.Duration = up(end.Sub(c.Begin))
+		j.Duration = roundUp(end.Sub(c.Begin))
 	} else {
 		for _, pod := range w.pods {
 			j.Duration = max(j.Duration, time.Duration(ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0))*time.Second)
 		}
 	}
 	j.Estimate = j.Duration
-	return j.called(w.name.Namespace + "." + w.name.Name), nil
+	pods := snapshot.InRankOrder(slices.Concat(w.pods, late))
+	return rename(j, w.name.Namespace+"."+w.name.Name), pods, nil
 }
 
-// called is the job with that name.
-func (j Job) called(id string) Job {
+// rename returns the job with another ID.
+func rename(j scenario.Job, id string) scenario.Job {
 	j.ID, j.Gang.Name = id, id
 	j.Gang.Members = slices.Clone(j.Gang.Members)
 	for rank := range j.Gang.Members {
-		j.Gang.Members[rank].Name = PodName(id, rank)
+		j.Gang.Members[rank].Name = scenario.PodName(id, rank)
 	}
 	return j
 }
 
-// translate is what the scheduler's view counts, by the scene's resources.
-func (c *cluster) translate(demand topology.Capacity) topology.Capacity {
-	out := make(topology.Capacity, len(c.Resources))
+// translate converts a demand of the scheduler's view to the scenario's resources.
+func (c *snapshotBuilder) translate(demand topology.Capacity) topology.Capacity {
+	out := make(topology.Capacity, len(c.resources))
 	for i, name := range c.view.Resources() {
-		if at := slices.Index(c.Resources, name); at >= 0 {
+		if at := slices.Index(c.resources, name); at >= 0 {
 			out[at] = demand[i]
 		}
 	}

@@ -1,4 +1,4 @@
-package scene
+package importer
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// viewOf reads nodes as the scheduler does: the levels that their labels show, with others outside of these.
+// viewOf indexes nodes as the scheduler does. The levels are those that labels show, with more outside of them.
 func viewOf(nodes []*corev1.Node, resources []corev1.ResourceName, more []topology.Level) (snapshot.View, error) {
 	infos := make([]fwk.NodeInfo, len(nodes))
 	labeled := make([]topology.Node, len(nodes))
@@ -33,29 +33,29 @@ func viewOf(nodes []*corev1.Node, resources []corev1.ResourceName, more []topolo
 	return view, nil
 }
 
-// empty is a node on which nothing runs, as far as the scheduler's index looks at it: what is free is counted here. The methods
-// that nobody calls are those of no node info at all.
+// empty is the node info of an empty node, because free resources are counted here. It has the methods that the scheduler's index
+// calls.
 type empty struct {
 	fwk.NodeInfo
 	node *corev1.Node
 }
 
-// Node is the node.
+// Node returns the node.
 func (e empty) Node() *corev1.Node { return e.node }
 
-// GetPods are none.
+// GetPods returns none.
 func (empty) GetPods() []fwk.PodInfo { return nil }
 
-// GetGeneration is the same always: nodes of a scene do not change.
+// GetGeneration is constant, because nodes of a scenario do not change.
 func (empty) GetGeneration() int64 { return 1 }
 
-// GetRequested is nothing.
+// GetRequested returns zeros.
 func (empty) GetRequested() fwk.Resource { return nothing{} }
 
-// GetAllocatable is nothing either: a scene reads it from the node itself.
+// GetAllocatable returns zeros, because the builder reads the node itself.
 func (empty) GetAllocatable() fwk.Resource { return nothing{} }
 
-// nothing is an amount of nothing.
+// nothing is zero of each resource.
 type nothing struct{ fwk.Resource }
 
 // GetMilliCPU is 0.

@@ -1,0 +1,115 @@
+package scenario
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Scenario is a cluster, what runs on it, and what arrives. Engines and watchers must not change it.
+type Scenario struct {
+	// Fleet, Trace and Source name the inputs in reports.
+	Fleet, Trace, Source string
+	// Synthetic reports a generated workload.
+	Synthetic bool
+	Options   Options
+	// Begin is the instant from which durations are counted.
+	Begin time.Time
+	// Closed is indexed by node: true for a node that takes no new gangs, from the beginning on.
+	Closed []bool
+	// Ledger holds the free resources at the beginning. Capacities have an entry for each of Resources.
+	Ledger topology.Ledger
+	// Resources names the entries of a Capacity, such as "cpu" (in millicores) and "nvidia.com/gpu".
+	Resources []string
+	// Accelerator is the index of accelerators in Resources.
+	Accelerator int
+	// Devices is indexed by node: true if the node's accelerators are devices of DRA drivers.
+	Devices []bool
+	// Running lists what runs at the beginning. The ledger's Free excludes what it holds.
+	Running []Running
+	// Jobs are sorted by (Submit, Waited, ID). Of two jobs with one Submit the one that waited longer is first.
+	Jobs []Job
+	// Events are sorted by At.
+	Events []Event
+	// Notes are warnings for users about how the inputs were read, one line each.
+	Notes []string
+	// Objects are the API objects behind the scenario, for engines that play real ones; nil if there are none. Their type is of
+	// package importer (importer.ObjectsOf reads them), so that this package has no Kubernetes in it.
+	Objects any
+}
+
+// Options are how inputs become a scenario.
+type Options struct {
+	// Seed decides what is drawn.
+	Seed uint64
+	// Load divides the instants of submissions and events: 2 submits twice as fast. 0 stands for 1, and a scenario has 1.
+	Load float64
+	// Estimates of 1 or more gives each job without an estimate one: its duration times a number that is drawn evenly between
+	// 1 and this. 0 leaves such jobs without.
+	Estimates float64
+	// DefaultRunTime is assumed for waiting gangs of a snapshot with no deadline (default 1h).
+	DefaultRunTime time.Duration
+}
+
+// Job is a gang that arrives.
+type Job struct {
+	ID, Tenant string
+	// Submit is when the job arrives, since the beginning, in whole seconds.
+	Submit time.Duration
+	// Duration is how long the job runs, in whole seconds.
+	Duration time.Duration
+	// Estimate is the longest run time that the job's owner expects, in whole seconds; 0 if the owner gives none.
+	Estimate time.Duration
+	// Waited is how long a job of a snapshot had waited at Submit, in whole seconds; 0 for jobs of a trace. The queue orders
+	// jobs by priority and by Submit less Waited.
+	Waited time.Duration
+	// Gang is the topology request, with members in rank order.
+	Gang topology.Gang
+	// Needed is how many members have to start together.
+	Needed int
+	// Accelerators is the sum over all members.
+	Accelerators int64
+	Priority     int32
+	Preemptible  bool
+	EndState     trace.EndState
+}
+
+// Running is a gang or a single pod that runs at the beginning.
+type Running struct {
+	Name  string
+	Holds []topology.Held
+	// Ends is when it ends, since the beginning; Forever for never.
+	Ends time.Duration
+	// Expected is when the scheduler expects it to end, since the beginning; Forever if no end is declared.
+	Expected     time.Duration
+	Accelerators int64
+	// IsGang is false for a single pod. Without a declared end, a gang frees its nodes at an unknown time, and a single pod is
+	// a service that stays.
+	IsGang bool
+}
+
+// Forever is the end of a run that does not end by itself.
+const Forever = time.Duration(1<<63 - 1)
+
+// Event is a failure, a drain or a return of nodes.
+type Event struct {
+	// At is since the beginning, in whole seconds.
+	At   time.Duration
+	Kind trace.Kind
+	// Nodes are numbers in the tree, in ascending order.
+	Nodes []int
+}
+
+// GPUs returns the fleet's number of accelerators, closed nodes included.
+func (s *Scenario) GPUs() int64 {
+	var sum int64
+	for _, total := range s.Ledger.Total {
+		sum += total[s.Accelerator]
+	}
+	return sum
+}
+
+// PodName returns the name of the pod of a rank.
+func PodName(job string, rank int) string { return job + "-" + strconv.Itoa(rank) }
