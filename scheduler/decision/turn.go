@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -59,18 +60,18 @@ func (t Turn) Behind(l topology.Ledger, ask Ask) (Answer, *topology.Reservation)
 	}
 	if kept.At >= Someday {
 		placement, short, err := kept.Outside(l, t.Head.Least(), gang)
-		return answer(gang, placement, short, err), kept
+		return contention.NewAnswer(gang, placement, short, err), kept
 	}
 	if apart || slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed }) {
 		placement, short, err := topology.Place(l, gang) // this is not what was placed
-		own = answer(gang, placement, short, err)
+		own = contention.NewAnswer(gang, placement, short, err)
 		if own.Refusal != nil {
 			return own, kept
 		}
 	}
 	passer := topology.Passer{Gang: gang, End: ask.End, Placement: own.Placement}
 	placement, short, err := kept.AdmitAt(l, running, passer, t.Head.Least())
-	out := answer(gang, placement, short, err)
+	out := contention.NewAnswer(gang, placement, short, err)
 	if out.Refusal == nil && inTheWay(*kept, placement, ask.End) {
 		if moved := Keep(l.Beside(gang, placement), running, t.Head); moved != nil {
 			kept = moved

@@ -1,4 +1,4 @@
-package decision
+package contention
 
 import (
 	"slices"
@@ -6,32 +6,33 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Ask is a gang that waits.
+// Ask is what an entity asks for.
 type Ask struct {
 	Gang topology.Gang
-	// Needed is how many of the members that wait have to start together; late ones come on top of them.
+	// Needed is how many of the waiting members have to start together. Late members come on top of them.
 	Needed int
-	// End is when it would end that is asked about, in seconds since 1970; topology.EndUnknown if nobody knows.
+	// End is the instant in seconds at which the entity would end if it started now; topology.EndUnknown if that is not known.
 	End int64
 }
 
-// Answer is where a gang goes, or why it waits.
+// Answer is where an entity goes, or why it waits.
 type Answer struct {
-	// Gang is what was placed: not all members that are asked about have to be.
+	// Gang is the part that was placed: not all members have to be.
 	Gang      topology.Gang
 	Placement topology.Placement
-	// Refusal is nil if it was placed.
+	// Refusal is nil if the gang was placed.
 	Refusal *Refusal
 }
 
-// Refusal is why a gang waits: exactly one of the two is set.
+// Refusal is why an entity does not fit. Exactly one field is set.
 type Refusal struct {
-	// Wrong is what is wrong with the question. It waits like one without room, since levels come and go with labels.
+	// Wrong is the fault of the question. Such an entity waits like one without room, since levels appear and disappear with
+	// node labels.
 	Wrong error
 	Short *topology.Shortfall
 }
 
-// String says it in words.
+// String returns the reason in words.
 func (r Refusal) String() string {
 	if r.Wrong != nil {
 		return r.Wrong.Error()
@@ -39,8 +40,8 @@ func (r Refusal) String() string {
 	return r.Short.String()
 }
 
-// Place places all waiting members or, if they do not fit, as many first ranks as do and are needed; late members are
-// needed always, or the others would wait for them in vain.
+// Place places all waiting members or, if they do not fit, as many first ranks as fit and are needed. Late members are
+// always placed: the others would wait for them in vain.
 func Place(l topology.Ledger, ask Ask) Answer {
 	running, late := 0, 0
 	for _, m := range ask.Gang.Members {
@@ -63,10 +64,11 @@ func Place(l topology.Ledger, ask Ask) Answer {
 			return Answer{Gang: fewer, Placement: without}
 		}
 	}
-	return answer(gang, placement, short, err)
+	return NewAnswer(gang, placement, short, err)
 }
 
-func answer(gang topology.Gang, placement topology.Placement, short *topology.Shortfall, err error) Answer {
+// NewAnswer returns what package topology answered about a gang.
+func NewAnswer(gang topology.Gang, placement topology.Placement, short *topology.Shortfall, err error) Answer {
 	out := Answer{Gang: gang, Placement: placement}
 	if short != nil || err != nil {
 		out.Refusal = &Refusal{Wrong: err, Short: short}
@@ -74,13 +76,13 @@ func answer(gang topology.Gang, placement topology.Placement, short *topology.Sh
 	return out
 }
 
-// Of is the same answer about the gang as it asks alone, without what stands for another one in its demands.
+// Of returns the answer about the gang as it asks alone, without the demands that stand for another gang.
 func (a Answer) Of(alone Ask) Answer {
 	a.Gang = alone.Least()
 	return a
 }
 
-// Least is the gang with the fewest members that will do.
+// Least returns the gang with the fewest members that may start.
 func (a Ask) Least() topology.Gang {
 	late := 0
 	for _, m := range a.Gang.Members {
@@ -93,7 +95,7 @@ func (a Ask) Least() topology.Gang {
 	return gang
 }
 
-// onlyNeeded keeps the members that run, those that are late and the first n of the others.
+// onlyNeeded keeps the running members, the late ones and the first n of the others.
 func onlyNeeded(members []topology.Member, n int) []topology.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m topology.Member) bool {
 		if m.Placed || m.Late {

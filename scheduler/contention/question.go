@@ -1,4 +1,4 @@
-package decision
+package contention
 
 import (
 	"encoding/binary"

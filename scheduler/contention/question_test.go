@@ -1,23 +1,23 @@
-package decision_test
+package contention_test
 
 import (
 	"testing"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-func TestQuestions(t *testing.T) {
+func TestQuestion_IgnoresNamesAlone(t *testing.T) {
 	base := func() topology.Gang {
 		return topology.Gang{
 			Name: "a", Members: make([]topology.Member, 2), Required: "rack",
 			Shapes: []topology.Shape{{Demand: topology.Capacity{1, 2}, Barred: []string{"", "taint"}}},
 		}
 	}
-	want := decision.Question(base())
+	want := contention.Question(base())
 	same := base()
 	same.Name, same.Members[0].Name, same.Shapes[0].Barred[1] = "b", "worker", "another rule"
-	if decision.Question(same) != want {
+	if contention.Question(same) != want {
 		t.Error("names make a difference")
 	}
 	for name, change := range map[string]func(g *topology.Gang){
@@ -31,7 +31,7 @@ func TestQuestions(t *testing.T) {
 	} {
 		other := base()
 		change(&other)
-		if decision.Question(other) == want {
+		if contention.Question(other) == want {
 			t.Errorf("%s makes no difference", name)
 		}
 	}

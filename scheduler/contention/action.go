@@ -1,0 +1,98 @@
+package contention
+
+import "github.com/lockstep-project/lockstep/topology"
+
+// Action is what a driver carries out or reports. Exactly one of its types.
+type Action interface{ action() }
+
+// Placed says that the entity starts at the placement. The driver reports Started when it has, or Refused if it cannot.
+type Placed struct {
+	ID        ID
+	Gang      topology.Gang
+	Placement topology.Placement
+	// Passed are the leases that the entity uses by rule 3, or that moved aside for it.
+	Passed []ID
+}
+
+// Leased says that a lease is new, or that its place, its instant or its state changed.
+type Leased struct{ Lease *Lease }
+
+// Released says that a lease is gone.
+type Released struct {
+	Lease *Lease
+	// Why is one of the Why… constants, or what Revoke was given.
+	Why string
+}
+
+// Why a lease is released.
+const (
+	WhyStarted   = "started"
+	WhyPreempts  = "preempts"
+	WhyNotReady  = "owner not ready"
+	WhyWrong     = "wrong question"
+	WhyNoEnd     = "no end makes room"
+	WhyExpired   = "expired"
+	WhyReplaced  = "replaced"
+	WhyDisplaced = "an earlier entity has a lease"
+	WhyInVain    = "the victims do not make room"
+)
+
+// Preempted asks the driver to evict units. The entity has a lease on the place that they free.
+type Preempted struct {
+	ID      ID
+	Victims []ID
+	// Cost is the work that is lost in accelerator-seconds, Optimal says that no victims lose less.
+	Cost      int64
+	Optimal   bool
+	Placement topology.Placement
+}
+
+// Evicted asks the driver to evict a gang whose start makes no progress, with all its members.
+type Evicted struct{ ID ID }
+
+// Waits says that the entity waits, and why.
+type Waits struct {
+	ID     ID
+	Reason Wait
+}
+
+// Rechecks asks the driver for another round at an instant, if nothing happens before.
+type Rechecks struct{ At int64 }
+
+func (Placed) action()    {}
+func (Leased) action()    {}
+func (Released) action()  {}
+func (Preempted) action() {}
+func (Evicted) action()   {}
+func (Waits) action()     {}
+func (Rechecks) action()  {}
+
+// Cause is the first thing that has to change before an entity starts.
+type Cause string
+
+// The causes of waiting.
+const (
+	// WrongQuestion: the question cannot be asked of this fleet.
+	WrongQuestion Cause = "wrong question"
+	// NoRoom: there is no room, and the entity has no lease.
+	NoRoom Cause = "no room"
+	// NoEnd: there is no room, and no end that is expected makes any: services hold it, or the fleet is too small.
+	NoEnd Cause = "no end makes room"
+	// OwnLease: the entity has a lease, and waits for its instant.
+	OwnLease Cause = "own lease"
+	// Victims: its victims have to leave.
+	Victims Cause = "victims leave"
+	// OtherLease: it would fit but for leases of earlier entities.
+	OtherLease Cause = "lease of an earlier entity"
+)
+
+// Wait is why an entity waits.
+type Wait struct {
+	Cause Cause
+	// Refusal is why there is no room; nil if there is but for leases.
+	Refusal *Refusal
+	// Of are the owners of the leases that are in the way, or the victims that have to leave.
+	Of []ID
+	// At is the instant at which that is expected to end; None if it is not known.
+	At int64
+}

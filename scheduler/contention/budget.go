@@ -1,0 +1,118 @@
+package contention
+
+// Budget bounds how long a lease may idle (rule 5). All amounts are accelerator-seconds.
+type Budget struct {
+	// Granted is what a closed lease may idle, Spent what it has idled since it closed.
+	Granted, Spent int64
+	// Idled is what the lease has idled in all its closings.
+	Idled int64
+	// Last is what was granted to the last closing that spent all of it.
+	Last int64
+	// Carried is what was left when the lease opened.
+	Carried int64
+	// Opened is the instant at which it opened.
+	Opened int64
+}
+
+// newBudget grants a first closing.
+func (p Policy) newBudget(accelerators int64) Budget {
+	return Budget{Granted: p.Budget * accelerators}
+}
+
+// spend counts idle.
+func (b *Budget) spend(amount int64) {
+	b.Spent += amount
+	b.Idled += amount
+}
+
+// left returns what a closed lease may still idle.
+func (p Policy) left(b Budget) int64 {
+	if p.Budget == 0 {
+		return None
+	}
+	return max(0, b.Granted-b.Spent)
+}
+
+// open notes that the lease opens.
+func (p Policy) open(b *Budget, now int64) {
+	if b.Carried = p.left(*b); b.Carried == 0 {
+		b.Last = b.Granted
+	}
+	b.Opened = now
+}
+
+// bank returns what an open lease has carried over and earned.
+func (p Policy) bank(b Budget, accelerators, now int64) int64 {
+	if p.Budget == 0 {
+		return None
+	}
+	if p.EarnPart == 0 {
+		return b.Carried
+	}
+	return b.Carried + accelerators*max(0, now-b.Opened)/p.EarnPart
+}
+
+// suffices reports whether an open lease may close again: its bank covers the idle to come, and is twice what the last closing
+// spent in vain, so that a lease neither flaps nor starves.
+func (p Policy) suffices(b Budget, accelerators, toCome, now int64) bool {
+	return p.bank(b, accelerators, now) >= max(toCome, 2*b.Last)
+}
+
+// close notes that the lease closes.
+func (p Policy) close(b *Budget, accelerators, now int64) {
+	b.Granted, b.Spent = p.bank(*b, accelerators, now), 0
+}
+
+// earnedAt returns the instant at which the bank of an open lease reaches an amount, None if never.
+func (p Policy) earnedAt(b Budget, accelerators, amount, now int64) int64 {
+	missing := amount - p.bank(b, accelerators, now)
+	switch {
+	case missing <= 0:
+		return now
+	case p.EarnPart == 0 || accelerators == 0:
+		return None
+	}
+	return now + ceilDiv(missing*p.EarnPart, accelerators)
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+// ceiling is what all leases together have idled, by hour, over a sliding window (rule 5).
+type ceiling struct {
+	hours map[int64]int64
+	sum   int64
+}
+
+// add counts idle of a stretch of time that ends now, as of the hour in which it ends.
+func (c *ceiling) add(now, amount int64) {
+	if c.hours == nil {
+		c.hours = make(map[int64]int64)
+	}
+	c.hours[now/hour] += amount
+	c.sum += amount
+}
+
+// within drops what is older than the window, and returns what is left.
+func (c *ceiling) within(now, window int64) int64 {
+	first := (now - window) / hour
+	for at, amount := range c.hours {
+		if at < first {
+			delete(c.hours, at)
+			c.sum -= amount
+		}
+	}
+	return c.sum
+}
+
+// reached reports whether the leases may not idle any more on a fleet of so many accelerators.
+func (p Policy) reached(c *ceiling, now, accelerators int64) bool {
+	if p.CeilingPart == 0 || accelerators == 0 {
+		return false
+	}
+	return c.within(now, p.CeilingWindow) >= p.ceiling(accelerators)
+}
+
+// ceiling returns the accelerator-seconds that all leases together may idle over the window.
+func (p Policy) ceiling(accelerators int64) int64 {
+	return accelerators * (p.CeilingWindow / p.CeilingPart)
+}

@@ -1,0 +1,234 @@
+package contentiontest
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// begin makes members run on nodes; members without a node keep waiting.
+func (p *Player) begin(j *job, nodes []int, since int64) {
+	fresh := !j.runs
+	for rank, node := range nodes {
+		if j.nodes[rank] < 0 {
+			j.nodes[rank] = node
+			p.take(node, j.demand(), 1)
+		}
+	}
+	if fresh {
+		j.runs, j.started, j.ends = true, since, contention.None
+		p.alive[j.Name] = j
+		if j.left != contention.None {
+			j.ends = since + j.left
+		}
+	}
+	j.whole = j.whole || j.alive() >= j.least()
+	p.unit(j)
+}
+
+// unit tells the running units of the job as it is.
+func (p *Player) unit(j *job) {
+	u := &contention.Unit{
+		ID: contention.ID(j.Name), Priority: j.Priority, Preemptible: j.Preemptible, Grace: j.Grace,
+		Accelerators: int64(j.alive() * j.GPUs), Started: j.started, Leaving: j.evicted != contention.None,
+	}
+	for _, node := range j.nodes {
+		if node >= 0 {
+			u.Holds = append(u.Holds, topology.Held{Node: node, Demand: j.demand()})
+		}
+	}
+	switch {
+	case u.Leaving:
+		u.End = contention.End{At: j.evicted, Certainty: contention.Certain}
+	case j.Certainty == contention.Never:
+		u.End.Certainty = contention.Never
+	case j.Says > 0 && !j.unknown:
+		u.End = contention.End{At: j.started + j.Says, Certainty: j.Certainty}
+	}
+	p.running.Add(u)
+}
+
+// take takes a demand on a node; sign -1 gives it back. What a node that is away has free is kept apart.
+func (p *Player) take(node int, demand topology.Capacity, sign int64) {
+	if a, ok := p.away[node]; ok {
+		for i, n := range demand {
+			a.free[i] -= sign * n
+		}
+		return
+	}
+	p.meter.used += sign * demand[0]
+	if sign > 0 {
+		p.book.Take(node, demand)
+	} else {
+		p.book.Give(node, demand)
+	}
+}
+
+// stop takes all members of a job off their nodes and returns what ran.
+func (p *Player) stop(j *job) *contention.Unit {
+	for rank, node := range j.nodes {
+		if node >= 0 {
+			p.take(node, j.demand(), -1)
+		}
+		j.nodes[rank] = -1
+	}
+	delete(p.alive, j.Name)
+	j.runs, j.whole, j.ends, j.evicted = false, false, contention.None, contention.None
+	return p.running.Remove(contention.ID(j.Name))
+}
+
+// finish ends a job.
+func (p *Player) finish(j *job) {
+	p.logf("%s ends", j.Name)
+	if j.waits { // its surplus
+		p.unqueue(j)
+	}
+	p.machine.Ended(p.stop(j), p.now)
+}
+
+// evict begins the eviction of a job.
+func (p *Player) evict(j *job) {
+	if j.evicted != contention.None {
+		return
+	}
+	j.evicted = p.now + j.Grace
+	if j.Grace == 0 {
+		p.leave(j)
+		return
+	}
+	p.unit(j)
+}
+
+// leave ends an evicted job, which waits again in its old place.
+func (p *Player) leave(j *job) {
+	if j.Grace > 0 {
+		p.logf("%s leaves", j.Name)
+	}
+	if j.waits {
+		p.unqueue(j)
+	}
+	p.machine.Ended(p.stop(j), p.now)
+	p.queue(j)
+}
+
+// unqueue takes a job out of the queue.
+func (p *Player) unqueue(j *job) {
+	j.waits = false
+	j.waited += p.now
+	for _, a := range p.machine.Remove(contention.ID(j.Name), p.now) {
+		p.act(a)
+	}
+}
+
+// carryOut makes an event of the scene happen.
+func (p *Player) carryOut(e Event) {
+	j := p.jobs[e.Job]
+	switch e.Kind {
+	case Fail, Cordon:
+		p.shut(e)
+	case Return:
+		for _, node := range e.Nodes {
+			if a, ok := p.away[node]; ok {
+				delete(p.away, node)
+				p.book.Put(node, a.free)
+			}
+		}
+		p.logf("%s returns", ranges(e.Nodes))
+		p.machine.Freed(e.Nodes)
+	case Ask:
+		p.queue(j)
+	case Suspend:
+		if !j.waits {
+			return
+		}
+		p.logf("%s is suspended", j.Name)
+		p.unqueue(j)
+	case Resume:
+		j.since = p.now
+		p.queue(j)
+	case Restore:
+		p.queue(j)
+	case Finish:
+		p.finish(j)
+	case Extend:
+		j.unknown = true
+		p.unit(j)
+		p.machine.Taken(j.nodes)
+	case Lose:
+		p.lose(j, e.Nodes)
+	case Hold:
+		p.hold(j, e)
+	case FailOver:
+		p.failOver()
+	case Stall, Progress:
+		p.machine.Starting(contention.ID(e.Job), p.now)
+	case Bound:
+		p.machine.Complete(contention.ID(e.Job))
+	case Revoke:
+		for _, a := range p.machine.Revoke(contention.ID(e.Job), "revoked", p.now) {
+			p.act(a)
+		}
+	}
+}
+
+// shut makes nodes unusable.
+func (p *Player) shut(e Event) {
+	p.logf("%s %ss", ranges(e.Nodes), e.Kind)
+	for _, node := range e.Nodes {
+		if _, ok := p.away[node]; ok {
+			continue
+		}
+		free := p.book.Put(node, topology.Capacity{0, 0})
+		p.away[node] = absence{since: p.now, free: slices.Clone(free)}
+	}
+	p.machine.Taken(e.Nodes)
+	if e.Kind == Cordon {
+		return
+	}
+	for _, j := range p.sorted(func(j *job) bool {
+		return j.runs && slices.ContainsFunc(j.nodes, func(n int) bool { return slices.Contains(e.Nodes, n) })
+	}) {
+		p.leave(j)
+	}
+}
+
+// lose takes the members of a running gang that are on these nodes.
+func (p *Player) lose(j *job, nodes []int) {
+	p.logf("%s loses a member on %s", j.Name, ranges(nodes))
+	for rank, node := range j.nodes {
+		if slices.Contains(nodes, node) {
+			p.take(node, j.demand(), -1)
+			j.nodes[rank] = -1
+		}
+	}
+	p.unit(j)
+	p.machine.Freed(nodes)
+	if j.waits {
+		p.unqueue(j)
+	}
+}
+
+// hold leases nodes for a job.
+func (p *Player) hold(j *job, e Event) {
+	l := contention.Lease{
+		Owner: contention.ID(j.Name), Order: j.order(), Reason: e.Reason, Expiry: p.now + p.policy.Grace,
+		Accelerators: int64(len(e.Nodes) * j.GPUs),
+	}
+	for _, node := range e.Nodes {
+		l.Holds = append(l.Holds, topology.Held{Node: node, Demand: j.demand()})
+	}
+	for _, a := range p.machine.Hold(l, p.now) {
+		p.act(a)
+	}
+}
+
+// failOver replaces the machine.
+func (p *Player) failOver() {
+	next := contention.New(p.policy)
+	for _, id := range p.machine.Waiting() {
+		next.Add(p.jobs[string(id)].entity())
+	}
+	next.Restore(p.machine.State(), p.now)
+	p.machine = next
+}

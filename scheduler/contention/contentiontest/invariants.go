@@ -1,0 +1,196 @@
+package contentiontest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// The checks here are written without the machine's own helpers: they count anew, node by node.
+
+// leases returns copies of all leases.
+func (p *Player) leases() []contention.Lease {
+	var out []contention.Lease
+	for _, l := range p.machine.Leases() {
+		out = append(out, *l)
+	}
+	return out
+}
+
+// fail reports a broken invariant.
+func (p *Player) fail(format string, args ...any) {
+	if p.fault == nil {
+		p.fault = fmt.Errorf("%s: %s", Clock(p.now), fmt.Sprintf(format, args...))
+	}
+}
+
+// checkTurn checks that a start respects the leases that were there before.
+func (p *Player) checkTurn(before []contention.Lease, actions []contention.Action) {
+	moved := make(map[contention.ID]*contention.Lease)
+	var placed *contention.Placed
+	for _, a := range actions {
+		switch a := a.(type) {
+		case contention.Leased:
+			moved[a.Lease.Owner] = a.Lease
+		case contention.Placed:
+			placed = &a
+		default:
+		}
+	}
+	if placed == nil {
+		return
+	}
+	e := p.jobs[string(placed.ID)].entity()
+	for i := range before {
+		l := &before[i]
+		aside := moved[l.Owner]
+		switch {
+		case aside != nil && aside.Instant > l.Instant:
+			p.fail("%s moves the instant of %s from %s to %s", e.ID, l.Owner, Clock(l.Instant), Clock(aside.Instant))
+		case aside != nil:
+			// Its owner may evict what it needs at the instant, so what is there does not say whether it fits.
+		case l.Owner != e.ID && !l.Open && l.Order.Compare(e.Order) < 0 && !p.mayUse(e, l):
+			p.checkLease(e, l, placed)
+		}
+	}
+}
+
+// checkLease checks that a start leaves a lease that binds it its place.
+func (p *Player) checkLease(e contention.Entity, l *contention.Lease, placed *contention.Placed) {
+	for _, node := range l.Nodes {
+		wants, spare := onNode(holds(placed), node), p.spare(l.Holds, node, l.Instant)
+		for r := range wants {
+			if wants[r] > spare[r] {
+				p.fail("%s takes %d of %s that are leased to %s", e.ID, wants, NodeName(node), l.Owner)
+			}
+		}
+	}
+}
+
+func holds(a *contention.Placed) []topology.Held {
+	var out []topology.Held
+	for rank, node := range a.Placement.Nodes {
+		if m := a.Gang.Members[rank]; !m.Placed {
+			out = append(out, topology.Held{Node: node, Demand: a.Gang.Shapes[m.Shape].Demand})
+		}
+	}
+	return out
+}
+
+func onNode(held []topology.Held, node int) topology.Capacity {
+	sum := make(topology.Capacity, resources)
+	for _, h := range held {
+		for r, n := range h.Demand {
+			if h.Node == node {
+				sum[r] += n
+			}
+		}
+	}
+	return sum
+}
+
+// resources are GPUs and CPUs.
+const resources = 2
+
+// mayUse reports whether rule 3 lets the entity use the place.
+func (p *Player) mayUse(e contention.Entity, l *contention.Lease) bool {
+	waits := l.Reason == contention.Head || l.Reason == contention.Preemption
+	if waits && e.RunTime > 0 && p.now+e.RunTime <= l.Instant {
+		return true
+	}
+	owner := p.jobs[string(l.Owner)]
+	soon := waits && p.now+e.Grace >= l.Instant
+	return e.Preemptible && !owner.NeverPreempts && e.Order.Priority < l.Order.Priority && !soon &&
+		l.Reason != contention.Preemption
+}
+
+// spare is what others may take of a leased node for longer than to the instant.
+func (p *Player) spare(leased []topology.Held, node int, instant int64) topology.Capacity {
+	free, need := p.book.Ledger().Free[node], onNode(leased, node)
+	out := make(topology.Capacity, resources)
+	for r := range out {
+		then := free[r] - need[r]
+		for _, u := range p.running.On(node) {
+			firm := u.End.Certainty == contention.Certain || u.End.Certainty == contention.Reported
+			if firm && u.End.At > p.now && u.End.At <= instant {
+				then += onNode(u.Holds, node)[r]
+			}
+		}
+		out[r] = max(0, min(free[r], then))
+	}
+	return out
+}
+
+// These bound the work of checkRound: how many entities are checked, from how many GPUs on a fleet is checked after some rounds
+// only, and after how many.
+const (
+	mostChecked = 8
+	small       = 512
+	sample      = 200
+)
+
+// checkRound checks the state after a round.
+func (p *Player) checkRound() {
+	p.checkLeases()
+	if p.rounded++; p.fleet() > small && p.rounded%sample != 0 {
+		return
+	}
+	for i, id := range p.machine.Waiting() {
+		if i == mostChecked || p.fault != nil {
+			return
+		}
+		j := p.jobs[string(id)]
+		p.checkConserved(j.entity())
+	}
+}
+
+// checkLeases checks owners, budgets and expiries.
+func (p *Player) checkLeases() {
+	for _, l := range p.machine.Leases() {
+		j := p.jobs[string(l.Owner)]
+		switch l.Reason {
+		case contention.Head, contention.Preemption:
+			if !j.waits {
+				p.fail("%s has a lease and does not wait", l.Owner)
+			}
+		default:
+			if l.Expiry <= p.now {
+				p.fail("the lease of %s has expired", l.Owner)
+			}
+		}
+		if p.policy.Budget > 0 && l.Budget.Spent > l.Budget.Granted+p.fleet() && l.Reason != contention.Move {
+			p.fail("%s has idled %d of %d GPU-seconds", l.Owner, l.Budget.Spent, l.Budget.Granted)
+		}
+	}
+}
+
+// checkConserved checks that an entity which waits fits nowhere by rules 2 and 3.
+func (p *Player) checkConserved(e contention.Entity) {
+	ledger := topology.Ledger{Tree: p.book.Ledger().Tree}
+	for node := range ledger.Len() {
+		ledger.Free = append(ledger.Free, p.left(e, node))
+	}
+	if answer := contention.Place(ledger, e.Ask); answer.Refusal == nil {
+		p.fail("%s waits and fits on %s", e.ID, ranges(answer.Placement.Nodes))
+	}
+}
+
+// left is what the entity may take of a node.
+func (p *Player) left(e contention.Entity, node int) topology.Capacity {
+	var held []topology.Held
+	instant := int64(contention.None)
+	for _, l := range p.machine.Leases() {
+		if l.Owner == e.ID || l.Open || l.Order.Compare(e.Order) > 0 || p.mayUse(e, l) {
+			continue
+		}
+		if _, in := slices.BinarySearch(l.Nodes, node); in {
+			held, instant = append(held, l.Holds...), min(instant, l.Instant)
+		}
+	}
+	if held == nil {
+		return p.book.Ledger().Free[node]
+	}
+	return p.spare(held, node, instant)
+}

@@ -1,0 +1,344 @@
+package contentiontest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Player drives a machine through a scene in virtual time.
+type Player struct {
+	scene    Scene
+	machine  *contention.Machine
+	policy   contention.Policy
+	book     *topology.Book
+	now      int64
+	jobs     map[string]*job
+	alive    map[string]*job
+	arrivals []*job
+	events   []Event
+	running  contention.Units
+	// away are the nodes that cannot be used, since when, and what is free on them.
+	away map[int]absence
+	// recheck is the instant that the machine named last.
+	recheck int64
+	// Log are the lines of what happened.
+	Log []string
+	// Turns counts the evaluations.
+	Turns int
+	// meter follows what is in use.
+	meter meter
+	// rounded counts the rounds.
+	rounded int
+	fault   error
+}
+
+type absence struct {
+	since int64
+	free  topology.Capacity
+}
+
+// job is a job of the scene as it is played.
+type job struct {
+	Job
+	// since is when it became ready, left how long it still has to run.
+	since, left int64
+	// nodes are those of the running members, by rank; -1 for a member that waits.
+	nodes []int
+	// ends is the instant at which it ends by itself, evicted that at which it leaves after an eviction.
+	ends, evicted  int64
+	started, first int64
+	unknown        bool
+	waits, whole   bool
+	waited         int64
+	runs           bool
+}
+
+// mostTurns bounds the evaluations at one instant: a machine that needs more does not come to rest.
+const mostTurns = 20_000
+
+// NewPlayer returns a player of the scene.
+func NewPlayer(scene Scene, policy contention.Policy) (*Player, error) {
+	ledger, err := scene.ledger()
+	if err != nil {
+		return nil, err
+	}
+	p := &Player{
+		scene:   scene,
+		machine: contention.New(policy),
+		policy:  policy,
+		book:    topology.NewBook(ledger),
+		now:     -1,
+		jobs: make(
+			map[string]*job,
+		),
+		alive:   make(map[string]*job),
+		events:  slices.Clone(scene.Events),
+		away:    make(map[int]absence),
+		recheck: contention.None,
+	}
+	slices.SortStableFunc(p.events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	for _, of := range scene.Jobs {
+		if p.jobs[of.Name] != nil {
+			return nil, fmt.Errorf("job %s: there is another one of that name", of.Name)
+		}
+		j := &job{Job: of, since: of.Arrives, left: of.Runs, ends: contention.None, evicted: contention.None, first: -1}
+		j.nodes = slices.Repeat([]int{-1}, of.Members)
+		p.jobs[of.Name] = j
+		if of.On == nil {
+			p.arrivals = append(p.arrivals, j)
+			continue
+		}
+		if len(of.On) > of.Members {
+			return nil, fmt.Errorf("job %s: it runs on %d nodes with %d members", of.Name, len(of.On), of.Members)
+		}
+		p.begin(j, of.On, of.Arrives)
+	}
+	slices.SortStableFunc(p.arrivals, func(a, b *job) int { return cmp.Compare(a.Arrives, b.Arrives) })
+	return p, nil
+}
+
+// Play plays until the instant.
+func (p *Player) Play(until int64) error {
+	for again := 0; p.fault == nil; again++ {
+		next := p.next()
+		if next > until {
+			break
+		}
+		if next > p.now {
+			again = 0
+		}
+		if again > mostTurns {
+			p.fault = errors.New("time does not pass at " + Clock(p.now))
+			break
+		}
+		p.elapse(next)
+		p.happen()
+		p.rounds()
+	}
+	if p.fault == nil {
+		p.elapse(until)
+	}
+	return p.fault
+}
+
+// next returns the next instant at which something happens.
+func (p *Player) next() int64 {
+	next := p.recheck
+	for _, j := range p.alive {
+		next = min(next, j.ends, j.evicted)
+	}
+	if len(p.arrivals) > 0 {
+		next = min(next, p.arrivals[0].Arrives)
+	}
+	if len(p.events) > 0 {
+		next = min(next, p.events[0].At)
+	}
+	return max(next, p.now)
+}
+
+// happen carries out what happens at this instant: ends, events, arrivals.
+func (p *Player) happen() {
+	if p.recheck <= p.now {
+		p.recheck = contention.None
+	}
+	for _, j := range p.sorted(func(j *job) bool { return j.evicted <= p.now }) {
+		p.leave(j)
+	}
+	for _, j := range p.sorted(func(j *job) bool { return j.ends <= p.now }) {
+		p.finish(j)
+	}
+	for len(p.events) > 0 && p.events[0].At <= p.now {
+		p.carryOut(p.events[0])
+		p.events = p.events[1:]
+	}
+	for len(p.arrivals) > 0 && p.arrivals[0].Arrives <= p.now {
+		p.queue(p.arrivals[0])
+		p.arrivals = p.arrivals[1:]
+	}
+}
+
+func (p *Player) sorted(meant func(*job) bool) []*job {
+	var out []*job
+	for _, j := range p.alive {
+		if meant(j) {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b *job) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (p *Player) logf(format string, args ...any) {
+	p.Log = append(p.Log, Clock(p.now)+" "+fmt.Sprintf(format, args...))
+}
+
+// rounds evaluates until the machine comes to rest.
+func (p *Player) rounds() {
+	for turns := 0; ; turns++ {
+		if turns > mostTurns {
+			p.fault = errors.New("the machine does not come to rest at " + Clock(p.now))
+			return
+		}
+		id, ok := p.machine.Next()
+		if !ok {
+			for _, a := range p.machine.Settle(p.world()) {
+				p.act(a)
+			}
+			if _, more := p.machine.Next(); !more {
+				break
+			}
+			continue
+		}
+		p.Turns++
+		before := p.leases()
+		actions := p.machine.Turn(id, p.world())
+		p.checkTurn(before, actions)
+		for _, a := range actions {
+			p.act(a)
+		}
+		if p.fault != nil {
+			return
+		}
+	}
+	p.checkRound()
+}
+
+// world returns what an evaluation reads.
+func (p *Player) world() *contention.World {
+	return &contention.World{
+		Now: p.now, Ledger: p.book.Ledger(), Running: &p.running, Accelerators: []int{0}, Fleet: p.fleet(),
+		Away: func(node int) (int64, bool) {
+			a, ok := p.away[node]
+			return a.since, ok
+		},
+	}
+}
+
+func (p *Player) fleet() int64 { return int64(p.scene.Cliques * p.scene.Nodes * p.scene.GPUs) }
+
+// act carries out an action of the machine.
+func (p *Player) act(a contention.Action) {
+	switch a := a.(type) {
+	case contention.Placed:
+		p.start(a)
+	case contention.Preempted:
+		p.logf("%s preempts %s", a.ID, join(a.Victims))
+		for _, victim := range a.Victims {
+			p.evict(p.jobs[string(victim)])
+		}
+	case contention.Leased:
+		p.logf("%s", describe(a.Lease))
+	case contention.Released:
+		if a.Why != contention.WhyStarted && a.Why != contention.WhyPreempts {
+			p.logf("%s releases its lease: %s", a.Lease.Owner, a.Why)
+		}
+	case contention.Evicted:
+		p.logf("%s is evicted: its start makes no progress", a.ID)
+		p.evict(p.jobs[string(a.ID)])
+	case contention.Rechecks:
+		p.recheck = min(p.recheck, a.At)
+	case contention.Waits:
+	}
+}
+
+// order is the place of a job in the queue.
+func (j *job) order() contention.Order {
+	return contention.Order{
+		Priority:    j.Priority,
+		Since:       time.Unix(j.since, 0).UTC(),
+		Name:        j.Name,
+		Replacement: j.whole && j.runs && !j.elasticOnly(),
+	}
+}
+
+// elasticOnly reports whether as many members run as have to.
+func (j *job) elasticOnly() bool { return j.alive() >= j.least() }
+
+func (j *job) least() int { return cmp.Or(j.Min, j.Members) }
+
+func (j *job) alive() int {
+	n := 0
+	for _, node := range j.nodes {
+		if node >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// entity returns the job as it waits, with the members that run.
+func (j *job) entity() contention.Entity {
+	gang := topology.Gang{
+		Name: j.Name, Required: j.Require, Shapes: []topology.Shape{{Demand: j.demand()}},
+	}
+	for _, node := range j.nodes {
+		m := topology.Member{}
+		if node >= 0 {
+			m.Placed, m.Node = true, node
+		}
+		gang.Members = append(gang.Members, m)
+	}
+	missing := j.Members - j.alive()
+	e := contention.Entity{
+		ID: contention.ID(
+			j.Name,
+		),
+		Order:         j.order(),
+		Ask:           contention.Ask{Gang: gang, Needed: max(1, j.least()-j.alive())},
+		Preemptible:   j.Preemptible,
+		Grace:         j.Grace,
+		NeverPreempts: j.NeverPreempts,
+		Accelerators:  int64(missing * j.GPUs),
+	}
+	if j.Certainty == contention.Reported || j.Certainty == contention.Certain {
+		e.RunTime = j.Says
+	}
+	return e
+}
+
+// queue makes a job wait.
+func (p *Player) queue(j *job) {
+	if j.Daemon {
+		p.begin(j, j.Pinned, p.now)
+		p.machine.Taken(j.Pinned)
+		return
+	}
+	j.waits = true
+	j.waited -= p.now
+	p.machine.Add(j.entity())
+}
+
+// start starts what the machine placed.
+func (p *Player) start(a contention.Placed) {
+	j := p.jobs[string(a.ID)]
+	nodes := slices.Clone(a.Placement.Nodes)
+	var fresh []int
+	for rank, node := range nodes {
+		if !a.Gang.Members[rank].Placed {
+			fresh = append(fresh, node)
+		}
+	}
+	passing := ""
+	if len(a.Passed) > 0 {
+		passing = " passing " + join(a.Passed)
+	}
+	p.logf("%s starts %s%s", j.Name, ranges(fresh), passing)
+	j.waits = false
+	j.waited += p.now
+	if j.first < 0 {
+		j.first = p.now
+	}
+	p.begin(j, nodes, p.now)
+	for _, action := range p.machine.Started(a.ID, fresh, p.now) {
+		p.act(action)
+	}
+	if j.alive() < j.Members { // the surplus waits in its own place
+		p.queue(j)
+	}
+}

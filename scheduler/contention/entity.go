@@ -1,0 +1,146 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Entity waits for a place: a gang, a replacement for lost members, the surplus of an elastic gang, or a single pod. Only ready
+// entities are in the queue: complete, not gated, not suspended.
+type Entity struct {
+	ID    ID
+	Order Order
+	Ask   Ask
+	// Question is equal for entities that ask the same of the same nodes. "" is replaced by Question(Ask.Gang).
+	Question string
+	// RunTime is how many seconds it runs at most if that is known, else 0.
+	RunTime int64
+	// Overrun is the chance, in thousandths, that it runs longer than RunTime.
+	Overrun int64
+	// Preemptible says that it may be evicted for an entity of higher priority once it runs.
+	Preemptible bool
+	// Grace is how many seconds it needs to leave when it is evicted.
+	Grace int64
+	// NeverPreempts says that it evicts no other.
+	NeverPreempts bool
+	// Accelerators is how many it asks for.
+	Accelerators int64
+}
+
+// World is what one evaluation reads. All coordinates are those of its ledger.
+type World struct {
+	// Now is in seconds, not before that of the World before.
+	Now int64
+	// Ledger is free capacity; nothing is taken off for leases.
+	Ledger  topology.Ledger
+	Running *Units
+	// Budgets are the evictions that each disruption budget still allows.
+	Budgets []int
+	// Accelerators are the entries of a Capacity that count accelerators.
+	Accelerators []int
+	// Fleet is the number of accelerators of all nodes.
+	Fleet int64
+	// Placer chooses nodes; nil is package topology.
+	Placer Placer
+	// Held translates the place of a lease into the ledger's coordinates; nil returns Lease.Holds. Members on nodes that the
+	// ledger does not have are missing.
+	Held func(*Lease) []topology.Held
+	// Owner returns the question of a lease's owner in the ledger's coordinates, false if both cannot be counted together. nil
+	// returns the owner's own.
+	Owner func(*Lease) (Ask, bool)
+	// Away returns since when a node cannot be used, false if it can be or is not expected back. nil is never.
+	Away func(node int) (since int64, away bool)
+}
+
+// Placer chooses nodes.
+type Placer interface {
+	// Place returns where the entity goes, or why it does not fit.
+	Place(l topology.Ledger, ask Ask) Answer
+	// Reserve returns the earliest instant and place when what runs ends as expected, false if there is none. running is
+	// sorted by end.
+	Reserve(l topology.Ledger, ask Ask, running []topology.Running) (topology.Reservation, bool)
+}
+
+// core is the Placer that asks package topology.
+type core struct{}
+
+func (core) Place(l topology.Ledger, ask Ask) Answer { return Place(l, ask) }
+
+func (core) Reserve(l topology.Ledger, ask Ask, running []topology.Running) (topology.Reservation, bool) {
+	r, short, err := topology.Reserve(l, ask.Least(), running)
+	return r, short == nil && err == nil
+}
+
+func (w *World) placer() Placer {
+	if w.Placer == nil {
+		return core{}
+	}
+	return w.Placer
+}
+
+func (w *World) held(l *Lease) []topology.Held {
+	if w.Held == nil {
+		return l.Holds
+	}
+	return w.Held(l)
+}
+
+func (w *World) owner(l *Lease) (Ask, bool) {
+	if w.Owner == nil {
+		return l.ask, true
+	}
+	return w.Owner(l)
+}
+
+func (w *World) away(node int) (int64, bool) {
+	if w.Away == nil {
+		return 0, false
+	}
+	return w.Away(node)
+}
+
+// accelerators counts them in a capacity.
+func (w *World) accelerators(c topology.Capacity) int64 {
+	var n int64
+	for _, i := range w.Accelerators {
+		n += at(c, i)
+	}
+	return n
+}
+
+// lane returns what decides, beside the order and the run time, what becomes of the entity.
+func (e *Entity) lane() laneKey {
+	question := e.Question
+	if question == "" {
+		question = Question(e.Ask.Gang)
+	}
+	return laneKey{
+		question: question, needed: e.Ask.Needed, priority: e.Order.Priority, replacement: e.Order.Replacement,
+		preemptible: e.Preemptible, never: e.NeverPreempts,
+	}
+}
+
+// without bars the nodes of leases for an ask.
+func without(w *World, ask Ask, leases []*Lease) Ask {
+	if len(leases) == 0 {
+		return ask
+	}
+	rules := make([]string, w.Ledger.Len())
+	for _, l := range leases {
+		for _, h := range w.held(l) {
+			rules[h.Node] = "leased to " + string(l.Owner)
+		}
+	}
+	ask.Gang.Shapes = slices.Clone(ask.Gang.Shapes)
+	for i, shape := range ask.Gang.Shapes {
+		barred := slices.Clone(rules)
+		for node, rule := range shape.Barred {
+			if rule != "" {
+				barred[node] = rule
+			}
+		}
+		ask.Gang.Shapes[i].Barred = barred
+	}
+	return ask
+}

@@ -1,0 +1,261 @@
+package contention
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// prospect is a place and when it is expected to be free.
+type prospect struct {
+	Holds  []topology.Held
+	Within topology.Domain
+	// Instant is not before the time of the evaluation. Firm says that it rests on firm ends only.
+	Instant int64
+	Firm    bool
+	// ToCome is the idle in accelerator-seconds until the instant if no other entity may use the place.
+	ToCome int64
+}
+
+// take gives the lease a place.
+func (l *Lease) take(p prospect) {
+	l.Holds, l.Nodes, l.Within = p.Holds, nodesOf(p.Holds), p.Within
+	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
+}
+
+// lease gives an entity without room the earliest place beside earlier leases, or keeps the place that it has (rule 4).
+func (t *turn) lease(reason Wait) {
+	e := &t.s.Entity
+	l := t.Lease(e.ID)
+	if l == nil && (e.Accelerators == 0 || t.policy.MaxLeases == 0 || !t.mayLease(e.Order)) {
+		t.wait(reason)
+		return
+	}
+	if l != nil && !l.Reason.waits() {
+		t.wait(reason) // its place is held for another reason
+		return
+	}
+	next, ok := t.prospects(l, e)
+	if !ok {
+		t.s.lane.noPlace = true
+		t.emit(t.drop(WhyNoEnd)...)
+		t.wait(t.withoutPlace(reason))
+		return
+	}
+	t.hold(l, next)
+	if reason.Cause == NoRoom {
+		reason.Cause, reason.At = OwnLease, next.Instant
+	}
+	t.wait(reason)
+}
+
+// withoutPlace is the reason of an entity that has no place to come: if earlier entities lease some, their leases end first.
+func (t *turn) withoutPlace(reason Wait) Wait {
+	if reason.Cause != NoRoom {
+		return reason
+	}
+	if reason.Cause = NoEnd; len(t.earlier) > 0 {
+		reason.Cause, reason.Of = OtherLease, owners(t.earlier)
+	}
+	return reason
+}
+
+// hold gives the entity the place, with the lease that it has or a new one.
+func (t *turn) hold(l *Lease, next prospect) {
+	if l != nil && l.Reason == Preemption {
+		t.emit(t.release(l, WhyInVain)...)
+		l = nil
+	}
+	if l == nil {
+		l = t.newLease(Head, nil, next.Within)
+		l.take(next)
+		l.Open = t.opens(l)
+		if l.Open {
+			t.policy.open(&l.Budget, t.w.Now)
+		}
+		t.emit(t.grant(l)...)
+		return
+	}
+	moves := !slices.Equal(l.Nodes, nodesOf(next.Holds))
+	same := !moves && (l.Open || l.Firm == next.Firm && (!l.Firm || l.Instant == next.Instant)) // guesses drift
+	risk, instant := l.Risk, l.Instant
+	l.take(next)
+	l.searching, l.recheck = false, None
+	if !moves {
+		l.Risk = risk
+	}
+	switch { // others may use it now
+	case moves:
+		t.unrefuse(l)
+	case l.Instant > instant:
+		t.unrefuseTimed(l)
+	}
+	closes := l.Open && !t.opens(l) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
+	if closes {
+		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
+		l.Open = false
+	}
+	if !same || closes {
+		t.displace(l)
+		t.emit(Leased{l})
+	}
+}
+
+// opens reports whether a lease has to be open whatever its budget: its instant is too far away, or all leases have idled enough.
+func (t *turn) opens(l *Lease) bool {
+	return t.blocked || l.Instant == None || t.policy.Horizon > 0 && l.Instant > t.w.Now+t.policy.Horizon
+}
+
+// prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless there is an
+// earlier one that rests on firm ends; else the earliest.
+func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
+	if l == nil || l.Open || l.Reason != Head {
+		return t.reserve(t.w, e, e.Ask)
+	}
+	kept, ok := t.look(t.w, e, t.w.held(l))
+	if !ok {
+		return t.reserve(t.w, e, e.Ask)
+	}
+	kept.Within = l.Within
+	if l.searching || !kept.Firm {
+		if next, found := t.reserveBy(t.w, e, e.Ask, t.firmEnds(t.w, e)); found && next.Instant < kept.Instant {
+			return next, true
+		}
+	}
+	return kept, true
+}
+
+// reserve finds the earliest place for an owner beside the leases of earlier entities. A place that rests on firm ends is preferred
+// to one that rests on guesses, unless it takes more than twice as long: a guess is a median.
+func (t *turn) reserve(w *World, owner *Entity, ask Ask) (prospect, bool) {
+	ends := t.ends(w, owner)
+	guess, ok := t.reserveBy(w, owner, ask, ends)
+	if !ok || guess.Firm {
+		return guess, ok
+	}
+	firm, found := t.reserveBy(w, owner, ask, t.firmEnds(w, owner))
+	if found && firm.Instant-w.Now <= 2*(guess.Instant-w.Now) {
+		return firm, true
+	}
+	return guess, true
+}
+
+// reserveBy finds the earliest place if these units end.
+func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
+	ledger, ends := indebted(w, t.Machine.earlier(owner), ends)
+	r, ok := w.placer().Reserve(ledger, ask, ends)
+	if !ok {
+		return prospect{}, false
+	}
+	out, ok := t.look(w, owner, holdsOf(ask.Least(), r.Placement))
+	if !ok {
+		out = prospect{Holds: holdsOf(ask.Least(), r.Placement), Instant: max(r.At, w.Now)}
+	}
+	out.Within = r.Placement.Within
+	return out, true
+}
+
+// firmEnds returns the units with a firm end, and those that the owner may evict.
+func (t *turn) firmEnds(w *World, owner *Entity) []topology.Running {
+	return t.endsOf(w, owner, func(x Expectation) bool { return x.Firm })
+}
+
+// ends returns what runs by its expected end, for an owner: units that it may evict when it needs their place end now, services
+// do not end.
+func (t *turn) ends(w *World, owner *Entity) []topology.Running {
+	return t.endsOf(w, owner, func(Expectation) bool { return true })
+}
+
+func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []topology.Running {
+	list := w.Running.Expected(w.Now, t.policy.MinRemaining)
+	now, later := []topology.Running(nil), make([]topology.Running, 0, len(list))
+	for _, x := range list {
+		switch {
+		case t.evictable(x.Unit, owner):
+			now = append(now, topology.Running{Name: string(x.Unit.ID), Holds: x.Unit.Holds, End: w.Now})
+		case meant(x):
+			later = append(later, topology.Running{Name: string(x.Unit.ID), Holds: x.Unit.Holds, End: x.At})
+		}
+	}
+	return append(now, later...)
+}
+
+// evictable reports whether an owner may evict a unit when it needs its place.
+func (t *turn) evictable(u *Unit, owner *Entity) bool {
+	return t.policy.Preemption && !owner.NeverPreempts && u.Preemptible && u.Priority < owner.Order.Priority
+}
+
+// look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.
+func (t *turn) look(w *World, owner *Entity, holds []topology.Held) (prospect, bool) {
+	out := prospect{Holds: holds, Instant: w.Now, Firm: true}
+	needs := demandOn(holds)
+	debts := make(map[int]topology.Capacity)
+	for _, l := range t.Machine.earlier(owner) {
+		if l.touches(nodesOf(holds)) {
+			for node, demand := range demandOn(w.held(l)) {
+				debts[node] = sum(debts[node], demand)
+			}
+		}
+	}
+	ready := make(map[int]int64, len(needs))
+	for node, need := range needs {
+		at, firm, ok := t.readyAt(w, owner, node, sum(slices.Clone(need), debts[node]))
+		if !ok {
+			return prospect{}, false
+		}
+		ready[node] = at
+		out.Instant, out.Firm = max(out.Instant, at), out.Firm && firm
+	}
+	for node, need := range needs {
+		out.ToCome += w.accelerators(need) * min(out.Instant-ready[node], math.MaxInt32)
+	}
+	return out, true
+}
+
+// readyAt returns when a node is expected to have a demand free, and whether that is firm; false if it never has. A node that is
+// away for less than the grace is expected back.
+func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity) (at int64, firm, ok bool) {
+	if since, away := w.away(node); away {
+		return w.Now, true, w.Now-since < t.policy.Grace
+	}
+	free := w.Ledger.Free[node]
+	if fitsIn(free, need) {
+		return w.Now, true, true
+	}
+	here := t.endsOn(w, owner, node)
+	at, ok = freeAt(free, need, node, here)
+	firmly := slices.DeleteFunc(here, func(x Expectation) bool { return !x.Firm })
+	if sooner, found := freeAt(free, need, node, firmly); found && sooner <= at {
+		return sooner, true, true
+	}
+	return at, false, ok
+}
+
+// endsOn returns the units on a node by their expected end for an owner.
+func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
+	var here []Expectation
+	for _, u := range w.Running.On(node) {
+		x := expectation(u, w.Now, t.policy.MinRemaining)
+		switch {
+		case t.evictable(u, owner):
+			x.At, x.Firm = w.Now, true
+		case x.At == None:
+			continue
+		}
+		here = append(here, x)
+	}
+	slices.SortFunc(here, compareExpectations)
+	return here
+}
+
+// freeAt returns when a node has a demand free if these units end, false if it never has.
+func freeAt(free, need topology.Capacity, node int, ends []Expectation) (int64, bool) {
+	free = slices.Clone(free)
+	for _, x := range ends {
+		if free = sum(free, onNode(x.Unit.Holds, node)); fitsIn(free, need) {
+			return x.At, true
+		}
+	}
+	return 0, false
+}

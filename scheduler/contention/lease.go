@@ -1,0 +1,115 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Reason is why a place is leased.
+type Reason string
+
+// The reasons of leases.
+const (
+	// Head leases wait for the units in their place to end, so that the owner starts there.
+	Head Reason = "head"
+	// Preemption leases wait for victims to leave.
+	Preemption Reason = "preemption"
+	// Start leases hold the places of a start that was interrupted.
+	Start Reason = "start"
+	// Replacement leases hold the places of lost members of a gang that was whole.
+	Replacement Reason = "replacement"
+	// LateMember leases hold the places of members that arrive when the others run.
+	LateMember Reason = "late-member"
+	// Move leases hold the places to which a whole gang moves.
+	Move Reason = "move"
+)
+
+// waits reports whether the owner waits for an instant, rather than for a policy to answer.
+func (r Reason) waits() bool { return r == Head || r == Preemption }
+
+// Lease is a place that later entities may use by rule 3 only. Drivers read it; only the machine changes it.
+type Lease struct {
+	Owner  ID
+	Order  Order
+	Reason Reason
+	// Holds is the place: the demand of each leased member on its node, in the coordinates of the owner's ledger.
+	Holds []topology.Held
+	// Nodes are the nodes of the place, ascending, each once.
+	Nodes []int
+	// Within is the smallest domain that holds the place.
+	Within topology.Domain
+	// Instant is the latest median end of the units in the place that have to end, at least the time of its evaluation; None
+	// if there is none.
+	Instant int64
+	// Firm says that the instant rests on known ends only.
+	Firm bool
+	// Expiry is the instant at which the lease ends whatever happens; None for leases that live as long as their owner waits.
+	Expiry int64
+	// Open leases bind no one.
+	Open bool
+	// Accelerators is how many the owner asks for.
+	Accelerators int64
+	// Budget is the idle of this and former closings.
+	Budget Budget
+	// Risk is the sum of the chances, in thousandths, that units which passed outlast the instant.
+	Risk int64
+
+	// ask is the owner's question, in the coordinates of its ledger.
+	ask Ask
+	// preempts says that the owner may evict units of lower priority.
+	preempts bool
+	// toCome is the idle in accelerator-seconds until the instant if no other entity may use the place.
+	toCome int64
+	// rate is how many accelerators idle at the cost of the budget, since the last Settle.
+	rate int64
+	// refused are the lanes of which an entity would fit but for this lease.
+	refused map[*lane]struct{}
+	// dirty leases have to be evaluated again, searching ones also for an earlier place.
+	dirty, searching bool
+	// recheck is the instant at which the lease gets dirty by itself, None for never.
+	recheck int64
+	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
+	clears int64
+}
+
+// touches reports whether one of the nodes is in the place.
+func (l *Lease) touches(nodes []int) bool {
+	return slices.ContainsFunc(nodes, l.holdsNode)
+}
+
+func (l *Lease) holdsNode(node int) bool {
+	_, ok := slices.BinarySearch(l.Nodes, node)
+	return ok
+}
+
+// demandOn returns what the place takes on each of its nodes.
+func demandOn(holds []topology.Held) map[int]topology.Capacity {
+	out := make(map[int]topology.Capacity, len(holds))
+	for _, h := range holds {
+		out[h.Node] = sum(out[h.Node], h.Demand)
+	}
+	return out
+}
+
+// sum returns a + b. It may change a, which no one else sees.
+func sum(a, b topology.Capacity) topology.Capacity {
+	for len(a) < len(b) {
+		a = append(a, 0)
+	}
+	for i, n := range b {
+		a[i] += n
+	}
+	return a
+}
+
+// holdsOf returns what the members that are still to start take at a placement.
+func holdsOf(gang topology.Gang, p topology.Placement) []topology.Held {
+	holds := make([]topology.Held, 0, len(p.Nodes))
+	for rank, node := range p.Nodes {
+		if m := gang.Members[rank]; !m.Placed {
+			holds = append(holds, topology.Held{Node: node, Demand: gang.Shapes[m.Shape].Demand})
+		}
+	}
+	return holds
+}

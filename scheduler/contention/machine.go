@@ -1,0 +1,310 @@
+package contention
+
+import "slices"
+
+// Machine is the state of the queue: the waiting entities and the leases. Make one with New. It is not safe for concurrent use.
+type Machine struct {
+	policy Policy
+	now    int64
+	queue  queue
+	// leases are all leases in the order of their owners.
+	leases []*Lease
+	// away are the budgets of owners that left the queue, for the grace.
+	away map[ID]Absence
+	// starting are the gangs that start, and when each made progress last.
+	starting map[ID]int64
+	idled    ceiling
+	// blocked says that the ceiling of all leases is reached.
+	blocked bool
+}
+
+// New returns an empty machine.
+func New(policy Policy) *Machine {
+	return &Machine{policy: policy, queue: newQueue(), away: make(map[ID]Absence), starting: make(map[ID]int64)}
+}
+
+// Leases returns all leases in the order of their owners. They belong to the machine.
+func (m *Machine) Leases() []*Lease { return slices.Clone(m.leases) }
+
+// Lease returns the lease of an owner, nil if it has none.
+func (m *Machine) Lease(owner ID) *Lease {
+	for _, l := range m.leases {
+		if l.Owner == owner {
+			return l
+		}
+	}
+	return nil
+}
+
+// Waiting returns the IDs of all waiting entities in order.
+func (m *Machine) Waiting() []ID {
+	var out []ID
+	for _, s := range m.queue.sorted() {
+		out = append(out, s.ID)
+	}
+	return out
+}
+
+// Reason returns why an entity waits, as of its last evaluation or of that of an entity with the same question; false if it does
+// not wait.
+func (m *Machine) Reason(id ID) (Wait, bool) {
+	s := m.queue.spots[id]
+	if s == nil {
+		return Wait{}, false
+	}
+	if s.reason.Cause == "" && len(s.lane.spots) > 0 {
+		return s.lane.spots[0].reason, true
+	}
+	return s.reason, true
+}
+
+// Add puts a ready entity into the queue, or replaces it there.
+func (m *Machine) Add(e Entity) {
+	m.queue.tidy()
+	m.queue.add(e)
+	if l := m.Lease(e.ID); l != nil {
+		l.ask, l.dirty = e.Ask, true
+		if l.Reason.waits() {
+			l.Expiry = None
+		}
+		l.Order, l.preempts = e.Order, m.policy.Preemption && !e.NeverPreempts
+		m.sort()
+	}
+}
+
+// Remove takes an entity out of the queue that is not ready any more, or is gone. Its lease ends at once; what the lease has
+// spent is remembered for the grace, also for an entity that is made anew under the same ID.
+func (m *Machine) Remove(id ID, now int64) []Action {
+	m.advance(now)
+	s := m.queue.remove(id)
+	l := m.Lease(id)
+	if l == nil || !l.Reason.waits() {
+		return nil
+	}
+	if s != nil && l.Reason == Head {
+		m.away[id] = Absence{Question: s.Entity.lane().question, Budget: l.Budget, Until: now + m.policy.Grace}
+	}
+	return m.release(l, WhyNotReady)
+}
+
+// Started says that an entity started on these nodes. The driver adds the unit to its Units.
+func (m *Machine) Started(id ID, nodes []int, now int64) []Action {
+	m.advance(now)
+	m.queue.remove(id)
+	delete(m.away, id)
+	m.Taken(nodes)
+	if l := m.Lease(id); l != nil && l.Reason != LateMember {
+		return m.release(l, WhyStarted)
+	}
+	return nil
+}
+
+// Taken says that capacity on these nodes went to something, or that nodes were lost: leases there are evaluated again.
+func (m *Machine) Taken(nodes []int) {
+	nodes = slices.Sorted(slices.Values(nodes))
+	for _, l := range m.leases {
+		if !l.Open && slices.ContainsFunc(nodes, l.holdsNode) { // an open one is placed anew when it may close
+			l.dirty = true
+		}
+	}
+}
+
+// Freed says that capacity on these nodes came back, or that nodes came, which was not expected: there may be earlier places than
+// those that are leased.
+func (m *Machine) Freed(nodes []int) {
+	m.Taken(nodes)
+	m.openAll()
+	for _, l := range m.leases {
+		l.dirty, l.searching = true, true
+	}
+}
+
+// Ended says that a unit has left its nodes. If it was expected to have left by now, leases elsewhere stay as they are.
+func (m *Machine) Ended(u *Unit, now int64) {
+	m.advance(now)
+	nodes := nodesOf(u.Holds)
+	if at, _ := u.Expected(now-1, m.policy.MinRemaining); at > now {
+		m.Freed(nodes)
+		return
+	}
+	m.Taken(nodes)
+	m.openAll()
+}
+
+// Hold leases a place that no entity waits for at an instant: that of a start, a replacement, a late member or a move. It
+// replaces the owner's lease.
+func (m *Machine) Hold(l Lease, now int64) []Action {
+	m.advance(now)
+	var out []Action
+	if old := m.Lease(l.Owner); old != nil {
+		out = m.release(old, WhyReplaced)
+	}
+	l.Nodes, l.Instant, l.preempts = nodesOf(l.Holds), None, m.policy.Preemption
+	l.recheck, l.clears = None, None
+	l.Order.Replacement = true
+	if l.Expiry == 0 {
+		l.Expiry = now + m.policy.Grace
+	}
+	return append(out, m.grant(&l)...)
+}
+
+// Revoke ends the lease of an owner: its policy has answered, or an administrator says so.
+func (m *Machine) Revoke(owner ID, why string, now int64) []Action {
+	m.advance(now)
+	l := m.Lease(owner)
+	if l == nil {
+		return nil
+	}
+	return m.release(l, why)
+}
+
+// Next returns the entity that has to be evaluated next, in order; false if none has.
+func (m *Machine) Next() (ID, bool) {
+	var first *spot
+	for _, l := range m.queue.lanes {
+		first = earliest(first, l.candidate(), m.taker(l))
+	}
+	for _, l := range m.leases {
+		if l.dirty && l.Reason.waits() {
+			first = earliest(first, m.queue.spots[l.Owner])
+		}
+	}
+	if first == nil {
+		return "", false
+	}
+	return first.ID, true
+}
+
+// taker returns the first of a lane that may get a lease and has none; nil for none.
+func (m *Machine) taker(l *lane) *spot {
+	if l.noPlace || m.policy.MaxLeases == 0 {
+		return nil
+	}
+	for _, s := range l.spots {
+		if m.Lease(s.ID) == nil {
+			if s.Accelerators > 0 && m.mayLease(s.Order) {
+				return s
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// mayLease reports whether an entity is among the first that may have a lease.
+func (m *Machine) mayLease(order Order) bool {
+	heads, later := 0, false
+	for _, l := range m.leases {
+		if l.Reason.waits() {
+			heads++
+			later = l.Order.Compare(order) > 0
+		}
+	}
+	return heads < m.policy.MaxLeases || later
+}
+
+// advance lets time pass in which nothing happened.
+func (m *Machine) advance(now int64) {
+	passed := now - m.now
+	if passed <= 0 {
+		return
+	}
+	for _, l := range m.leases {
+		if !l.Open && l.rate > 0 {
+			l.Budget.spend(l.rate * passed)
+			m.idled.add(now, l.rate*passed)
+		}
+		if now >= l.recheck {
+			l.dirty = true
+		}
+	}
+	for id, a := range m.away {
+		if now > a.Until {
+			delete(m.away, id)
+		}
+	}
+	m.now = now
+}
+
+// openAll has all lanes evaluated from the first on.
+func (m *Machine) openAll() {
+	m.queue.open()
+	for _, l := range m.leases {
+		clear(l.refused)
+	}
+}
+
+func (m *Machine) sort() {
+	slices.SortStableFunc(m.leases, func(a, b *Lease) int { return a.Order.Compare(b.Order) })
+}
+
+// grant adds a lease. Later leases in its place are displaced; of too many the last is released.
+func (m *Machine) grant(l *Lease) []Action {
+	m.leases = append(m.leases, l)
+	m.sort()
+	m.displace(l)
+	out := []Action{Leased{l}}
+	heads := 0
+	for _, other := range m.leases {
+		if other.Reason.waits() {
+			heads++
+			if heads > m.policy.MaxLeases {
+				return append(out, m.release(other, WhyDisplaced)...)
+			}
+		}
+	}
+	return out
+}
+
+// displace has later leases evaluated again whose places overlap with that of a lease.
+func (m *Machine) displace(l *Lease) {
+	for _, other := range m.leases {
+		if other != l && other.Order.Compare(l.Order) > 0 && other.touches(l.Nodes) {
+			other.dirty = true
+		}
+	}
+}
+
+// release ends a lease and has those evaluated that it refused.
+func (m *Machine) release(l *Lease, why string) []Action {
+	m.leases = slices.DeleteFunc(m.leases, func(other *Lease) bool { return other == l })
+	m.unrefuse(l)
+	for _, lane := range m.queue.lanes {
+		lane.noPlace = false
+	}
+	for _, other := range m.leases { // what was displaced by it may find an earlier place
+		if other.Order.Compare(l.Order) > 0 && other.Reason.waits() {
+			other.dirty, other.searching = true, true
+		}
+	}
+	return []Action{Released{l, why}}
+}
+
+// unrefuse has those evaluated again that a lease refused.
+func (m *Machine) unrefuse(l *Lease) {
+	for refused := range l.refused {
+		refused.open()
+	}
+	clear(l.refused)
+	l.rate = 0
+}
+
+// unrefuseTimed has those evaluated again that a lease refused and that may use it before a later instant.
+func (m *Machine) unrefuseTimed(l *Lease) {
+	for refused := range l.refused {
+		if refused.timed {
+			refused.open()
+			delete(l.refused, refused)
+		}
+	}
+}
+
+// refuse notes that an entity would fit but for these leases.
+func (m *Machine) refuse(s *spot, by []*Lease) {
+	for _, l := range by {
+		if l.refused == nil {
+			l.refused = make(map[*lane]struct{})
+		}
+		l.refused[s.lane] = struct{}{}
+	}
+}

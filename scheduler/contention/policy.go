@@ -1,0 +1,63 @@
+package contention
+
+// Policy holds the numbers of the rules. The zero value is not useful: start from DefaultPolicy.
+type Policy struct {
+	// MaxLeases is how many waiting entities may have a lease at a time. 0 means that none has one: whoever fits starts.
+	MaxLeases int
+	// Strict lets no entity pass the first one that waits and has a lease.
+	Strict bool
+	// Preemption lets entities evict units of lower priority.
+	Preemption bool
+	// Budget is how many seconds a lease may idle, for each of its owner's accelerators. 0 means without limit.
+	Budget int64
+	// EarnPart is the part of an hour that an open lease earns per hour, as its inverse: 4 is a quarter. 0 means nothing.
+	EarnPart int64
+	// Horizon is how many seconds ahead an instant may be for a lease to be closed. 0 means without limit.
+	Horizon int64
+	// CeilingPart is the part of all accelerators that all leases together may idle over CeilingWindow, as its inverse: 10
+	// is a tenth. 0 means without limit.
+	CeilingPart int64
+	// CeilingWindow is in seconds.
+	CeilingWindow int64
+	// MinRemaining is the least remaining run time in seconds that is assumed of a unit whose end is not known.
+	MinRemaining int64
+	// MaxOverrun is the sum of the chances, in thousandths, that the units which passed a lease outlast its instant.
+	MaxOverrun int64
+	// Grace is how many seconds a node or an owner may be away before its place is given up.
+	Grace int64
+	// Patience is how many seconds a start may make no progress.
+	Patience int64
+}
+
+// Units of time, in seconds.
+const (
+	minute = 60
+	hour   = 60 * minute
+	day    = 24 * hour
+	week   = 7 * day
+)
+
+// DefaultPolicy returns the numbers that the product ships with.
+func DefaultPolicy() Policy {
+	const (
+		leases     = 8
+		quarter    = 4
+		tenth      = 10
+		overrun    = 100
+		remaining  = 10 * minute
+		nodesGrace = 5 * minute
+	)
+	return Policy{
+		MaxLeases:     leases,
+		Preemption:    true,
+		Budget:        hour,
+		EarnPart:      quarter,
+		Horizon:       day,
+		CeilingPart:   tenth,
+		CeilingWindow: week,
+		MinRemaining:  remaining,
+		MaxOverrun:    overrun,
+		Grace:         nodesGrace,
+		Patience:      minute,
+	}
+}

@@ -1,0 +1,162 @@
+package contention
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// laneKey is what the entities of a lane have in common. What becomes of two of them differs by their order and run time only.
+type laneKey struct {
+	question                        string
+	needed                          int
+	priority                        int32
+	replacement, preemptible, never bool
+}
+
+// lane is the entities of one question, in order.
+type lane struct {
+	spots []*spot
+	// full says that the first does not fit even beside no lease, so that none does.
+	full bool
+	// closed is the shortest run time that leases refused since the lane was opened: an entity that runs as long need not be
+	// evaluated.
+	closed int64
+	// next is the first spot that may have to be evaluated.
+	next int
+	// noPlace says that no expected end makes room for the question, so that none gets a lease.
+	noPlace bool
+	// timed says that entities of it may use a leased place before its instant: their run time is known, or they are preemptible.
+	timed bool
+}
+
+// forever is the run time of an entity for which none is known.
+const forever = math.MaxInt64 - 1
+
+// spot is an entity in its lane.
+type spot struct {
+	Entity
+	lane *lane
+	// reason is what the last evaluation returned.
+	reason Wait
+}
+
+func (s *spot) runTime() int64 {
+	if s.RunTime <= 0 {
+		return forever
+	}
+	return s.RunTime
+}
+
+// queue holds the waiting entities.
+type queue struct {
+	lanes []*lane
+	byKey map[laneKey]*lane
+	spots map[ID]*spot
+}
+
+func newQueue() queue { return queue{byKey: make(map[laneKey]*lane), spots: make(map[ID]*spot)} }
+
+// add adds an entity to its lane. One that is there already moves if its key or its order changed.
+func (q *queue) add(e Entity) {
+	key := e.lane()
+	if old := q.spots[e.ID]; old != nil {
+		if old.Entity.lane() == key && old.Order == e.Order && old.RunTime == e.RunTime {
+			old.Entity = e
+			return
+		}
+		q.remove(e.ID)
+	}
+	l := q.byKey[key]
+	if l == nil {
+		l = &lane{closed: math.MaxInt64}
+		q.byKey[key], q.lanes = l, append(q.lanes, l)
+	}
+	l.timed = l.timed || e.RunTime > 0 || e.Preemptible
+	s := &spot{Entity: e, lane: l}
+	at, _ := slices.BinarySearchFunc(l.spots, s, func(a, b *spot) int { return a.Order.Compare(b.Order) })
+	l.spots = slices.Insert(l.spots, at, s)
+	if at == 0 {
+		l.open() // fewer leases bind it than the one that was first
+	}
+	l.next = min(l.next, at)
+	q.spots[e.ID] = s
+}
+
+// remove removes an entity and returns its spot, nil if it is not there.
+func (q *queue) remove(id ID) *spot {
+	s := q.spots[id]
+	if s == nil {
+		return nil
+	}
+	delete(q.spots, id)
+	l := s.lane
+	at := slices.Index(l.spots, s)
+	if at == 0 {
+		l.spots = l.spots[1:]
+	} else {
+		l.spots = slices.Delete(l.spots, at, at+1)
+	}
+	if at < l.next {
+		l.next--
+	}
+	return s
+}
+
+// open has the first of each lane evaluated again.
+func (q *queue) open() {
+	for _, l := range q.lanes {
+		l.open()
+	}
+}
+
+func (l *lane) open() { l.full, l.noPlace, l.closed, l.next = false, false, math.MaxInt64, 0 }
+
+// candidate returns the first entity of the lane that may fit, nil if there is none.
+func (l *lane) candidate() *spot {
+	if l.full {
+		l.next = len(l.spots)
+	}
+	for l.next < len(l.spots) && l.spots[l.next].runTime() >= l.closed {
+		l.next++
+	}
+	if l.next == len(l.spots) {
+		return nil
+	}
+	return l.spots[l.next]
+}
+
+// earliest returns the spot that is first in order; nil for none.
+func earliest(spots ...*spot) *spot {
+	var first *spot
+	for _, s := range spots {
+		if s != nil && (first == nil || s.Order.Compare(first.Order) < 0) {
+			first = s
+		}
+	}
+	return first
+}
+
+// tidy drops lanes without entities; the queue keeps some, since questions recur.
+func (q *queue) tidy() {
+	const most = 64
+	if len(q.lanes) <= most+2*len(q.spots) {
+		return
+	}
+	for key, l := range q.byKey {
+		if len(l.spots) == 0 {
+			delete(q.byKey, key)
+		}
+	}
+	q.lanes = slices.DeleteFunc(q.lanes, func(l *lane) bool { return len(l.spots) == 0 })
+}
+
+// sorted returns all waiting entities in order.
+func (q *queue) sorted() []*spot {
+	out := make([]*spot, 0, len(q.spots))
+	for _, s := range q.spots {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *spot) int { return cmp.Or(a.Order.Compare(b.Order), cmp.Compare(a.ID, b.ID)) })
+	return out
+}

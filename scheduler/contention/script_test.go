@@ -1,0 +1,35 @@
+package contention_test
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
+)
+
+// Each script in testdata tells a scene of the queue and draws what the machine does with it. Run with -rewrite to write new
+// outputs; commit them only if you can explain the difference.
+func TestMachine_Scripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/scenes", func(t *testing.T, path string) {
+		t.Helper()
+		script := &contentiontest.Script{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			var args []contentiontest.Arg
+			for _, arg := range d.CmdArgs {
+				value := ""
+				if len(arg.Vals) > 0 {
+					value = arg.Vals[0]
+				}
+				args = append(args, contentiontest.Arg{Key: arg.Key, Value: value})
+			}
+			out, err := script.Do(d.Cmd, args)
+			if err != nil {
+				t.Errorf("%s: %v", d.Pos, err)
+				return out + "error: " + err.Error() + "\n"
+			}
+			return out
+		})
+	})
+}

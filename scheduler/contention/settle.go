@@ -1,0 +1,97 @@
+package contention
+
+import "slices"
+
+// Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
+// changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
+func (m *Machine) Settle(w *World) []Action {
+	m.advance(w.Now)
+	var out []Action
+	for _, l := range m.Leases() {
+		l.dirty = l.dirty && l.Reason.waits()
+		if l.Expiry <= w.Now {
+			out = append(out, m.release(l, WhyExpired)...)
+		}
+	}
+	out = append(out, m.stuck(w.Now)...)
+	m.blocked = m.policy.reached(&m.idled, w.Now, w.Fleet)
+	for _, l := range slices.Backward(m.leases) { // the latest opens first
+		if l.Open || !l.Reason.waits() {
+			continue
+		}
+		if m.policy.left(l.Budget) == 0 || m.blocked || l.Instant == None ||
+			m.policy.Horizon > 0 && l.Instant > w.Now+m.policy.Horizon {
+			m.policy.open(&l.Budget, w.Now)
+			l.Open = true
+			m.unrefuse(l)
+			out = append(out, Leased{l})
+			continue
+		}
+		l.rate = m.idle(w, l)
+	}
+	if at := m.recheck(w); at != None {
+		out = append(out, Rechecks{at})
+	}
+	return out
+}
+
+// idle returns how many leased accelerators of a place are free while an entity is refused for them, 0 if none is.
+func (m *Machine) idle(w *World, l *Lease) int64 {
+	if !l.refuses() {
+		return 0
+	}
+	var n int64
+	for node, demand := range demandOn(w.held(l)) {
+		n += min(w.accelerators(w.Ledger.Free[node]), w.accelerators(demand))
+	}
+	return n
+}
+
+// refuses reports whether an entity waits that would fit but for the lease.
+func (l *Lease) refuses() bool {
+	for refused := range l.refused {
+		if len(refused.spots) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// recheck sets when each lease has to be looked at by time alone, and returns the first such instant; None if there is none.
+func (m *Machine) recheck(w *World) int64 {
+	first := m.firstStuck()
+	for _, l := range m.leases {
+		l.recheck = m.recheckOf(w, l)
+		first = min(first, l.recheck, l.Expiry)
+	}
+	return first
+}
+
+func (m *Machine) recheckOf(w *World, l *Lease) int64 {
+	switch {
+	case !l.Reason.waits():
+		return None
+	case l.Open:
+		// Not before it may close: the instant is within the horizon then, and the budget is earned.
+		earned := m.policy.earnedAt(l.Budget, l.Accelerators, max(l.toCome, 2*l.Budget.Last), w.Now)
+		if earned == None {
+			return None
+		}
+		return max(earned, w.Now+m.policy.MinRemaining, l.Instant-m.policy.Horizon)
+	}
+	at := l.clears
+	if l.Instant > w.Now {
+		at = min(at, l.Instant+1) // if nothing has happened by then, an end is overdue
+	} else {
+		at = min(at, w.Now+m.policy.MinRemaining)
+	}
+	if l.rate > 0 && m.policy.Budget > 0 {
+		at = min(at, w.Now+ceilDiv(m.policy.left(l.Budget), l.rate))
+	}
+	for _, node := range l.Nodes {
+		if since, away := w.away(node); away && since+m.policy.Grace > w.Now {
+			at = min(at, since+m.policy.Grace)
+		}
+	}
+	return max(at, w.Now+1)
+}

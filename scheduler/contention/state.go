@@ -1,0 +1,51 @@
+package contention
+
+import "maps"
+
+// State is what has to survive a fail-over. All of it are values.
+type State struct {
+	Leases []Lease
+	// Idled are the accelerator-seconds that all leases have idled, by hour since the beginning of time.
+	Idled map[int64]int64
+	// Away are the owners that left the queue less than the grace ago.
+	Away map[ID]Absence
+}
+
+// Absence is what outlives an owner that left the queue.
+type Absence struct {
+	Question string
+	Budget   Budget
+	// Until is the instant until which it is remembered.
+	Until int64
+}
+
+// State returns the state as it is now.
+func (m *Machine) State() State {
+	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away)}
+	for _, l := range m.leases {
+		of := *l
+		of.refused = nil
+		out.Leases = append(out.Leases, of)
+	}
+	return out
+}
+
+// Restore gives a new machine the state of another one, before or after the waiting entities are added: leases keep their place,
+// their instant and their budget. A lease whose owner does not come within the grace expires.
+func (m *Machine) Restore(s State, now int64) {
+	m.advance(now)
+	for at, amount := range s.Idled {
+		m.idled.add(at*hour, amount)
+	}
+	maps.Copy(m.away, s.Away)
+	for _, l := range s.Leases {
+		l.Nodes, l.dirty, l.recheck, l.rate = nodesOf(l.Holds), true, None, 0
+		if owner := m.queue.spots[l.Owner]; owner != nil {
+			l.ask, l.preempts = owner.Ask, m.policy.Preemption && !owner.NeverPreempts
+		} else if l.Reason.waits() {
+			l.Expiry = now + m.policy.Grace
+		}
+		m.leases = append(m.leases, &l)
+	}
+	m.sort()
+}

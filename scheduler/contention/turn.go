@@ -1,0 +1,289 @@
+package contention
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// turn is one evaluation of one entity.
+type turn struct {
+	*Machine
+	w *World
+	s *spot
+	// binding are the leases that bind the entity, earlier all of earlier entities.
+	binding, earlier []*Lease
+	out              []Action
+}
+
+// Turn evaluates an entity: it is placed, preempts, gets or keeps a lease, or waits. An entity that is not in the queue has no
+// turn.
+func (m *Machine) Turn(id ID, w *World) []Action {
+	m.advance(w.Now)
+	s := m.queue.spots[id]
+	if s == nil {
+		return nil
+	}
+	if l := m.Lease(id); l != nil {
+		l.dirty = false
+	}
+	t := &turn{Machine: m, w: w, s: s, binding: m.binding(&s.Entity, w.Now), earlier: m.earlier(&s.Entity)}
+	t.decide()
+	return t.out
+}
+
+func (t *turn) emit(actions ...Action) { t.out = append(t.out, actions...) }
+
+// wait ends the turn with a reason.
+func (t *turn) wait(reason Wait) {
+	t.s.reason = reason
+	t.emit(Waits{t.s.ID, reason})
+}
+
+func (t *turn) decide() {
+	e := &t.s.Entity
+	if t.policy.Strict && len(t.earlier) > 0 {
+		t.s.lane.closed = 0
+		t.wait(Wait{Cause: OtherLease, Of: owners(t.earlier), At: None})
+		return
+	}
+	own := t.w.placer().Place(t.w.Ledger, e.Ask)
+	if own.Refusal != nil && own.Refusal.Wrong != nil {
+		t.s.lane.full, t.s.lane.noPlace = true, true
+		t.emit(t.drop(WhyWrong)...)
+		t.wait(Wait{Cause: WrongQuestion, Refusal: own.Refusal, At: None})
+		return
+	}
+	reason := Wait{Cause: NoRoom, Refusal: own.Refusal, At: None}
+	if own.Refusal == nil {
+		var refusing []*Lease
+		if refusing = t.place(own); refusing == nil {
+			return
+		}
+		reason = Wait{Cause: OtherLease, Of: owners(refusing), At: firstInstant(refusing)}
+		t.s.lane.closed = min(t.s.lane.closed, t.s.runTime())
+		t.refuse(t.s, refusing)
+	} else {
+		t.s.lane.full = true
+	}
+	if !t.preempt(reason) {
+		t.lease(reason)
+		t.clear()
+	}
+}
+
+// place lets the entity start by rules 2 and 3 if it can. It returns nil, or the leases that refuse it.
+func (t *turn) place(own Answer) []*Lease {
+	touched := touching(t.binding, own.Placement.Nodes)
+	if len(touched) == 0 {
+		t.start(own)
+		return nil
+	}
+	left := beside(t.w, t.binding)
+	if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
+		t.start(own)
+		return nil
+	}
+	if other := t.w.placer().Place(left, t.s.Ask); other.Refusal == nil {
+		t.start(other)
+		return nil
+	}
+	if len(touched) == 1 && t.moveAside(touched[0], own) {
+		t.start(own)
+		return nil
+	}
+	return touched
+}
+
+func (t *turn) start(a Answer) {
+	passed := touching(t.earlier, a.Placement.Nodes)
+	for _, l := range passed {
+		if !l.Open && t.endsBefore(&t.s.Entity, l, t.w.Now) {
+			l.Risk += t.s.Overrun
+		}
+	}
+	t.emit(Placed{t.s.ID, a.Gang, a.Placement, owners(passed)})
+}
+
+// moveAside gives a lease another place at the same instant, beside the entity at its own best place. The instant has to rest on
+// firm ends: beside guesses there is always another place that looks as early.
+func (t *turn) moveAside(l *Lease, own Answer) bool {
+	if l.Reason != Head || !l.Firm {
+		return false
+	}
+	ask, ok := t.w.owner(l)
+	if !ok {
+		return false
+	}
+	then := *t.w
+	then.Ledger = t.w.Ledger.Beside(own.Gang, own.Placement)
+	owner := t.queue.spots[l.Owner]
+	if owner == nil {
+		return false
+	}
+	next, ok := t.reserve(&then, &owner.Entity, ask)
+	if !ok || !next.Firm || next.Instant > l.Instant {
+		return false
+	}
+	l.take(next)
+	t.unrefuse(l)
+	t.displace(l)
+	t.emit(Leased{l})
+	return true
+}
+
+// drop releases the entity's own lease, if it waits for one.
+func (t *turn) drop(why string) []Action {
+	l := t.Lease(t.s.ID)
+	if l == nil || !l.Reason.waits() {
+		return nil
+	}
+	return t.release(l, why)
+}
+
+func touching(leases []*Lease, nodes []int) []*Lease {
+	var out []*Lease
+	for _, l := range leases {
+		if l.touches(nodes) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func owners(leases []*Lease) []ID {
+	var out []ID
+	for _, l := range leases {
+		out = append(out, l.Owner)
+	}
+	return out
+}
+
+// firstInstant returns the first instant at which one of the leases is expected to be used.
+func firstInstant(leases []*Lease) int64 {
+	first := int64(math.MaxInt64)
+	for _, l := range leases {
+		first = min(first, l.Instant)
+	}
+	return first
+}
+
+// preempt has units evicted if the entity then starts (rule 6). It reports whether that ends the turn.
+func (t *turn) preempt(reason Wait) bool {
+	e := &t.s.Entity
+	if !t.policy.Preemption || e.NeverPreempts {
+		return false
+	}
+	if l := t.Lease(e.ID); l != nil && l.Reason == Preemption && t.leaving(l) {
+		l.dirty = false
+		t.wait(Wait{Cause: Victims, Refusal: reason.Refusal, Of: t.leavingOn(l), At: l.Instant})
+		return true
+	}
+	units := t.w.Running.Preemptible(e.Order.Priority)
+	if len(units) == 0 {
+		return false
+	}
+	found, ok := choose(t.w, without(t.w, Ask{Gang: e.Ask.Least(), Needed: e.Ask.Needed}, t.binding), units)
+	if !ok || len(found.victims) == 0 {
+		return false
+	}
+	var evict, all []ID
+	instant := t.w.Now
+	for _, u := range found.victims {
+		all = append(all, u.ID)
+		if !u.Leaving {
+			evict = append(evict, u.ID)
+		} else if at, _ := u.Expected(t.w.Now, 0); at != None {
+			instant = max(instant, at)
+		}
+	}
+	t.emit(t.drop(WhyPreempts)...)
+	l := t.newLease(Preemption, holdsOf(found.gang, found.placement), found.placement.Within)
+	l.Instant, l.Firm = instant, true
+	t.emit(t.grant(l)...)
+	if len(evict) > 0 {
+		t.emit(
+			Preempted{ID: e.ID, Victims: evict, Cost: found.cost, Optimal: found.optimal, Placement: found.placement},
+		)
+	}
+	t.wait(Wait{Cause: Victims, Refusal: reason.Refusal, Of: all, At: instant})
+	return true
+}
+
+// clear evicts the units that use the owner's place by rule 3b, so that they have left at the instant.
+func (t *turn) clear() {
+	l := t.Lease(t.s.ID)
+	if l == nil {
+		return
+	}
+	l.clears = None
+	if l.Open || l.Reason != Head || !l.Firm {
+		return
+	}
+	var leave []ID
+	for _, node := range l.Nodes {
+		for _, u := range t.w.Running.On(node) {
+			at, firm := u.Expected(t.w.Now, t.policy.MinRemaining)
+			switch {
+			case u.Leaving || firm && at <= l.Instant || !t.evictable(u, &t.s.Entity):
+			case l.Instant-u.Grace > t.w.Now:
+				l.clears = min(l.clears, l.Instant-u.Grace)
+			default:
+				leave = append(leave, u.ID)
+			}
+		}
+	}
+	if slices.Sort(leave); len(leave) > 0 {
+		t.emit(Preempted{ID: t.s.ID, Victims: slices.Compact(leave)})
+	}
+}
+
+// leaving reports whether the place of a preemption lease only waits for units that leave.
+func (t *turn) leaving(l *Lease) bool {
+	waiting := false
+	for node, demand := range demandOn(t.w.held(l)) {
+		free := t.w.Ledger.Free[node]
+		if fitsIn(free, demand) {
+			continue
+		}
+		for _, u := range t.w.Running.On(node) {
+			if u.Leaving {
+				free = sum(slices.Clone(free), onNode(u.Holds, node))
+			}
+		}
+		if !fitsIn(free, demand) {
+			return false
+		}
+		waiting = true
+	}
+	return waiting
+}
+
+// leavingOn returns the units that leave the place of a lease, by ID.
+func (t *turn) leavingOn(l *Lease) []ID {
+	var out []ID
+	for _, node := range nodesOf(t.w.held(l)) {
+		for _, u := range t.w.Running.On(node) {
+			if u.Leaving {
+				out = append(out, u.ID)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// newLease returns a closed lease of the entity on a place.
+func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Domain) *Lease {
+	e := &t.s.Entity
+	l := &Lease{
+		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Nodes: nodesOf(holds), Within: within,
+		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
+		recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
+	}
+	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
+		l.Budget = a.Budget
+	}
+	return l
+}

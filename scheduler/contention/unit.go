@@ -1,0 +1,96 @@
+package contention
+
+import (
+	"math"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// ID names an entity, a unit or the owner of a lease. A gang and the unit that it becomes have the same ID.
+type ID string
+
+// None is the instant of what is not expected to happen.
+const None = math.MaxInt64
+
+// Certainty says how much an end can be relied on.
+type Certainty uint8
+
+// The certainties of an end, least first.
+const (
+	// Unknown ends are guessed: the unit is expected to run as long again as it has run so far.
+	Unknown Certainty = iota
+	// Predicted ends follow from the history of the unit's namespace and template.
+	Predicted
+	// Reported ends are told by the trainer.
+	Reported
+	// Certain ends are deadlines that were set before the start and are enforced.
+	Certain
+	// Never is for services.
+	Never
+)
+
+// End is when a unit is expected to end.
+type End struct {
+	// At is the instant; it is ignored if the certainty is Unknown or Never.
+	At        int64
+	Certainty Certainty
+}
+
+// firm reports whether leases rest on the end: whether it is Reported or Certain.
+func (e End) firm() bool { return e.Certainty == Reported || e.Certainty == Certain }
+
+// Unit is what runs: a gang with all its members, or a single pod.
+type Unit struct {
+	ID ID
+	// Holds is what its members take, by node.
+	Holds    []topology.Held
+	Priority int32
+	// Preemptible units may be evicted for an entity of higher priority.
+	Preemptible bool
+	// Grace is how many seconds it needs to leave when it is evicted.
+	Grace int64
+	// Accelerators is how many it holds.
+	Accelerators int64
+	// Started is the instant at which its work began, Saved that of its last checkpoint; 0 if there is none.
+	Started, Saved int64
+	// SavesEvery is the time between two checkpoints in seconds if they are periodic from the start on, else 0.
+	SavesEvery int64
+	End        End
+	// Leaving says that its eviction has begun: nothing more is lost with it, and it ends soon.
+	Leaving bool
+	// Budgets are the disruption budgets that cover members of it.
+	Budgets []Covered
+}
+
+// Covered is how many members of a unit a disruption budget covers.
+type Covered struct {
+	// Budget indexes World.Budgets.
+	Budget  int
+	Members int
+}
+
+// Expected returns the instant at which the unit is expected to end, None for a service, and whether that instant is firm. A unit
+// with no known end, or one that is overdue, is expected to run as long again as it has run, at least the given number of
+// seconds: unknown is neither forever nor now.
+func (u *Unit) Expected(now, atLeast int64) (at int64, firm bool) {
+	switch {
+	case u.End.Certainty == Never:
+		return None, false
+	case u.End.Certainty == Unknown || u.End.At <= now:
+		return now + max(now-u.Started, atLeast), false
+	}
+	return u.End.At, u.End.firm()
+}
+
+// Lost returns the work in accelerator-seconds that is lost if the unit is evicted now: since its last checkpoint, or its
+// start. A unit that leaves already loses nothing more.
+func (u *Unit) Lost(now int64) int64 {
+	if u.Leaving {
+		return 0
+	}
+	since := max(u.Started, u.Saved)
+	if u.SavesEvery > 0 && now > u.Started {
+		since = max(since, now-(now-u.Started)%u.SavesEvery)
+	}
+	return u.Accelerators * max(0, now-since)
+}

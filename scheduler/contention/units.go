@@ -1,0 +1,180 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Units is the set of running units, with an index by node and one by end. The zero value is empty.
+type Units struct {
+	all map[ID]*Unit
+	// timed are the units with a known end, by (end, ID).
+	timed []*Unit
+	// guessed are the units without one, the latest start first, so that their expected ends ascend.
+	guessed []*Unit
+	// preemptible are the units that may be evicted, by (priority, ID).
+	preemptible []*Unit
+	byNode      map[int][]*Unit
+	// changes counts Add and Remove.
+	changes int
+	// list is what Expected returned at the instant and after as many changes as listed says.
+	list   []Expectation
+	listed listing
+}
+
+type listing struct {
+	now, atLeast int64
+	changes      int
+}
+
+// Expectation is a unit and the instant at which it is expected to end.
+type Expectation struct {
+	Unit *Unit
+	At   int64
+	Firm bool
+}
+
+// Add adds a unit or, if there is one of its ID, replaces it. The set retains the pointer; the caller must not change the unit
+// but by another Add.
+func (u *Units) Add(unit *Unit) {
+	if u.all == nil {
+		u.all, u.byNode = make(map[ID]*Unit), make(map[int][]*Unit)
+	}
+	u.Remove(unit.ID)
+	u.changes++
+	u.all[unit.ID] = unit
+	if list, compare := u.sorted(unit); list != nil {
+		at, _ := slices.BinarySearchFunc(*list, unit, compare)
+		*list = slices.Insert(*list, at, unit)
+	}
+	if unit.Preemptible {
+		at, _ := slices.BinarySearchFunc(u.preemptible, unit, byPriority)
+		u.preemptible = slices.Insert(u.preemptible, at, unit)
+	}
+	for _, node := range nodesOf(unit.Holds) {
+		u.byNode[node] = append(u.byNode[node], unit)
+	}
+}
+
+// Remove removes a unit and returns it; nil if there is none of that ID.
+func (u *Units) Remove(id ID) *Unit {
+	unit := u.all[id]
+	if unit == nil {
+		return nil
+	}
+	u.changes++
+	delete(u.all, id)
+	if list, compare := u.sorted(unit); list != nil {
+		at, _ := slices.BinarySearchFunc(*list, unit, compare)
+		if at == 0 {
+			*list = (*list)[1:] // as most often: the others need not move
+		} else {
+			*list = slices.Delete(*list, at, at+1)
+		}
+	}
+	if unit.Preemptible {
+		at, _ := slices.BinarySearchFunc(u.preemptible, unit, byPriority)
+		u.preemptible = slices.Delete(u.preemptible, at, at+1)
+	}
+	for _, node := range nodesOf(unit.Holds) {
+		left := slices.DeleteFunc(u.byNode[node], func(other *Unit) bool { return other == unit })
+		if u.byNode[node] = left; len(left) == 0 {
+			delete(u.byNode, node)
+		}
+	}
+	return unit
+}
+
+// sorted returns the list that the unit belongs to and its order; nil for a service.
+func (u *Units) sorted(unit *Unit) (list *[]*Unit, compare func(a, b *Unit) int) {
+	switch unit.End.Certainty {
+	case Never:
+		return nil, nil
+	case Unknown:
+		return &u.guessed, func(a, b *Unit) int {
+			return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(a.ID, b.ID))
+		}
+	default:
+		return &u.timed, func(a, b *Unit) int {
+			return cmp.Or(cmp.Compare(a.End.At, b.End.At), cmp.Compare(a.ID, b.ID))
+		}
+	}
+}
+
+// Get returns the unit of that ID, nil if there is none.
+func (u *Units) Get(id ID) *Unit { return u.all[id] }
+
+// Len returns the number of units.
+func (u *Units) Len() int { return len(u.all) }
+
+// On returns the units on a node, in the order in which they were added. The slice belongs to the set.
+func (u *Units) On(node int) []*Unit { return u.byNode[node] }
+
+// Preemptible returns the units that an entity of the priority may evict: those that may be evicted, of strictly lower priority.
+// The lowest priority comes first, then they are by ID: of equal losses in a domain the first leave, since the others would take
+// their place. The slice belongs to the set.
+func (u *Units) Preemptible(priority int32) []*Unit {
+	end, _ := slices.BinarySearchFunc(u.preemptible, priority, func(a *Unit, p int32) int {
+		if a.Priority < p {
+			return -1
+		}
+		return 1
+	})
+	return u.preemptible[:end]
+}
+
+func byPriority(a, b *Unit) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ID, b.ID))
+}
+
+// Expected returns all units but services by the instant at which they are expected to end, then by ID. The slice belongs to
+// the set, and holds until the next change.
+func (u *Units) Expected(now, atLeast int64) []Expectation {
+	key := listing{now, atLeast, u.changes}
+	if u.list != nil && u.listed == key {
+		return u.list
+	}
+	future, _ := slices.BinarySearchFunc(u.timed, now, func(a *Unit, now int64) int {
+		if a.End.At <= now {
+			return -1
+		}
+		return 1
+	})
+	late := slices.Concat(u.timed[:future], u.guessed)
+	guesses := make([]Expectation, len(late))
+	for i, unit := range late {
+		guesses[i] = expectation(unit, now, atLeast)
+	}
+	slices.SortFunc(guesses, compareExpectations)
+	list := make([]Expectation, 0, len(late)+len(u.timed)-future)
+	for _, unit := range u.timed[future:] {
+		known := expectation(unit, now, atLeast)
+		for len(guesses) > 0 && compareExpectations(guesses[0], known) < 0 {
+			list, guesses = append(list, guesses[0]), guesses[1:]
+		}
+		list = append(list, known)
+	}
+	u.list, u.listed = append(list, guesses...), key
+	return u.list
+}
+
+func expectation(unit *Unit, now, atLeast int64) Expectation {
+	at, firm := unit.Expected(now, atLeast)
+	return Expectation{unit, at, firm}
+}
+
+func compareExpectations(a, b Expectation) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Unit.ID, b.Unit.ID))
+}
+
+// nodesOf returns the nodes of the holds, ascending, each once.
+func nodesOf(holds []topology.Held) []int {
+	nodes := make([]int, len(holds))
+	for i, h := range holds {
+		nodes[i] = h.Node
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
