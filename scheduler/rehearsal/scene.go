@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
@@ -16,6 +17,8 @@ import (
 type Scene struct {
 	// Ledger is what is free then, without what is held for late members to come.
 	Ledger topology.Ledger
+	// Accelerator is the entry of a Capacity that counts accelerators (the first of several), its length if there is none.
+	Accelerator int
 	// Running is what runs and when it ends, as far as anybody knows, in seconds since 1970.
 	Running []topology.Running
 	// Waiting is who waits still, in the queue's order, but for gangs whose level this fleet's tree does not have, and for those that
@@ -29,6 +32,11 @@ type Waiting struct {
 	Order        decision.Order
 	Ask          decision.Ask
 	Accelerators int64
+}
+
+// accelerates reports whether a resource is one of accelerators.
+func (s *stage) accelerates(name corev1.ResourceName) bool {
+	return slices.Contains(s.accelerators, name)
 }
 
 // Scene is what comes after the present: from here on only ends change something.
@@ -62,6 +70,10 @@ func (r *Rehearsal) Scene(ctx context.Context) (Scene, error) {
 	out := Scene{
 		Ledger:  view.Ledger(s.heldFor(types.NamespacedName{})),
 		Running: snapshot.Ends(view.Units(s.groups)),
+	}
+	kinds := view.Resources()
+	if out.Accelerator = slices.IndexFunc(kinds, s.accelerates); out.Accelerator < 0 {
+		out.Accelerator = len(kinds)
 	}
 	for _, g := range left {
 		core, wrong := read(view, g.group, g.waiting, g.running)

@@ -42,10 +42,10 @@ type Event struct {
 	Kind Kind
 	// Job is an index into the scenario's jobs, Running one into what ran from the beginning; Nobody for none.
 	Job, Running int
-	// Nodes are, by their numbers in the tree: of Started, the node of each rank; of Kept, those that are kept; of
-	// NodesFailed, NodesDrained and NodesReturned, those that it happened to.
+	// Nodes are numbers in the tree. Started has the node of each rank that runs, and so has Joined, Kept the leased ones,
+	// NodesFailed, NodesDrained and NodesReturned those that it happened to.
 	Nodes []int
-	// From is of Kept when the place is expected to be free; scenario.Forever if nobody knows.
+	// From is the instant of the lease, of Kept; scenario.Forever if it rests on guesses.
 	From time.Duration
 }
 
@@ -53,15 +53,17 @@ type Event struct {
 type Kind string
 
 // What happens. Of each job: submitted, then started, then ended; each start may be followed by preempted or disrupted instead of
-// ended, and then the job waits again and keeps its place in the queue.
+// ended, and then the job waits again and keeps its place in the queue. An elastic job may be joined while it runs.
 const (
 	Submitted Kind = "submitted"
 	// Refused is said once of a job that does not start at the instant at which it begins to wait.
 	Refused Kind = "refused"
-	// Kept is said when a place begins to be kept for the first of the queue, and when its instant or its nodes change.
+	// Kept is reported when a waiting job has a new lease that binds others, and when its nodes or its known instant change.
 	Kept    Kind = "kept"
 	Started Kind = "started"
-	Ended   Kind = "ended"
+	// Joined is reported when waiting members of an elastic job join those that run.
+	Joined Kind = "joined"
+	Ended  Kind = "ended"
 	// Preempted is said of a job that has to leave for another one, Disrupted of one that lost a node.
 	Preempted     Kind = "preempted"
 	Disrupted     Kind = "disrupted"

@@ -10,9 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // howToTell is what makes an end known.
@@ -37,7 +39,10 @@ func NewForecast(ctx context.Context, r *rehearsal.Rehearsal) (*Forecast, error)
 	if len(left.Waiting) == 0 {
 		return f, nil
 	}
-	scene := direct.Scene{Now: r.Now().Unix(), Ledger: left.Ledger, Running: left.Running}
+	scene := direct.Scene{Now: r.Now().Unix(), Ledger: left.Ledger, Accelerator: left.Accelerator}
+	for _, u := range left.Running {
+		scene.Running = append(scene.Running, runningOf(u, scene.Now))
+	}
 	for _, w := range left.Waiting {
 		scene.Jobs = append(scene.Jobs, jobOf(w, scene.Now))
 	}
@@ -49,6 +54,20 @@ func NewForecast(ctx context.Context, r *rehearsal.Rehearsal) (*Forecast, error)
 		f.starts[left.Waiting[i].Name] = job.Started
 	}
 	return f, nil
+}
+
+// runningOf is what runs. What has no known end does not end in the forecast, so that no start is promised that depends on it.
+func runningOf(u topology.Running, now int64) direct.Running {
+	r := direct.Running{Name: u.Name, Holds: u.Holds, Started: now, Ends: direct.Forever}
+	switch u.End {
+	case topology.EndUnknown:
+		r.Expected.Certainty = contention.Never
+	case decision.Someday:
+		r.Expected.Certainty = contention.Unknown
+	default:
+		r.Expected, r.Ends = contention.End{At: u.End, Certainty: contention.Reported}, u.End
+	}
+	return r
 }
 
 // jobOf is a gang that waits already. Of what has no deadline nobody knows when it ends.

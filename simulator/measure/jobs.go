@@ -87,7 +87,28 @@ func (t *Tally) starts(job int, nodes []int) {
 	for i, node := range s.nodes {
 		t.holdings.take(node, s.demand(i), 1)
 	}
-	t.violations.count(broken, t.holdings.booked(s), len(s.nodes) < of.Needed)
+	t.violations.count(broken, t.holdings.booked(s), len(s.nodes) < least(of))
+}
+
+// joins lets more members of a running job run. Its start has been judged; only what the new members take is.
+func (t *Tally) joins(job int, nodes []int) {
+	j, of := &t.jobs[job], &t.scene.Jobs[job]
+	if j.phase != running {
+		t.violations.PartialGangs++
+		return
+	}
+	all := newStart(of, nodes, t.scene.Ledger.Len())
+	fresh := *all
+	fresh.nodes, fresh.ranks = nil, nil
+	for i, rank := range all.ranks {
+		if rank >= len(j.holds) || j.holds[rank] == nowhere {
+			fresh.nodes, fresh.ranks = append(fresh.nodes, all.nodes[i]), append(fresh.ranks, rank)
+			t.holdings.take(all.nodes[i], all.demand(i), 1)
+		}
+	}
+	j.holds, j.members = all.holds, int32(len(all.nodes))
+	t.pods += len(fresh.nodes)
+	t.violations.count(t.domains.broken(all), t.holdings.booked(&fresh), false)
 }
 
 // stops takes the job off its nodes.
@@ -108,6 +129,14 @@ func (t *Tally) waited(job int) time.Duration {
 		return j.waited + t.now - j.since
 	}
 	return j.waited
+}
+
+// least is how many members have to start together.
+func least(j *scenario.Job) int {
+	if j.Min > 0 {
+		return j.Min
+	}
+	return j.Needed
 }
 
 // work is the GPU-hours that a job asks for; 0 if it never ends by itself, since it would outweigh all others.

@@ -81,7 +81,7 @@ func (t *Tally) Happens(e engine.Event) {
 		for _, node := range e.Nodes {
 			t.holdings.open(node)
 		}
-	case engine.Submitted, engine.Started, engine.Ended, engine.Preempted, engine.Disrupted:
+	case engine.Submitted, engine.Started, engine.Joined, engine.Ended, engine.Preempted, engine.Disrupted:
 		switch {
 		case e.Job != engine.Nobody:
 			t.happensTo(e)
@@ -115,6 +115,8 @@ func (t *Tally) happensTo(e engine.Event) {
 			t.stops(e.Job, over)
 		}
 		t.starts(e.Job, e.Nodes)
+	case engine.Joined:
+		t.joins(e.Job, e.Nodes)
 	case engine.Ended:
 		if j.phase == running {
 			t.stops(e.Job, over)

@@ -94,6 +94,8 @@ func (c *counts) apply(e engine.Event) {
 		c.kept = kept{job: e.Job, from: e.From, nodes: len(e.Nodes)}
 	case engine.Started:
 		c.start(e)
+	case engine.Joined:
+		c.join(e)
 	case engine.Ended:
 		c.leave(e, unasked)
 	case engine.Preempted:
@@ -142,6 +144,17 @@ func (c *counts) start(e engine.Event) {
 		}
 	}
 	c.holds[e.Job] = nodes
+	c.ranks(e.Job, 1)
+}
+
+// join lets more members of a running job run.
+func (c *counts) join(e engine.Event) {
+	c.ranks(e.Job, -1)
+	before := len(c.holds[e.Job])
+	for _, node := range e.Nodes[before:] {
+		c.holds[e.Job] = append(c.holds[e.Job], int32(node))
+		c.starts++
+	}
 	c.ranks(e.Job, 1)
 }
 

@@ -88,6 +88,9 @@ func (r *Recorder) Happens(e engine.Event) {
 		if e.Job != engine.Nobody {
 			r.starts(e)
 		}
+	case engine.Joined: // another stay, with all members
+		r.leaves(&r.jobs[e.Job], e.At)
+		r.starts(e)
 	case engine.Ended, engine.Preempted, engine.Disrupted:
 		if e.Job != engine.Nobody {
 			r.leaves(&r.jobs[e.Job], e.At)

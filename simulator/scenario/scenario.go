@@ -69,6 +69,9 @@ type Job struct {
 	Gang topology.Gang
 	// Needed is how many members have to start together.
 	Needed int
+	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
+	// queue and join it while it runs. 0 stands for a job that is not elastic. Engines and policies that ignore Min place Needed.
+	Min int
 	// Accelerators is the sum over all members.
 	Accelerators int64
 	Priority     int32
@@ -82,8 +85,12 @@ type Running struct {
 	Holds []topology.Held
 	// Ends is when it ends, since the beginning; Forever for never.
 	Ends time.Duration
+	// Ran is how long it has run at the beginning, in whole seconds; 0 if that is not known.
+	Ran time.Duration
 	// Expected is when the scheduler expects it to end, since the beginning; Forever if no end is declared.
-	Expected     time.Duration
+	Expected time.Duration
+	// Reported says that a trainer may have reported the expected end; otherwise a deadline enforces it.
+	Reported     bool
 	Accelerators int64
 	// IsGang is false for a single pod. Without a declared end, a gang frees its nodes at an unknown time, and a single pod is
 	// a service that stays.

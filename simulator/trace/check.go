@@ -54,12 +54,22 @@ func (j Job) checkPods() refusal {
 		return refusal{fmt.Sprintf("job %s has no pods", j.ID), `write such as "pods": [{"count": 1, "gpus": 8}]`}
 	}
 	left := MostPods
-	for _, set := range j.Podsets {
+	for i, set := range j.Podsets {
 		switch {
 		case set.Count < 1 || set.Count > left:
 			return refusal{
 				fmt.Sprintf("job %s has a count of %d pods", j.ID, set.Count),
 				fmt.Sprintf("write 1 or more, and at most %d in all", MostPods),
+			}
+		case set.Min < 0 || set.Min > set.Count:
+			return refusal{
+				fmt.Sprintf("job %s has a count of %d pods and a min of %d", j.ID, set.Count, set.Min),
+				"write at most as many as the count, or leave it out",
+			}
+		case set.Min > 0 && (i < len(j.Podsets)-1 || j.MinCount > 0):
+			return refusal{
+				fmt.Sprintf("job %s has a min of %d where it cannot be", j.ID, set.Min),
+				"write it at the last of the pods, and no minCount",
 			}
 		case set.GPUs < 0 || set.GPUs > MostGPUs:
 			return refusal{

@@ -26,4 +26,9 @@
 //
 // The line of the trace is the first, if it is there (*name). A job (*id, *duration, *pods with *count) is described at Job,
 // an event (*kind, *nodes) at Event.
+//
+// An elastic job has a min at the last of its pods, and no minCount: at least so many of these start, as many as fit do, and the
+// others join them while the job runs. Schedulers that do not know elastic jobs place all pods.
+//
+//	{"job": {"id": "a-2", "duration": "8h", "pods": [{"count": 1}, {"count": 16, "min": 4, "gpus": 8}]}}
 package trace

@@ -50,6 +50,9 @@ type Job struct {
 type Podset struct {
 	// Count is how many, at least 1.
 	Count int
+	// Min makes the pods elastic: at least so many start, as many as fit do, and the others join them while the job runs. 1 to
+	// Count; 0 for pods that are not elastic. Only the last podset may be elastic, and only without MinCount: those that join have the last ranks.
+	Min int
 	// GPUs is how many whole ones each asks for, 0 to MostGPUs.
 	GPUs int
 	// CPU is what each asks for in thousandths of a core, Memory in bytes; at least 0.

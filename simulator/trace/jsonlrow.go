@@ -42,6 +42,7 @@ type jsonJob struct {
 
 type jsonPods struct {
 	Count       int   `json:"count"`
+	Min         int   `json:"min,omitempty"`
 	GPUs        int   `json:"gpus,omitempty"`
 	CPUMilli    int64 `json:"cpuMilli,omitempty"`
 	MemoryBytes int64 `json:"memoryBytes,omitempty"`
@@ -59,7 +60,7 @@ func jsonOfJob(j Job) *jsonJob {
 		Estimate: span(j.Estimate), EndState: j.EndState,
 	}
 	for _, set := range j.Podsets {
-		row.Pods = append(row.Pods, jsonPods{set.Count, set.GPUs, set.CPU, set.Memory})
+		row.Pods = append(row.Pods, jsonPods{set.Count, set.Min, set.GPUs, set.CPU, set.Memory})
 	}
 	if j.Segment != (Segment{}) {
 		row.Segment = &jsonSegment{j.Segment.Size, j.Segment.Level}
@@ -74,7 +75,7 @@ func (row jsonJob) job() Job {
 		Preferred: row.Preferred, Estimate: row.Estimate.duration(), EndState: row.EndState,
 	}
 	for _, set := range row.Pods {
-		j.Podsets = append(j.Podsets, Podset{set.Count, set.GPUs, set.CPUMilli, set.MemoryBytes})
+		j.Podsets = append(j.Podsets, Podset{set.Count, set.Min, set.GPUs, set.CPUMilli, set.MemoryBytes})
 	}
 	if row.Segment != nil {
 		j.Segment = Segment{row.Segment.Size, row.Segment.Level}

@@ -17,10 +17,7 @@ func check(scene Scene) error {
 	}
 	nodes := scene.Ledger.Len()
 	if nodes == 0 || len(scene.Ledger.Free) != nodes {
-		return fail("%d nodes, and what is free on %d", nodes, len(scene.Ledger.Free))
-	}
-	if scene.RunningEnds != nil && len(scene.RunningEnds) != len(scene.Running) {
-		return fail("%d gangs run, and the ends of %d are given", len(scene.Running), len(scene.RunningEnds))
+		return fail("the fleet has %d nodes, and free capacity of %d", nodes, len(scene.Ledger.Free))
 	}
 	for _, r := range scene.Running {
 		off := func(h topology.Held) bool { return h.Node < 0 || h.Node >= nodes }
@@ -29,29 +26,38 @@ func check(scene Scene) error {
 		}
 	}
 	if scene.Closed != nil && len(scene.Closed) != nodes {
-		return fail("%d nodes, and %d of which it is said whether they are closed", nodes, len(scene.Closed))
+		return fail("the fleet has %d nodes, and Closed has %d", nodes, len(scene.Closed))
 	}
 	for i, event := range scene.Events {
 		if wrong := wrongEvent(scene, i); wrong != "" {
 			return fail("%s at %d: %s", event.Kind, event.At, wrong)
 		}
 	}
-	for _, j := range scene.Jobs {
+	names := make(map[string]struct{}, len(scene.Jobs))
+	for i := range scene.Jobs {
+		j := &scene.Jobs[i]
 		if j.Runs < 0 || j.Promises < 0 || j.Saves < 0 || j.Accelerators < 0 {
-			return fail("job %s: what it runs, promises, saves and holds cannot be negative", j.Name)
+			return fail("job %s: Runs, Promises, Saves and Accelerators must not be negative", j.Name)
 		}
+		if j.Min < 0 || j.Min > len(j.Gang.Members) {
+			return fail("job %s: Min is %d with %d members", j.Name, j.Min, len(j.Gang.Members))
+		}
+		names[j.Name] = struct{}{}
+	}
+	if len(names) != len(scene.Jobs) {
+		return fail("%d jobs have %d names; give each its own", len(scene.Jobs), len(names))
 	}
 	return nil
 }
 
-// wrongEvent says what is wrong with an event of nodes, "" for nothing.
+// wrongEvent returns what is wrong with an event of nodes, "" for nothing.
 func wrongEvent(scene Scene, i int) string {
 	event := scene.Events[i]
 	if event.Kind != NodesFailed && event.Kind != NodesDrained && event.Kind != NodesReturned {
-		return "it is nothing that happens to nodes"
+		return "no event of nodes"
 	}
 	if i > 0 && event.At < scene.Events[i-1].At {
-		return "it comes after a later one"
+		return "the event before it is later"
 	}
 	for _, node := range event.Nodes {
 		if node < 0 || node >= scene.Ledger.Len() {

@@ -35,7 +35,7 @@ func BenchmarkContention(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					for name, figure := range contention(scene, result) {
+					for name, figure := range metrics(scene, result) {
 						figures[name] = append(figures[name], figure)
 					}
 				}
@@ -48,8 +48,8 @@ func BenchmarkContention(b *testing.B) {
 	}
 }
 
-// contention sums one trace up.
-func contention(scene direct.Scene, result direct.Result) map[string]float64 {
+// metrics sums up one trace.
+func metrics(scene direct.Scene, result direct.Result) map[string]float64 {
 	var all, large []int64
 	for i, o := range result.Jobs {
 		all = append(all, o.Waited)

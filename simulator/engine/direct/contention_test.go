@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
@@ -56,6 +55,8 @@ type witness struct {
 	// longest is the last end of what ran at that instant, promised the last that was promised, onPlace the last of those who
 	// were on the place.
 	longest, promised, onPlace int64
+	// last is the instant that it was told last.
+	last int64
 	// passed is how many started after that and before the gang, late how many of these may end after it was to start, within
 	// how many on the nodes of its place.
 	passed, late, within int
@@ -69,7 +70,10 @@ func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) w
 	options.Until = horizon
 	result, err := direct.Run(scene, options, func(e direct.Event) {
 		j := scene.Jobs[e.Job]
-		if e.Kind == direct.Kept && e.Job == gang && w.told == 0 && e.Reserved != decision.Someday {
+		if e.Kind == direct.Kept && e.Job == gang {
+			w.last = e.Reserved
+		}
+		if e.Kind == direct.Kept && e.Job == gang && w.told == 0 && e.Reserved != direct.Forever {
 			w.told = e.Reserved
 		}
 		switch {
@@ -97,7 +101,7 @@ func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) w
 			if j.Promises == 0 || e.At+j.Promises > w.own.Reserved {
 				w.late++
 			}
-			if w.on[e.Placement.Nodes[0]] {
+			if w.on[e.Placement.Nodes[0]] && j.Arrives > largeComes {
 				w.within++
 			}
 		case e.Kind == direct.Started:
@@ -113,13 +117,15 @@ func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) w
 	return w
 }
 
-// When all ends are known, the large gang starts at the instant that was reserved, to the second. Those who are gone by then
-// pass, and those who are not pass beside it.
+// When all ends are known, the large gang starts at the instant of its lease, to the second; it was told none that is earlier. Earlier
+// entities lease places when it does, so that its first place is not the best for long. Those that end by then pass, and others pass
+// beside it.
 func TestALargeGangStartsWhenItWasTold(t *testing.T) {
 	scene := stream(t, exactly)
 	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
-	if w.own.Started != w.own.Reserved || w.own.Started > w.longest {
-		t.Errorf("it starts at %d, was told %d, the bound is %d", w.own.Started, w.own.Reserved, w.longest)
+	if w.own.Started != w.last || w.own.Started > w.own.Reserved || w.own.Started > w.longest {
+		t.Errorf("it starts at %d, was told %d and last %d, the bound is %d",
+			w.own.Started, w.own.Reserved, w.last, w.longest)
 	}
 	if w.passed-w.late < 100 || w.late < 100 {
 		t.Error("nearly nobody passes")
@@ -162,13 +168,13 @@ func TestSomePromise(t *testing.T) {
 	}
 }
 
-// Nobody promises anything. The place is kept all the same: nobody starts on its nodes, and the gang starts as soon as what ran
-// there has ended.
+// No end is known. The place is leased all the same, by guesses: no job that arrived later starts on its nodes, and the gang starts
+// as soon as what ran there has ended.
 func TestWithoutPromisesNobodySlipsIn(t *testing.T) {
 	for _, nodes := range []int{64, 128} {
 		scene := stream(t, nobodyKnows)
 		w := watch(t, scene, direct.Options{}, large(&scene, "large", nodes, largeComes))
-		if w.own.Reserved != decision.Someday || w.own.Started != w.onPlace || w.within != 0 {
+		if !w.own.Guessed || w.own.Started != w.onPlace || w.within != 0 {
 			t.Errorf("%d nodes: it starts at %d, its place is free at %d; %d slipped in",
 				nodes, w.own.Started, w.onPlace, w.within)
 		}
@@ -184,18 +190,21 @@ func TestGreedyStarvesTheLargeGang(t *testing.T) {
 	}
 }
 
-// Two large gangs wait one behind the other. The second starts at the instant at which the first ends: nobody is between them.
+// Two large gangs wait one behind the other. The second starts at the instant at which the first ends: none starts between them. Its
+// lease says so when the first one runs; the first one's own end is no part of the second one's place before.
 func TestTwoLargeGangs(t *testing.T) {
 	scene := stream(t, exactly)
 	first := large(&scene, "first", 128, largeComes)
 	w := watch(t, scene, direct.Options{}, large(&scene, "second", 96, largeComes))
-	if a := w.Jobs[first]; a.Started > a.Reserved || w.own.Started != a.Ended || w.own.Reserved != a.Ended {
+	if a := w.Jobs[first]; a.Started > a.Reserved || w.own.Started != a.Ended || w.last != a.Ended {
 		t.Errorf("the first starts at %d (told %d) and ends at %d; the second starts at %d (told %d)",
-			a.Started, a.Reserved, a.Ended, w.own.Started, w.own.Reserved)
+			a.Started, a.Reserved, a.Ended, w.own.Started, w.last)
 	}
 }
 
-// One in ten of the stream runs longer than it says. The gang is late, but no later than those are.
+// One in ten of the stream runs longer than it says. From the first that passed and is late on no other passes, so the gang starts
+// when those have ended that ran by then. The gang needs all nodes: of a smaller one the place moves, which is not bounded so (see
+// DESIGN.md of contention, rule 4).
 func TestBrokenPromises(t *testing.T) {
 	const late = 150
 	broken := func(r *rand.Rand, runs int64) int64 {
@@ -205,8 +214,8 @@ func TestBrokenPromises(t *testing.T) {
 		return runs
 	}
 	scene := stream(t, broken)
-	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
-	if w.own.Started <= w.own.Reserved || w.own.Started > w.own.Reserved+late {
-		t.Errorf("it starts at %d, was told %d", w.own.Started, w.own.Reserved)
+	w := watch(t, scene, direct.Options{}, large(&scene, "all", 128, largeComes))
+	if w.passed < 100 || w.own.Started > w.longest+late {
+		t.Errorf("%d pass; it starts at %d, the last of those before it ends at %d", w.passed, w.own.Started, w.longest)
 	}
 }

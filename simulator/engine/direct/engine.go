@@ -2,15 +2,17 @@ package direct
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strconv"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Run plays the scene and tells what happens as it happens; emit may be nil. The error says what is wrong with the scene. A
-// gang that asks for what cannot be is no error: it waits.
+// Run plays the scene and reports events as they happen; emit may be nil. The error says what is wrong with the scene. A gang whose
+// question cannot be asked of the fleet is no error: it waits.
 func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 	if err := check(scene); err != nil {
 		return Result{}, err
@@ -18,326 +20,399 @@ func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 	if emit == nil {
 		emit = func(Event) {}
 	}
-	e := newPlayer(scene, options, emit)
-	for e.fault == nil && e.step() {
-		e.examine()
+	p := newPlayer(scene, options, emit)
+	for p.step() {
+		p.rounds()
+		p.report()
 	}
-	return e.result(), e.fault
+	return p.result(), p.fault
 }
 
-// decided is told what a question cost: how many members it was about, whether it was answered with yes, and how long it took.
+// decided receives what an evaluation cost: the members of the gang, whether it starts, and the wall time.
 type decided func(members int, placed bool, took time.Duration)
 
-// player is a scene while it is played.
+// player drives a machine through a scene.
 type player struct {
 	scene   Scene
 	options Options
 	emit    func(Event)
-	// wall and decided measure what decisions cost; nil if nobody wants to know.
+	// wall and decided measure what evaluations cost; nil if that is not measured.
 	wall    func() time.Time
 	decided decided
 	// fault is why the scene cannot be played on.
 	fault error
 
-	now int64
-	// book is what is free, ledger the same for those who decide.
-	book   *topology.Book
-	ledger topology.Ledger
-	jobs   []job
+	now     int64
+	machine *contention.Machine
+	// world is what the machine reads. Its ledger is the book's, its running units are units.
+	world contention.World
+	units contention.Units
+	book  *topology.Book
+
+	jobs []job
+	byID map[contention.ID]int
 	// order are the jobs in the queue's order, arrivals those that are to come, the next one first.
 	order, arrivals []int
-	// events are what is still to happen to nodes, closed the nodes that take nothing (see nodes.go).
+	// begun is what ran from the beginning and still runs.
+	begun []*run
+	ends  ends
+	// number counts the runs.
+	number int
+	// events are the events of nodes that are to come, closed the nodes on which nothing starts (see nodes.go).
 	events []NodeEvent
 	closed []closure
-	queue  queue
-	// came are the ranks of those that came, or came back, at this instant.
-	came []int
-	head head
-	// changed is set if all that wait have to be asked again.
-	changed bool
+	// recheck is the instant that the machine named last, contention.None for none. idle counts the instants in a row at which nothing
+	// but a recheck happened.
+	recheck int64
+	idle    int
 
-	ends ends
-	// runs is what runs, in the order of the starts, with some that are gone; see live. alive are as many as run.
-	runs  []*run
-	alive int
-	// leaving is what runs in the order of the expected ends, running the same for the core.
-	leaving []*run
-	running []topology.Running
-	number  int
+	// queued is how many entities the machine has, waiting how many jobs wait, front finds the first of these.
+	queued, waiting int
+	front           ranks
+	// came are the ranks of the jobs that began to wait at this instant.
+	came []int
+	// leased is set if a lease changed at this instant.
+	leased bool
 
 	tally tally
 }
 
-// job is a job of the scene that waits, runs or is over.
+// job is a job of the scene as it is played.
 type job struct {
-	rank int
-	lane *lane
+	rank     int
+	question string
 	// since is when it began to wait, left how long it still has to run.
 	since, left int64
 	waits       bool
+	// surplus is set while members of a running job wait.
+	surplus bool
+	// run is nil unless the job runs.
+	run *run
+	// told is the lease as it was reported last.
+	told told
 }
 
-// run is what runs.
-type run struct {
-	// job is -1 for what ran from the beginning; of that, index is where the scene has it.
-	job, index int
-	number     int
-	holds      []topology.Held
-	takes      int64
-	start      int64
-	// ends is when it ends, expected when those who decide think so.
-	ends, expected int64
-	// at is where it is among the ends, gone is set when it is over.
-	at   int
-	gone bool
-}
-
-func newPlayer(scene Scene, options Options, emit func(Event)) *player {
-	e := &player{
-		scene: scene, options: options, emit: emit, now: scene.Now, book: topology.NewBook(scene.Ledger),
-		jobs: make([]job, len(scene.Jobs)), head: head{job: nobody}, changed: true, tally: newTally(scene),
-		events: scene.Events, closed: make([]closure, scene.Ledger.Len()),
-	}
-	e.options.Preempt = options.Preempt && options.Policy == nil
-	e.ledger = e.book.Ledger()
-	for node, closed := range scene.Closed {
-		if closed {
-			e.close(node, cordoned)
-		}
-	}
-	for i := range scene.Jobs {
-		e.order, e.arrivals = append(e.order, i), append(e.arrivals, i)
-	}
-	slices.SortStableFunc(e.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
-	for rank, i := range e.order {
-		e.jobs[i].rank = rank
-	}
-	slices.SortFunc(e.arrivals, func(a, b int) int {
-		return cmp.Or(
-			cmp.Compare(scene.Jobs[a].Arrives, scene.Jobs[b].Arrives), cmp.Compare(e.jobs[a].rank, e.jobs[b].rank))
-	})
-	for i, r := range scene.Running {
-		e.begin(&run{
-			job: nobody, index: i, holds: r.Holds, takes: accelerators(r.Holds, scene.Accelerator),
-			start: scene.Now, ends: endOf(scene, i), expected: e.expects(i),
-		})
-	}
-	return e
+// told is a lease as it was reported: no nodes for none.
+type told struct {
+	nodes []int
+	at    int64
 }
 
 // nobody is an index that means none.
 const nobody = -1
 
-// endOf is when what ran from the beginning ends.
-func endOf(scene Scene, i int) int64 {
-	end := scene.Running[i].End
-	if scene.RunningEnds != nil {
-		end = scene.RunningEnds[i]
+func newPlayer(scene Scene, options Options, emit func(Event)) *player {
+	p := &player{
+		scene: scene, options: options, emit: emit, now: scene.Now, book: topology.NewBook(scene.Ledger),
+		machine: contention.New(options.rules()), jobs: make([]job, len(scene.Jobs)),
+		byID: make(map[contention.ID]int, len(scene.Jobs)), recheck: contention.None, tally: newTally(scene),
+		events: scene.Events, closed: make([]closure, scene.Ledger.Len()),
 	}
-	if end >= decision.Someday {
-		return Forever
+	p.world = contention.World{
+		Ledger: p.book.Ledger(), Running: &p.units, Accelerators: []int{scene.Accelerator}, Fleet: p.tally.all,
+		Placer: product{&contention.Refusal{Short: &topology.Shortfall{}}}, Away: p.away,
 	}
-	return max(end, scene.Now)
+	if options.Policy != nil {
+		p.world.Placer = p.places()
+	}
+	for node, closed := range scene.Closed {
+		if closed {
+			p.close(node, cordoned)
+		}
+	}
+	for i := range scene.Jobs {
+		p.order, p.arrivals = append(p.order, i), append(p.arrivals, i)
+		p.byID[p.id(i)] = i
+	}
+	slices.SortStableFunc(p.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
+	for rank, i := range p.order {
+		p.jobs[i].rank = rank
+	}
+	slices.SortFunc(p.arrivals, func(a, b int) int {
+		return cmp.Or(
+			cmp.Compare(scene.Jobs[a].Arrives, scene.Jobs[b].Arrives), cmp.Compare(p.jobs[a].rank, p.jobs[b].rank))
+	})
+	for i, r := range scene.Running {
+		p.resume(i, r)
+	}
+	return p
 }
 
-// expects is when those who decide think that what ran from the beginning ends.
-func (e *player) expects(i int) int64 {
-	if e.options.Foresight != Perfect {
-		return e.scene.Running[i].End
+// id is the ID of a job's entity and of its unit.
+func (p *player) id(i int) contention.ID { return contention.ID(p.scene.Jobs[i].Name) }
+
+// resume begins the run of what ran from the beginning.
+func (p *player) resume(i int, of Running) {
+	r := &run{
+		job: nobody, index: i, number: p.number, holds: of.Holds, start: of.Started, at: nobody, ends: Forever,
 	}
-	if end := endOf(e.scene, i); end != Forever {
-		return end
+	if of.Ends != Forever {
+		r.ends = max(of.Ends, p.scene.Now)
 	}
-	return topology.EndUnknown
+	p.number++
+	p.begun = append(p.begun, r)
+	p.ends.add(r)
+	u := contention.Unit{
+		ID: contention.ID("running/" + strconv.Itoa(i) + "/" + of.Name), Holds: p.visible(r), Started: of.Started,
+		Accelerators: accelerators(of.Holds, p.scene.Accelerator), End: of.Expected,
+	}
+	if p.options.Foresight == Perfect {
+		u.End = known(r.ends)
+	}
+	r.unit = &u
+	p.units.Add(&u)
+	p.tally.used += u.Accelerators
 }
+
+// known is the end of a unit whose end is known for certain.
+func known(at int64) contention.End {
+	if at == Forever {
+		return contention.End{Certainty: contention.Never}
+	}
+	return contention.End{At: at, Certainty: contention.Certain}
+}
+
+// mostIdle bounds how often the machine is asked again in a row by time alone. What a closed lease refuses starts when the lease has
+// spent its budget, but a place in which no accelerator is free spends none.
+const mostIdle = 10_000
 
 // step goes on to the next instant at which something happens. It reports whether there is one.
-func (e *player) step() bool {
-	next := e.ends.first()
-	if len(e.events) > 0 {
-		next = min(next, max(e.events[0].At, e.scene.Now))
+func (p *player) step() bool {
+	if p.fault != nil {
+		return false
 	}
-	if len(e.arrivals) > 0 {
-		next = min(next, max(e.scene.Jobs[e.arrivals[0]].Arrives, e.scene.Now))
+	next := p.ends.first()
+	if len(p.events) > 0 {
+		next = min(next, max(p.events[0].At, p.scene.Now))
 	}
-	until := e.options.Until
+	if len(p.arrivals) > 0 {
+		next = min(next, max(p.scene.Jobs[p.arrivals[0]].Arrives, p.scene.Now))
+	}
+	switch {
+	case p.recheck >= next:
+		p.idle = 0
+	case next < Forever || p.options.Until != 0 || p.mayStart():
+		next = p.recheck
+		p.idle++
+	}
+	until := p.options.Until
 	if next == Forever || until != 0 && next > until {
 		if until != 0 {
-			e.elapse(until)
+			p.elapse(until)
 		}
 		return false
 	}
-	e.elapse(next)
-	for e.ends.first() == e.now {
-		e.finish(e.ends.take(), Ended)
-	}
-	for len(e.events) > 0 && e.events[0].At <= e.now {
-		e.happen(e.events[0])
-		e.events = e.events[1:]
-	}
-	for len(e.arrivals) > 0 && e.scene.Jobs[e.arrivals[0]].Arrives <= e.now {
-		e.arrive(e.arrivals[0])
-		e.arrivals = e.arrivals[1:]
-	}
+	p.elapse(next)
+	p.happen()
 	return true
 }
 
-// elapse lets time go by in which nothing happens.
-func (e *player) elapse(until int64) {
-	if until > e.now {
-		e.tally.elapse(until-e.now, e.queue.size)
-		e.now = until
-	}
-}
-
-func (e *player) arrive(i int) {
-	asked := &e.scene.Jobs[i]
-	j := &e.jobs[i]
-	j.since, j.left, j.lane = asked.Arrives, asked.Runs, e.queue.lane(questionOf(asked.Gang, asked.Needed))
-	e.emit(Event{At: e.now, Kind: Arrived, Job: i, Name: asked.Name})
-	e.wait(i)
-}
-
-// wait puts a job into the queue.
-func (e *player) wait(i int) {
-	j := &e.jobs[i]
-	j.waits = true
-	e.queue.add(j.lane, spot{j.rank, e.promise(i)})
-	e.came = append(e.came, j.rank)
-	if e.leads(j.rank) {
-		e.changed = true
-	}
-}
-
-// leads reports whether a gang that comes can change who is first: the place is its own then, or it may preempt although
-// others with its question could not.
-func (e *player) leads(rank int) bool {
-	if e.head.job == nobody {
-		return e.options.Preempt
-	}
-	return rank < e.jobs[e.head.job].rank
-}
-
-// promise is how long the job runs at most, as far as those who decide know.
-func (e *player) promise(i int) int64 {
-	promises := e.scene.Jobs[i].Promises
-	if e.options.Foresight == Perfect {
-		promises = max(min(e.jobs[i].left, unknown), 1)
-	}
-	if promises == 0 {
-		return unknown
-	}
-	return promises
-}
-
-// later is an instant some time from now; never is the answer for what never comes.
-func (e *player) later(after, never int64) int64 {
-	if after >= unknown-max(e.now, 0) {
-		return never
-	}
-	return e.now + after
-}
-
-// start lets the gang that is asked run where it was placed.
-func (e *player) start(i int, gang topology.Gang, p topology.Placement) {
-	asked, j := &e.scene.Jobs[i], &e.jobs[i]
-	if front := e.queue.front(); front < j.rank {
-		e.tally.jobs[e.order[front]].Bypassed++
-	}
-	e.queue.take(j.lane)
-	j.waits = false
-	e.tally.start(i, e.now, e.now-j.since)
-	r := &run{
-		job: i, index: nobody, takes: asked.Accelerators, start: e.now,
-		ends: e.later(j.left, Forever), expected: e.later(e.promise(i), decision.Someday),
-	}
-	for rank, node := range p.Nodes {
-		if m := gang.Members[rank]; !m.Placed {
-			held := topology.Held{Node: node, Demand: gang.Shapes[m.Shape].Demand}
-			r.holds = append(r.holds, held)
-			e.add(held, -1)
-		}
-	}
-	e.begin(r)
-	e.emit(Event{At: e.now, Kind: Started, Job: i, Name: asked.Name, Placement: p})
-}
-
-// begin counts among what runs.
-func (e *player) begin(r *run) {
-	r.number, e.head.fresh = e.number, false
-	e.number++
-	e.runs = append(e.runs, r)
-	e.alive++
-	at, _ := e.leaves(r)
-	e.leaving = slices.Insert(e.leaving, at, r)
-	e.running = slices.Insert(e.running, at, e.seen(r))
-	e.ends.add(r)
-	e.tally.used += r.takes
-}
-
-// leaves finds a run among what runs by its expected end, and reports whether it is there.
-func (e *player) leaves(r *run) (int, bool) {
-	return slices.BinarySearchFunc(e.leaving, r, func(a, b *run) int {
-		return cmp.Or(cmp.Compare(a.expected, b.expected), cmp.Compare(a.number, b.number))
+// mayStart reports whether time alone may let an entity start: one that only leases refuse.
+func (p *player) mayStart() bool {
+	return p.idle < mostIdle && slices.ContainsFunc(p.machine.Waiting(), func(id contention.ID) bool {
+		reason, _ := p.machine.Reason(id)
+		return reason.Cause == contention.OtherLease
 	})
 }
 
-// seen is what those who decide see of a run.
-func (e *player) seen(r *run) topology.Running {
-	if r.job == nobody {
-		return topology.Running{Name: e.scene.Running[r.index].Name, Holds: e.visible(r), End: r.expected}
+// happen carries out what happens at this instant.
+func (p *player) happen() {
+	for p.ends.first() == p.now {
+		p.finish(p.ends.take(), Ended)
 	}
-	return topology.Running{Name: e.scene.Jobs[r.job].Name, Holds: r.holds, End: r.expected}
+	for len(p.events) > 0 && p.events[0].At <= p.now {
+		p.change(p.events[0])
+		p.events = p.events[1:]
+	}
+	for len(p.arrivals) > 0 && p.scene.Jobs[p.arrivals[0]].Arrives <= p.now {
+		p.arrive(p.arrivals[0])
+		p.arrivals = p.arrivals[1:]
+	}
 }
 
-// live is what runs, in the order of the starts.
-func (e *player) live() []*run {
-	e.runs = slices.DeleteFunc(e.runs, func(r *run) bool { return r.gone })
-	return e.runs
+// elapse lets time pass in which nothing happens.
+func (p *player) elapse(until int64) {
+	if until > p.now {
+		p.tally.elapse(until-p.now, p.waiting)
+		p.now = until
+	}
+	p.world.Now = p.now
 }
 
-// finish takes a run away that ended, or was ended.
-func (e *player) finish(r *run, kind Kind) {
-	for _, held := range r.holds {
-		e.add(held, 1)
+func (p *player) arrive(i int) {
+	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	j.since, j.left, j.question = asked.Arrives, asked.Runs, contention.Question(asked.Gang)
+	p.emit(Event{At: p.now, Kind: Arrived, Job: i, Running: nobody, Name: asked.Name})
+	p.wait(i)
+}
+
+// wait puts a job into the queue.
+func (p *player) wait(i int) {
+	j := &p.jobs[i]
+	j.waits = true
+	p.waiting++
+	p.front.add(j.rank)
+	p.came = append(p.came, j.rank)
+	p.add(p.entity(i))
+}
+
+func (p *player) add(e contention.Entity) {
+	p.queued++
+	p.machine.Add(e)
+}
+
+// entity returns a job as it waits.
+func (p *player) entity(i int) contention.Entity {
+	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	e := contention.Entity{
+		ID: p.id(i), Order: asked.Order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
+		Accelerators: asked.Accelerators,
+		Ask:          contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
 	}
-	r.gone, e.changed, e.head.fresh = true, true, false
-	if e.alive--; len(e.runs) > 2*e.alive+64 {
-		e.live()
+	if p.elastic(i) {
+		e.Ask.Needed = asked.Min
 	}
-	switch at, ok := e.leaves(r); {
-	case ok && at == 0: // as most often: the rest need not move
-		e.leaving, e.running = e.leaving[1:], e.running[1:]
-	case ok:
-		e.leaving, e.running = slices.Delete(e.leaving, at, at+1), slices.Delete(e.running, at, at+1)
+	return e
+}
+
+// elastic reports whether members of a job may wait while it runs. Other schedulers place all members.
+func (p *player) elastic(i int) bool { return p.scene.Jobs[i].elastic() && p.options.Policy == nil }
+
+// surplus returns the waiting members of a job that runs.
+func (p *player) surplus(i int) contention.Entity {
+	e, asked, r := p.entity(i), &p.scene.Jobs[i], p.jobs[i].run
+	e.Ask.Gang.Members = slices.Clone(asked.Gang.Members)
+	for rank, node := range r.nodes {
+		e.Ask.Gang.Members[rank].Placed, e.Ask.Gang.Members[rank].Node = true, node
 	}
-	e.tally.used -= r.takes
-	event := Event{At: e.now, Kind: kind, Job: r.job, Running: r.index}
-	if r.job == nobody {
-		event.Name = e.scene.Running[r.index].Name
-	} else {
-		event.Name = e.scene.Jobs[r.job].Name
-		if kind == Ended {
-			e.tally.jobs[r.job].Ended = e.now
+	e.Ask.Needed, e.Question = 1, ""
+	e.Accelerators -= r.unit.Accelerators
+	return e
+}
+
+// runTime is how long the job runs at most if that is known, else 0.
+func (p *player) runTime(i int) int64 {
+	if p.options.Foresight != Perfect {
+		return p.scene.Jobs[i].Promises
+	}
+	if left := p.jobs[i].left; left != Forever {
+		return max(left, 1)
+	}
+	return 0
+}
+
+// later is an instant some time from now, Forever for what never comes.
+func (p *player) later(after int64) int64 {
+	if after >= Forever-max(p.now, 0) {
+		return Forever
+	}
+	return p.now + after
+}
+
+// mostTurns bounds the evaluations at an instant, for each entity that waits.
+const mostTurns = 1000
+
+var errRest = errors.New("the machine does not come to rest")
+
+// rounds has entities evaluated until the machine comes to rest.
+func (p *player) rounds() {
+	if p.queued == 0 {
+		p.recheck = contention.None
+		return
+	}
+	settled := false
+	for turns := 0; p.fault == nil; turns++ {
+		id, ok := p.machine.Next()
+		switch {
+		case ok:
+			settled = false
+			p.turn(id)
+		case settled:
+			return
+		default:
+			settled, p.recheck = true, contention.None
+			p.act(p.machine.Settle(&p.world))
+		}
+		if turns > mostTurns*(p.queued+mostTurns) {
+			p.fault = errRest
 		}
 	}
-	e.emit(event)
 }
 
-// add changes what is free on a node.
-func (e *player) add(held topology.Held, sign int64) {
-	c := &e.closed[held.Node]
+// turn has an entity evaluated.
+func (p *player) turn(id contention.ID) {
+	p.tally.decisions++
+	if p.decided == nil {
+		p.act(p.machine.Turn(id, &p.world))
+		return
+	}
+	begin := p.wall()
+	actions := p.machine.Turn(id, &p.world)
+	took := p.wall().Sub(begin)
+	placed := slices.ContainsFunc(actions, func(a contention.Action) bool { _, ok := a.(contention.Placed); return ok })
+	p.decided(len(p.scene.Jobs[p.byID[id]].Gang.Members), placed, took)
+	p.act(actions)
+}
+
+// act carries out what the machine decided.
+func (p *player) act(actions []contention.Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case contention.Placed:
+			p.start(a)
+		case contention.Preempted:
+			for _, victim := range a.Victims {
+				p.preempt(p.byID[victim])
+			}
+		case contention.Leased:
+			p.leased = true
+		case contention.Released:
+			p.jobs[p.byID[a.Lease.Owner]].told = told{}
+		case contention.Rechecks:
+			p.recheck = a.At
+		case contention.Waits, contention.Evicted: // nothing to do: members start at once
+		}
+	}
+}
+
+// report reports the leases that changed at this instant, and the jobs that began to wait.
+func (p *player) report() {
+	if p.leased {
+		for _, l := range p.machine.Leases() {
+			p.keep(l)
+		}
+		p.leased = false
+	}
+	slices.Sort(p.came)
+	for _, rank := range p.came {
+		if i := p.order[rank]; p.jobs[i].waits {
+			p.emit(Event{At: p.now, Kind: Refused, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+		}
+	}
+	p.came = p.came[:0]
+}
+
+// keep reports a closed lease that is new, or whose place or firm instant changed.
+func (p *player) keep(l *contention.Lease) {
+	i := p.byID[l.Owner]
+	j, at := &p.jobs[i], int64(Forever)
+	if l.Firm {
+		at = l.Instant
+	}
 	switch {
-	case c.why != 0:
-		for len(c.free) < len(held.Demand) {
-			c.free = append(c.free, 0)
-		}
-		for resource, amount := range held.Demand {
-			c.free[resource] += sign * amount
-		}
-	case sign < 0:
-		e.book.Take(held.Node, held.Demand)
-	default:
-		e.book.Give(held.Node, held.Demand)
+	case l.Open:
+		j.told = told{}
+		return
+	case l.Reason != contention.Head || j.told.at == at && slices.Equal(j.told.nodes, l.Nodes):
+		return
 	}
+	j.told = told{l.Nodes, at}
+	p.tally.keep(i, at)
+	place := topology.Placement{Gang: p.scene.Jobs[i].Name, Within: l.Within}
+	for _, h := range l.Holds {
+		place.Nodes = append(place.Nodes, h.Node)
+	}
+	p.emit(Event{
+		At: p.now, Kind: Kept, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name, Placement: place, Reserved: at,
+	})
 }

@@ -41,7 +41,7 @@ func (l *listener) Happens(e engine.Event) {
 	switch {
 	case e.Kind != engine.Kept:
 	case e.From == scenario.Forever:
-		text += " from someday"
+		text += " by a guess"
 	default:
 		text += fmt.Sprint(" from ", e.From.Seconds())
 	}
@@ -186,7 +186,7 @@ func TestDisciplinesOfPolicies(t *testing.T) {
 			3 short refused
 			100 first ended
 			100 large started [0 1 2 3]
-			100 long kept [0] from someday
+			100 long kept [0] by a guess
 			110 large ended
 			110 long started [0]
 			110 short started [1]
@@ -205,7 +205,7 @@ func TestDisciplinesOfPolicies(t *testing.T) {
 			23 short ended
 			100 first ended
 			100 large started [0 1 2 3]
-			100 long kept [0] from someday
+			100 long kept [0] by a guess
 			110 large ended
 			110 long started [0]
 			310 long ended`},
@@ -273,7 +273,7 @@ func TestPerfectForesight(t *testing.T) {
 	s := whole(t, 2, comes("runs", 1, 0, 50, 0), comes("large", 2, 1, 10, 0), comes("short", 1, 2, 20, 0))
 	blind := perform(t, s, direct.Options{})
 	if !slices.Contains(blind.lines, "2 short refused") ||
-		!slices.Contains(blind.lines, "1 large kept [0 1] from someday") {
+		!slices.Contains(blind.lines, "1 large kept [0 1] by a guess") {
 		t.Errorf("without: %q", blind.lines)
 	}
 	perform(t, s, direct.Options{Foresight: direct.Perfect}).wants(t, `
@@ -306,7 +306,7 @@ func TestClosedNodesTakeNothing(t *testing.T) {
 		0 one submitted
 		0 one started [1]
 		1 two submitted
-		1 two kept [1] from someday
+		1 two kept [1] by a guess
 		1 two refused
 		5 old ended
 		6 nodes-failed [0]

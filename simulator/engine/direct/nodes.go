@@ -1,87 +1,113 @@
 package direct
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// closure is why a node takes nothing, and what would be free on it otherwise: in the ledger it has nothing.
+// closure is why nothing starts on a node, and what would be free there otherwise: in the ledger it has nothing free.
 type closure struct {
 	why  reasons
 	free topology.Capacity
+	// since is when it failed or was drained, if it is gone.
+	since int64
 }
 
-// reasons are why a node takes nothing: several may hold at once.
+// reasons are why nothing starts on a node: several may hold at once.
 type reasons uint8
 
 const (
-	// cordoned nodes take nothing from the beginning on, and no event changes that.
+	// cordoned nodes are closed from the beginning on, and no event changes that.
 	cordoned reasons = 1 << iota
-	// away are nodes that failed, or were drained, and have not returned.
-	away
+	// gone nodes failed, or were drained, and have not returned.
+	gone
 )
 
-// close lets nothing start on a node for a reason.
-func (e *player) close(node int, why reasons) {
-	c := &e.closed[node]
+// close lets nothing start on a node.
+func (p *player) close(node int, why reasons) {
+	c := &p.closed[node]
 	if c.why == 0 {
-		c.free = e.book.Put(node, make(topology.Capacity, len(e.ledger.Free[node])))
+		c.free = p.book.Put(node, make(topology.Capacity, len(p.scene.Ledger.Free[node])))
+	}
+	if why == gone && c.why&gone == 0 {
+		c.since = p.now
 	}
 	c.why |= why
 }
 
-// open takes a reason away, and lets the node take what fits if none is left.
-func (e *player) open(node int, why reasons) {
-	c := &e.closed[node]
+// open takes a reason away. If none is left, the node is open.
+func (p *player) open(node int, why reasons) {
+	c := &p.closed[node]
 	if c.why == 0 {
 		return
 	}
 	if c.why &^= why; c.why == 0 {
-		e.book.Put(node, c.free)
+		p.book.Put(node, c.free)
 		c.free = nil
 	}
 }
 
-// happen lets something happen to nodes, and ends who ran there: nobody saves work elsewhere, so a job begins again.
-func (e *player) happen(event NodeEvent) {
-	e.emit(Event{At: e.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
-	e.changed, e.head.fresh = true, false
+// away says since when a node is gone that is expected back.
+func (p *player) away(node int) (since int64, away bool) {
+	c := &p.closed[node]
+	return c.since, c.why == gone
+}
+
+// change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job runs again from the beginning, since
+// its checkpoints do not survive the loss of a node.
+func (p *player) change(event NodeEvent) {
+	p.emit(Event{At: p.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
 	if event.Kind == NodesReturned {
 		for _, node := range event.Nodes {
-			e.open(node, away)
+			p.open(node, gone)
 		}
+		p.machine.Freed(event.Nodes)
 		return
 	}
 	for _, node := range event.Nodes {
-		e.close(node, away)
+		p.close(node, gone)
 	}
-	lost := make(map[int]bool, len(event.Nodes))
-	for _, node := range event.Nodes {
-		lost[node] = true
+	p.machine.Taken(event.Nodes)
+	for _, r := range p.on(event.Nodes) {
+		p.disrupt(r)
 	}
-	for _, r := range slices.Clone(e.live()) {
-		if slices.ContainsFunc(r.holds, func(h topology.Held) bool { return lost[h.Node] }) {
-			e.disrupt(r)
+}
+
+// on returns what runs on the nodes, in the order of the starts.
+func (p *player) on(nodes []int) []*run {
+	var out []*run
+	for _, r := range p.begun {
+		if slices.ContainsFunc(r.holds, func(h topology.Held) bool { return slices.Contains(nodes, h.Node) }) {
+			out = append(out, r)
 		}
 	}
+	for _, node := range nodes {
+		for _, u := range p.units.On(node) {
+			if i, ok := p.byID[u.ID]; ok {
+				out = append(out, p.jobs[i].run)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *run) int { return cmp.Compare(a.number, b.number) })
+	return slices.Compact(out)
 }
 
 // disrupt ends what lost a node. A job waits again; what ran from the beginning is gone.
-func (e *player) disrupt(r *run) {
-	e.ends.remove(r)
-	e.finish(r, Disrupted)
+func (p *player) disrupt(r *run) {
+	p.ends.remove(r)
+	p.finish(r, Disrupted)
 	if r.job == nobody {
 		return
 	}
-	e.jobs[r.job].since, e.jobs[r.job].left = e.now, e.scene.Jobs[r.job].Runs
-	e.wait(r.job)
+	p.jobs[r.job].since, p.jobs[r.job].left = p.now, p.scene.Jobs[r.job].Runs
+	p.wait(r.job)
 }
 
-// visible are the holds of a run on nodes that take something: when it ends, nothing comes of the others. Whether a node does may
-// change, but what is on it then has ended before.
-func (e *player) visible(r *run) []topology.Held {
-	hidden := func(h topology.Held) bool { return e.closed[h.Node].why != 0 }
+// visible returns what a run from the beginning holds on open nodes. Its end makes no room on cordoned ones.
+func (p *player) visible(r *run) []topology.Held {
+	hidden := func(h topology.Held) bool { return p.closed[h.Node].why != 0 }
 	if !slices.ContainsFunc(r.holds, hidden) {
 		return r.holds
 	}

@@ -4,39 +4,39 @@ import (
 	"context"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
-// NewEngine returns the engine that plays scenarios by asking the decision core. now reads the wall clock, as time.Now
-// does: it measures what decisions cost, and no event depends on it.
-func NewEngine(o Options, now func() time.Time) engine.Engine { return &asking{o, now} }
+// NewEngine returns the engine that plays scenarios on the machine alone. now reads the wall clock, as time.Now does: it measures
+// what evaluations cost, and no event depends on it.
+func NewEngine(o Options, now func() time.Time) engine.Engine { return &playing{o, now} }
 
-// asking is the engine that asks the decision core.
-type asking struct {
+// playing is the engine of NewEngine.
+type playing struct {
 	options Options
 	now     func() time.Time
 }
 
-// Run implements engine.Engine. The context is looked at between instants.
-func (a *asking) Run(ctx context.Context, s *scenario.Scenario, w engine.Watcher) error {
+// Run implements engine.Engine. It looks at the context between instants.
+func (a *playing) Run(ctx context.Context, s *scenario.Scenario, w engine.Watcher) error {
 	of := translate(s)
 	if err := check(of); err != nil {
 		return err
 	}
-	e := newPlayer(of, a.options, func(event Event) { w.Happens(told(event)) })
-	e.wall = a.now
-	e.decided = func(members int, placed bool, took time.Duration) {
+	p := newPlayer(of, a.options, func(event Event) { w.Happens(shared(event)) })
+	p.wall = a.now
+	p.decided = func(members int, placed bool, took time.Duration) {
 		w.Decides(engine.Decision{Took: took, Members: members, Placed: placed})
 	}
-	for e.fault == nil && ctx.Err() == nil && e.step() {
-		e.examine()
+	for ctx.Err() == nil && p.step() {
+		p.rounds()
+		p.report()
 	}
-	if e.fault != nil {
-		return e.fault
+	if p.fault != nil {
+		return p.fault
 	}
 	return ctx.Err()
 }
@@ -47,14 +47,15 @@ func translate(s *scenario.Scenario) Scene {
 		Ledger: s.Ledger, Accelerator: s.Accelerator, Closed: s.Closed, Jobs: make([]Job, 0, len(s.Jobs)),
 	}
 	for _, r := range s.Running {
-		out.Running = append(out.Running, topology.Running{Name: r.Name, Holds: r.Holds, End: expected(r)})
-		out.RunningEnds = append(out.RunningEnds, seconds(r.Ends))
+		out.Running = append(out.Running, Running{
+			Name: r.Name, Holds: r.Holds, Started: -seconds(r.Ran), Expected: expected(r), Ends: seconds(r.Ends),
+		})
 	}
 	for _, j := range s.Jobs {
 		out.Jobs = append(out.Jobs, Job{
 			Name:  j.ID,
-			Order: decision.Order{Priority: j.Priority, Since: s.Begin.Add(j.Submit - j.Waited), Name: j.ID},
-			Gang:  j.Gang, Needed: j.Needed,
+			Order: contention.Order{Priority: j.Priority, Since: s.Begin.Add(j.Submit - j.Waited), Name: j.ID},
+			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
 		})
@@ -65,19 +66,20 @@ func translate(s *scenario.Scenario) Scene {
 	return out
 }
 
-// expected returns when the scheduler expects a run to end: someday for a gang without a declared end, never for a single pod without
-// one, which is a service.
-func expected(r scenario.Running) int64 {
+// expected returns the end that the scheduler expects of what runs: a single pod without a declared end is a service.
+func expected(r scenario.Running) contention.End {
 	switch {
+	case r.Expected != scenario.Forever && r.Reported:
+		return contention.End{At: seconds(r.Expected), Certainty: contention.Reported}
 	case r.Expected != scenario.Forever:
-		return seconds(r.Expected)
+		return contention.End{At: seconds(r.Expected), Certainty: contention.Certain}
 	case r.IsGang:
-		return decision.Someday
+		return contention.End{Certainty: contention.Unknown}
 	}
-	return topology.EndUnknown
+	return contention.End{Certainty: contention.Never}
 }
 
-// seconds rounds up; what is forever stays so.
+// seconds rounds up; Forever stays Forever.
 func seconds(d time.Duration) int64 {
 	if d == scenario.Forever {
 		return Forever
@@ -85,7 +87,7 @@ func seconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// happening is what an event of a trace is to nodes; one that is neither of the three is refused as a scene.
+// happening converts the kind of an event. check refuses an event of another kind.
 func happening(e scenario.Event) Kind {
 	switch e.Kind {
 	case trace.Fail:
@@ -98,20 +100,17 @@ func happening(e scenario.Event) Kind {
 	return Arrived
 }
 
-// told says an event in the words that all engines share.
-func told(e Event) engine.Event {
+// shared converts an event to one that all engines share.
+func shared(e Event) engine.Event {
 	out := engine.Event{
 		At: time.Duration(e.At) * time.Second, Kind: kindOf(e.Kind), Job: e.Job, Running: e.Running, Nodes: e.Nodes,
 	}
-	if e.Job != nobody {
-		out.Running = engine.Nobody
-	}
 	switch e.Kind {
-	case Started:
+	case Started, Joined:
 		out.Nodes = e.Placement.Nodes
 	case Kept:
 		out.Nodes, out.From = e.Placement.Nodes, scenario.Forever
-		if e.Reserved < decision.Someday {
+		if e.Reserved != Forever {
 			out.From = time.Duration(e.Reserved) * time.Second
 		}
 	default:
@@ -120,27 +119,8 @@ func told(e Event) engine.Event {
 }
 
 func kindOf(k Kind) engine.Kind {
-	switch k {
-	case Arrived:
+	if k == Arrived {
 		return engine.Submitted
-	case Refused:
-		return engine.Refused
-	case Kept:
-		return engine.Kept
-	case Started:
-		return engine.Started
-	case Ended:
-		return engine.Ended
-	case Preempted:
-		return engine.Preempted
-	case Disrupted:
-		return engine.Disrupted
-	case NodesFailed:
-		return engine.NodesFailed
-	case NodesDrained:
-		return engine.NodesDrained
-	case NodesReturned:
-		return engine.NodesReturned
 	}
 	return engine.Kind(k.String())
 }

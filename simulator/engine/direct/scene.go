@@ -3,86 +3,101 @@ package direct
 import (
 	"math"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Forever is how long a gang runs that does not end by itself.
+// Forever is the run time of a gang that does not end by itself, and the instant of what is not expected.
 const Forever = math.MaxInt64
 
-// Job is a gang that wants to run, with what is known of it and what is not.
+// Job is a gang that arrives.
 type Job struct {
+	// Name is unique in its scene.
 	Name string
-	// Order is its place in the queue. It keeps it when it is preempted.
-	Order decision.Order
-	// Gang is what it asks for, Needed how many of its members have to start together; late ones come on top of them.
-	Gang   topology.Gang
+	// Order is the job's place in the queue. Preemption does not change it.
+	Order contention.Order
+	// Gang is what the job asks for.
+	Gang topology.Gang
+	// Needed is how many members have to start together. Late members come on top of them. Members that do not start with the
+	// others never do.
 	Needed int
-	// Arrives is the instant at which it comes; before the scene's Now if it waits already.
+	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
+	// queue and join it while it runs. Needed is ignored then. 0 stands for a job that is not elastic. Policies ignore Min.
+	Min int
+	// Arrives is the instant of arrival. It is before the scene's Now if the job waits already.
 	Arrives int64
-	// Runs is how long it runs, Forever if it does not end by itself. Nobody who decides knows it.
+	// Runs is how long the job runs, Forever if it does not end by itself. No decision depends on it.
 	Runs int64
-	// Promises is how long it runs at most, as far as those who decide know; 0 if nobody knows. It may be wrong.
+	// Promises is the longest run time as far as it is known before, 0 if it is not. It may be wrong.
 	Promises int64
-	// Saves is how often it saves its work, from when it starts; 0 for never. After a preemption it goes on from there.
+	// Saves is the time between two checkpoints, from the start on, 0 for no checkpoints. A preempted job resumes from the last.
 	Saves int64
-	// Accelerators is how many it holds while it runs.
+	// Accelerators is how many all members hold together.
 	Accelerators int64
-	// Preemptible says that gangs of a higher priority may end it.
+	// Preemptible lets jobs of a higher priority preempt this one.
 	Preemptible bool
 }
 
-// Scene is a fleet, what runs on it, and what comes.
+// elastic reports whether members may wait while the job runs.
+func (j *Job) elastic() bool { return j.Min > 0 && j.Min < len(j.Gang.Members) }
+
+// Running is what runs at the beginning. It is never preempted.
+type Running struct {
+	Name  string
+	Holds []topology.Held
+	// Started is the instant at which it started. It may be before the scene's Now.
+	Started int64
+	// Expected is the end that is known.
+	Expected contention.End
+	// Ends is the instant of the end, Forever for none. No decision depends on it.
+	Ends int64
+}
+
+// Scene is a fleet, what runs on it, and what arrives.
 type Scene struct {
 	Now int64
-	// Ledger is the fleet; what the running gangs hold is not free in it. It is not changed.
+	// Ledger is the fleet. Its Free excludes what Running holds. It is not changed.
 	Ledger topology.Ledger
 	// Accelerator is the entry of a Capacity that counts accelerators.
 	Accelerator int
-	// Running is what runs already, with the ends that those who decide know: topology.EndUnknown for what is not meant to
-	// end, decision.Someday for what ends nobody knows when. None of it is preempted.
-	Running []topology.Running
-	// RunningEnds are the instants at which these really end, Forever for never; nil if all end as is known of them, and
-	// what ends someday does not.
-	RunningEnds []int64
+	Running     []Running
 	Jobs        []Job
-	// Closed says of each node that nothing may start there, whatever happens; nil for none.
+	// Closed is indexed by node: true for a node on which nothing ever starts. nil stands for none.
 	Closed []bool
-	// Events are what happens to nodes, in the order in which it does.
+	// Events are failures, drains and returns of nodes, sorted by instant.
 	Events []NodeEvent
 }
 
-// NodeEvent is something that happens to nodes.
+// NodeEvent is a failure, a drain or a return of nodes.
 type NodeEvent struct {
 	At int64
 	// Kind is NodesFailed, NodesDrained or NodesReturned.
 	Kind Kind
-	// Nodes are their numbers in the tree.
+	// Nodes are numbers in the tree.
 	Nodes []int
 }
 
-// Foresight is what those who decide know of ends.
+// Foresight is what is known of ends.
 type Foresight int
 
-// What may be known.
+// The foresights.
 const (
-	// Promised ends are known: what owners say (Job.Promises), and what is known of what runs (Running.End).
+	// Promised ends are known: Job.Promises and Running.Expected.
 	Promised Foresight = iota
-	// Perfect foresight knows when everything really ends.
+	// Perfect foresight knows all ends.
 	Perfect
 )
 
-// Discipline is who may pass the first of the queue.
+// Discipline is which entities may pass the first that waits. Each is a contention.Policy.
 type Discipline int
 
 // The disciplines.
 const (
-	// Backfill is the product's: a place is kept for the first that waits, and others pass only where, and for as long as,
-	// they cannot delay it.
+	// Backfill is the product's: contention.DefaultPolicy.
 	Backfill Discipline = iota
-	// Strict lets nobody pass the first that waits, unless nobody's end would ever help that one.
+	// Strict lets no entity pass the first that waits, unless no expected end makes room for that one.
 	Strict
-	// Greedy keeps no place: whoever fits starts.
+	// Greedy leases no place: each entity that fits starts.
 	Greedy
 )
 
@@ -102,36 +117,54 @@ func (d Discipline) String() string {
 // Options are how a scene is played.
 type Options struct {
 	Discipline Discipline
-	// Preempt lets the first that waits end gangs of a lower priority: those that lose least, at once, and only if it
-	// starts in their place.
+	// Preempt lets entities preempt jobs of a lower priority (Policy.Preemption of the machine). Victims leave at once.
 	Preempt bool
 	// Until is the last instant that is played; 0 plays until nothing happens any more.
-	Until int64
-	// Foresight is what is known of ends.
+	Until     int64
 	Foresight Foresight
-	// Policy chooses nodes instead of the product; nil for the product. It ends nobody, whatever Preempt says. A gang of which
-	// it cannot place all members has those that are needed placed. Backfill is EASY then.
+	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
+	// all members of a gang, it is asked for the needed ones. Backfill is EASY then.
 	Policy Policy
+}
+
+// rules returns the numbers that the machine is driven with.
+func (o Options) rules() contention.Policy {
+	rules := contention.DefaultPolicy()
+	rules.Preemption = o.Preempt && o.Policy == nil
+	switch {
+	case o.Discipline == Greedy:
+		rules.MaxLeases = 0
+		return rules
+	case o.Discipline == Backfill && o.Policy == nil:
+		return rules
+	}
+	// Other schedulers reserve a place for the first of the queue alone, for as long as it takes: Slurm's backfill with its default
+	// bf_job_part_count_reserve=0, EASY (Lifka, "The ANL/IBM SP Scheduling System", 1995), strict queues. None gives it up.
+	rules.MaxLeases, rules.Strict = 1, o.Discipline == Strict
+	rules.Budget, rules.Horizon, rules.CeilingPart = 0, 0, 0
+	return rules
 }
 
 // Kind is what happened.
 type Kind int
 
-// What happens to gangs, and to nodes.
+// What happens to jobs, to what ran from the beginning, and to nodes.
 const (
-	// Arrived is said of every gang that comes.
+	// Arrived is reported of every job.
 	Arrived Kind = iota
-	// Refused is said once of a gang that waits, when it is clear that it does not start at once.
+	// Refused is reported once of a job that does not start at the instant at which it begins to wait.
 	Refused
-	// Kept is said when a place begins to be kept for a gang, and when its instant or its nodes are others than before.
+	// Kept is reported when a closed lease is new, and when its place or its firm instant changes.
 	Kept
-	// Started and Ended are said of every run; Preempted instead of Ended if others needed its place.
+	// Started and Ended are reported of every run; Preempted instead of Ended if another job needs the place.
 	Started
+	// Joined is reported when waiting members of an elastic job join it.
+	Joined
 	Ended
 	Preempted
-	// Disrupted is said instead of Ended if a node was lost. A job waits again then, and keeps its place in the queue.
+	// Disrupted is reported instead of Ended if a node was lost. A job waits again then, and keeps its place in the queue.
 	Disrupted
-	// NodesFailed and NodesDrained take nothing until NodesReturned.
+	// NodesFailed and NodesDrained are reported of nodes on which nothing starts until NodesReturned.
 	NodesFailed
 	NodesDrained
 	NodesReturned
@@ -139,44 +172,29 @@ const (
 
 // String returns the name.
 func (k Kind) String() string {
-	switch k {
-	case Arrived:
-		return "arrived"
-	case Refused:
-		return "refused"
-	case Kept:
-		return "kept"
-	case Started:
-		return "started"
-	case Ended:
-		return "ended"
-	case Preempted:
-		return "preempted"
-	case Disrupted:
-		return "disrupted"
-	case NodesFailed:
-		return "nodes-failed"
-	case NodesDrained:
-		return "nodes-drained"
-	case NodesReturned:
-		return "nodes-returned"
+	names := [...]string{
+		Arrived: "arrived", Refused: "refused", Kept: "kept", Started: "started", Joined: "joined", Ended: "ended",
+		Preempted: "preempted", Disrupted: "disrupted",
+		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesReturned: "nodes-returned",
 	}
-	return "unknown"
+	if k < 0 || int(k) >= len(names) {
+		return "unknown"
+	}
+	return names[k]
 }
 
-// Event is something that happens to a gang, or to nodes.
+// Event is something that happens to a job, to what ran from the beginning, or to nodes.
 type Event struct {
 	At   int64
 	Kind Kind
-	// Job is an index into the scene's jobs; if it is -1, Running is one into what ran from the beginning. Both are -1 of
-	// what happens to nodes.
+	// Job is an index into the scene's jobs, -1 for none. Running is one into what ran from the beginning, -1 for none.
 	Job, Running int
-	// Name is the gang's.
+	// Name is that of the job, or of what ran from the beginning.
 	Name string
-	// Placement is where it goes, if it started, or the place that is kept.
+	// Placement is where the job runs, of Started and Joined, or the leased place, of Kept. Members that run have their node.
 	Placement topology.Placement
-	// Reserved is the instant from which the kept place is its own: decision.Someday if nobody knows.
+	// Reserved is the instant of the lease, of Kept: Forever if it rests on guesses.
 	Reserved int64
-	// Nodes are those that it happened to.
+	// Nodes are those that failed, were drained or returned.
 	Nodes []int
 }

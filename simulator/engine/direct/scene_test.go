@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -39,7 +39,7 @@ func job(name string, members int, gpus, arrives, runs int64) direct.Job {
 		g.Members[m].Name = fmt.Sprint("worker-", m)
 	}
 	return direct.Job{
-		Name: name, Order: decision.Order{Since: time.Unix(arrives, 0), Name: name}, Gang: g, Needed: members,
+		Name: name, Order: contention.Order{Since: time.Unix(arrives, 0), Name: name}, Gang: g, Needed: members,
 		Arrives: arrives, Runs: runs, Accelerators: int64(members) * gpus,
 	}
 }
@@ -47,6 +47,12 @@ func job(name string, members int, gpus, arrives, runs int64) direct.Job {
 // promised lets a job say how long it runs at most.
 func promised(j direct.Job, atMost int64) direct.Job {
 	j.Promises = atMost
+	return j
+}
+
+// elastic lets a job start with fewer members.
+func elastic(j direct.Job, atLeast int) direct.Job {
+	j.Min = atLeast
 	return j
 }
 
@@ -75,13 +81,13 @@ func play(tb testing.TB, scene direct.Scene, options direct.Options) story {
 
 func line(e direct.Event) string {
 	text := fmt.Sprintf("%d %s %s", e.At, e.Name, e.Kind)
-	if e.Kind == direct.Started || e.Kind == direct.Kept {
+	if e.Kind == direct.Started || e.Kind == direct.Joined || e.Kind == direct.Kept {
 		text += fmt.Sprint(" ", e.Placement.Nodes)
 	}
 	switch {
 	case e.Kind != direct.Kept:
-	case e.Reserved == decision.Someday:
-		text += " from someday"
+	case e.Reserved == direct.Forever:
+		text += " by a guess"
 	default:
 		text += fmt.Sprint(" from ", e.Reserved)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -36,7 +36,7 @@ func TestStories(t *testing.T) {
 			23 short ended
 			50 runs ended
 			50 large started [0 1]
-			50 long kept [0] from someday
+			50 long kept [0] by a guess
 			60 large ended
 			60 long started [0]
 			65 long ended`},
@@ -54,7 +54,7 @@ func TestStories(t *testing.T) {
 			2 unknown refused
 			50 runs ended
 			50 large started [0 1]
-			50 unknown kept [0] from someday
+			50 unknown kept [0] by a guess
 			60 large ended
 			60 unknown started [0]
 			61 unknown ended`},
@@ -72,7 +72,7 @@ func TestStories(t *testing.T) {
 			3 short refused
 			50 runs ended
 			50 large started [0 1]
-			50 short kept [0] from someday
+			50 short kept [0] by a guess
 			60 large ended
 			60 short started [0]
 			80 short ended`},
@@ -85,7 +85,7 @@ func TestStories(t *testing.T) {
 			1 small arrived
 			1 small started [0]
 			6 small ended`},
-		"a missed end is taken for one to come": {backfill, []direct.Job{
+		"a missed end is a guess, which who ends in time passes": {backfill, []direct.Job{
 			promised(job("late", 1, 8, 0, 70), 10),
 			promised(job("next", 1, 8, 0, 40), 40),
 			job("large", 2, 8, 1, 10),
@@ -99,15 +99,13 @@ func TestStories(t *testing.T) {
 			1 large kept [0 1] from 40
 			1 large refused
 			40 next ended
-			40 large kept [0 1] from 40
+			40 large kept [0 1] by a guess
 			41 small arrived
-			41 small refused
+			41 small started [1]
+			42 small ended
 			70 late ended
 			70 large started [0 1]
-			70 small kept [0] from someday
-			80 large ended
-			80 small started [0]
-			81 small ended`},
+			80 large ended`},
 		"the more important has the place, and the next has it after that": {backfill, []direct.Job{
 			promised(job("runs", 2, 8, 0, 10), 10),
 			job("first", 2, 8, 1, 5),
@@ -139,7 +137,7 @@ func TestStories(t *testing.T) {
 			50 urgent arrived
 			50 cheap preempted
 			50 urgent started [0]
-			50 cheap kept [0] from someday
+			50 cheap kept [0] by a guess
 			50 cheap refused
 			55 urgent ended
 			55 cheap started [0]
@@ -152,7 +150,7 @@ func TestStories(t *testing.T) {
 			0 runs arrived
 			0 runs started [0 1]
 			50 equal arrived
-			50 equal kept [0] from someday
+			50 equal kept [0] by a guess
 			50 equal refused`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,11 +178,20 @@ func TestWhatRunsAlready(t *testing.T) {
 	held := func(node int, gpus int64) []topology.Held {
 		return []topology.Held{{Node: node, Demand: topology.Capacity{gpus}}}
 	}
-	scene.Running = []topology.Running{
-		{Name: "service", Holds: held(1, 4), End: topology.EndUnknown},
-		{Name: "training", Holds: held(0, 8), End: 1100},
+	scene.Running = []direct.Running{
+		{
+			Name:     "service",
+			Holds:    held(1, 4),
+			Expected: contention.End{Certainty: contention.Never},
+			Ends:     direct.Forever,
+		},
+		{
+			Name:     "training",
+			Holds:    held(0, 8),
+			Expected: contention.End{At: 1100, Certainty: contention.Certain},
+			Ends:     1050,
+		},
 	}
-	scene.RunningEnds = []int64{direct.Forever, 1050}
 	scene.Jobs = []direct.Job{job("waits", 1, 8, 900, 10)}
 	got := play(t, scene, direct.Options{})
 	want := "1000 waits arrived\n1000 waits kept [0] from 1100\n1000 waits refused\n" +
@@ -197,7 +204,7 @@ func TestWhatRunsAlready(t *testing.T) {
 		t.Errorf("waited %d, reserved for %d, error %g, in use %g; want 150, 1100, 50 and 12 of 16",
 			o.Waited, o.Reserved, got.Reservations.Mean, got.Utilization)
 	}
-	scene.RunningEnds = nil
+	scene.Running[1].Ends = 1100
 	if o := play(t, scene, direct.Options{}).Jobs[0]; o.Started != 1100 {
 		t.Errorf("it starts at %d although all ends as expected", o.Started)
 	}
@@ -210,10 +217,11 @@ func TestWrongScenes(t *testing.T) {
 	for name, spoil := range map[string]func(*direct.Scene){
 		"no fleet": func(s *direct.Scene) { s.Ledger = topology.Ledger{} },
 		"a node too many": func(s *direct.Scene) {
-			s.Running = []topology.Running{{Holds: []topology.Held{{Node: 7}}, End: decision.Someday}}
+			s.Running = []direct.Running{{Holds: []topology.Held{{Node: 7}}}}
 		},
-		"ends of nobody":  func(s *direct.Scene) { s.RunningEnds = []int64{1} },
-		"a negative time": func(s *direct.Scene) { s.Jobs = []direct.Job{job("back", 1, 1, 0, -1)} },
+		"a name twice":        func(s *direct.Scene) { s.Jobs = []direct.Job{job("a", 1, 1, 0, 1), job("a", 1, 1, 0, 1)} },
+		"a minimum too large": func(s *direct.Scene) { s.Jobs = []direct.Job{elastic(job("a", 1, 1, 0, 1), 2)} },
+		"a negative time":     func(s *direct.Scene) { s.Jobs = []direct.Job{job("back", 1, 1, 0, -1)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene := fleet(t, 2, 2)

@@ -4,16 +4,15 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// tally is what a result is made of.
+// tally counts what a result consists of.
 type tally struct {
 	jobs []Outcome
 	// all is how many accelerators the fleet has, used how many of them are held.
 	all, used int64
-	// contended is how long somebody waited, busy the accelerator-seconds that were in use meanwhile.
+	// contended is how long at least one job waited, busy the accelerator-seconds that were in use meanwhile.
 	contended, busy        int64
 	preemptions, decisions int
 	lost                   int64
@@ -35,7 +34,7 @@ func newTally(scene Scene) tally {
 	return t
 }
 
-// accelerators is how many of them are held.
+// accelerators counts those that are held.
 func accelerators(holds []topology.Held, resource int) int64 {
 	var sum int64
 	for _, held := range holds {
@@ -60,7 +59,12 @@ func (t *tally) start(i int, at, waited int64) {
 }
 
 func (t *tally) keep(i int, at int64) {
-	if o := &t.jobs[i]; o.Reserved == Never && o.Started == Never {
+	o := &t.jobs[i]
+	switch {
+	case o.Reserved != Never || o.Guessed || o.Started != Never: // only the first counts
+	case at == Forever:
+		o.Guessed = true
+	default:
 		o.Reserved = at
 	}
 }
@@ -71,37 +75,37 @@ func (t *tally) preempt(i int, lost int64) {
 	t.lost += lost
 }
 
-func (e *player) result() Result {
-	t := &e.tally
+func (p *player) result() Result {
+	t := &p.tally
 	out := Result{
-		Jobs: t.jobs, End: e.now, Contended: t.contended, Reservations: accuracy(t.jobs),
+		Jobs: t.jobs, End: p.now, Contended: t.contended, Reservations: accuracy(t.jobs),
 		Preemptions: t.preemptions, Lost: t.lost, Decisions: t.decisions,
 	}
 	if t.contended > 0 && t.all > 0 {
 		out.Utilization = float64(t.busy) / float64(t.contended) / float64(t.all)
 	}
 	for i := range t.jobs {
-		if e.jobs[i].waits {
-			t.jobs[i].Waited += e.now - e.jobs[i].since
+		if p.jobs[i].waits {
+			t.jobs[i].Waited += p.now - p.jobs[i].since
 		}
 		if ended := t.jobs[i].Ended; ended != Never {
-			out.Makespan = max(out.Makespan, ended-e.scene.Now)
+			out.Makespan = max(out.Makespan, ended-p.scene.Now)
 		}
 	}
 	return out
 }
 
-// accuracy compares first starts with what was predicted for them.
+// accuracy compares first starts with the instants of first leases.
 func accuracy(jobs []Outcome) Accuracy {
 	var a Accuracy
 	var errors []int64
 	onTime := 0
 	for _, o := range jobs {
 		switch {
+		case o.Guessed:
+			a.Unknown++
 		case o.Reserved == Never:
 			continue
-		case o.Reserved == decision.Someday:
-			a.Unknown++
 		case o.Started == Never:
 			a.Waiting++
 		default:

@@ -42,7 +42,7 @@ func (j *judge) Happens(e engine.Event) {
 		for _, n := range e.Nodes {
 			j.away[n] = e.Kind != engine.NodesReturned
 		}
-	case engine.Submitted, engine.Refused, engine.Kept: // nobody moves
+	case engine.Submitted, engine.Refused, engine.Kept, engine.Joined: // no scenario has an elastic job
 	}
 }
 

@@ -21,7 +21,13 @@ func (c *snapshotBuilder) addRunning() {
 	}
 	var endless, overdue []string
 	for _, u := range units {
-		r := scenario.Running{Name: u.Name, Holds: u.Holds, IsGang: u.Group != nil}
+		r := scenario.Running{
+			Name:     u.Name,
+			Holds:    u.Holds,
+			IsGang:   u.Group != nil,
+			Ran:      c.ran(u),
+			Reported: u.Group != nil && !u.Leaving(),
+		}
 		for _, held := range u.Holds {
 			r.Accelerators += held.Demand[c.Accelerator]
 			free := c.Ledger.Free[held.Node]
@@ -115,6 +121,14 @@ func (c *snapshotBuilder) end(u snapshot.Unit) (ends, expected time.Duration) {
 		}
 	}
 	return ends, expected
+}
+
+// ran returns how long a unit has run at the beginning, 0 if that is not known.
+func (c *snapshotBuilder) ran(u snapshot.Unit) time.Duration {
+	if started := u.Started(); !started.IsZero() {
+		return max(0, -c.since(started))
+	}
+	return 0
 }
 
 // since returns the time from the beginning to an instant, in whole seconds.

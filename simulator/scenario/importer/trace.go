@@ -111,8 +111,8 @@ func roundUp(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// divide spreads pods that request more accelerators than a node has over several nodes. MinCount and the segment size, which count
-// pods, grow with the number of pods.
+// divide spreads pods that request more accelerators than a node has over several nodes. MinCount, Min and the segment size, which
+// count pods, grow with the number of pods.
 func divide(of trace.Job, most int64) trace.Job {
 	before := of.Pods()
 	of.Podsets = slices.Clone(of.Podsets)
@@ -123,8 +123,13 @@ func divide(of trace.Job, most int64) trace.Job {
 		gpus := int64(set.Count) * int64(set.GPUs)
 		count := (gpus + most - 1) / most
 		of.Podsets[i] = trace.Podset{
-			Count: int(count), GPUs: int(most),
-			CPU: set.CPU * int64(set.Count) / count, Memory: set.Memory * int64(set.Count) / count,
+			Count: int(
+				count,
+			),
+			Min:    int((int64(set.Min)*count + int64(set.Count) - 1) / int64(set.Count)),
+			GPUs:   int(most),
+			CPU:    set.CPU * int64(set.Count) / count,
+			Memory: set.Memory * int64(set.Count) / count,
 		}
 	}
 	if after := of.Pods(); after != before {
@@ -162,6 +167,9 @@ func (s *builder) job(of trace.Job) (scenario.Job, error) {
 			})
 		}
 		j.Accelerators += int64(set.Count) * int64(set.GPUs)
+		if set.Min > 0 { // of the last podset
+			j.Min = len(j.Gang.Members) - set.Count + set.Min
+		}
 	}
 	j.Needed = len(j.Gang.Members)
 	if of.MinCount > 0 {

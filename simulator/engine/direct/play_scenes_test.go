@@ -1,0 +1,357 @@
+package direct_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// unsaid names the scenes that a trace cannot say, each with what it has no words for.
+func unsaid() map[string]string {
+	return map[string]string{
+		"07_owner_leaves.txt":         "suspend: jobs of a trace are ready from their submission on",
+		"09_move.txt":                 "hold: moves are the scheduler's, of gangs that run",
+		"10_rank_exits.txt":           "hold: jobs of a trace lose all members or none",
+		"11_stuck_start.txt":          "stall: members of a trace's jobs start at once",
+		"15_long_grace.txt":           "grace: victims leave at once",
+		"19_late_member.txt":          "hold: all members of a trace's jobs are there at their submission",
+		"26_renamed.txt":              "suspend: jobs of a trace are ready from their submission on",
+		"27_beside.txt":               "daemon: a trace has no pods that are bound to their node",
+		"29_overdue.txt":              "extend: what is known of an end does not change",
+		"30_preemptible_backfill.txt": "grace: victims leave at once",
+	}
+}
+
+// wordless returns what a trace has no words for in a scene, "" for nothing.
+func wordless(s contentiontest.Scene) string {
+	for _, e := range s.Events {
+		if e.Kind != contentiontest.Fail && e.Kind != contentiontest.Return && e.Kind != contentiontest.Cordon {
+			return string(e.Kind)
+		}
+	}
+	for _, j := range s.Jobs {
+		arrives := j.On == nil
+		switch {
+		case j.Grace > 0:
+			return "grace"
+		case j.Daemon:
+			return "daemon"
+		case j.NeverPreempts:
+			return "never preempts"
+		case arrives && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
+			return "a service, or a prediction"
+		}
+	}
+	return ""
+}
+
+// TestEngine_PlaysScenes plays the machine's own scenes: the same jobs start and are preempted, in the same order, at the same
+// instants, on the same nodes, as with the machine's own driver. Both play until the last instant of the script.
+func TestEngine_PlaysScenes(t *testing.T) {
+	reasons := unsaid()
+	datadriven.Walk(t, "../../../scheduler/contention/testdata/scenes", func(t *testing.T, path string) {
+		t.Helper()
+		scene, until := read(t, path)
+		reason, listed := reasons[filepath.Base(path)]
+		if what := wordless(scene); listed || what != "" {
+			if before, _, _ := strings.Cut(reason, ":"); before != what {
+				t.Errorf("a trace has no words for %q; unsaid says %q", what, reason)
+			}
+			return
+		}
+		agree(t, scene, until)
+	})
+}
+
+// read returns the scene of a script, and the instant until which it is played.
+func read(t *testing.T, path string) (contentiontest.Scene, int64) {
+	t.Helper()
+	script, until := &contentiontest.Script{}, int64(0)
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		var args []contentiontest.Arg
+		for _, arg := range d.CmdArgs {
+			value := ""
+			if len(arg.Vals) > 0 {
+				value = arg.Vals[0]
+			}
+			args = append(args, contentiontest.Arg{Key: arg.Key, Value: value})
+			if d.Cmd == "play" && arg.Key == "until" {
+				until = max(until, instant(t, value))
+			}
+		}
+		switch d.Cmd {
+		case "policy":
+			t.Errorf("%s: the engine has no such policy", d.Pos)
+		case "fleet", "job", "fill", "stream", "event":
+			if _, err := script.Do(d.Cmd, args); err != nil {
+				t.Errorf("%s: %v", d.Pos, err)
+			}
+		}
+		return d.Expected
+	})
+	return script.Scene(), until
+}
+
+// instant reads such as 2d+10:00 and 10:00:30.
+func instant(t *testing.T, text string) int64 {
+	t.Helper()
+	days, clock, later := strings.Cut(text, "d+")
+	if !later {
+		days, clock = "0", text
+	}
+	n, err := strconv.Atoi(days)
+	var seconds int64
+	for i, part := range strings.Split(clock, ":") {
+		number, wrong := strconv.Atoi(part)
+		err = errors.Join(err, wrong)
+		seconds += int64(number) * []int64{3600, 60, 1}[i]
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int64(n)*86400 + seconds
+}
+
+// agree plays a scene with the engine and with the machine's own driver.
+func agree(t *testing.T, scene contentiontest.Scene, until int64) {
+	t.Helper()
+	player, err := contentiontest.NewPlayer(scene, contention.DefaultPolicy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = player.Play(until); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, line := range player.Log {
+		want = append(want, moves(line)...)
+	}
+	got := told(t, scene, until)
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("move %d: %s\nplayer:\n%s", i, difference(got, want), strings.Join(player.Log, "\n"))
+		}
+	}
+}
+
+// moves returns the starts and the preemptions that a line of the player's log says.
+func moves(line string) []string {
+	words := strings.Fields(line)
+	switch words[2] {
+	case "starts":
+		line, _, _ = strings.Cut(line, " passing ")
+		return []string{line}
+	case "preempts":
+		var out []string
+		for _, victim := range words[3:] {
+			out = append(out, words[0]+" "+strings.TrimSuffix(victim, ",")+" is preempted")
+		}
+		return out
+	}
+	return nil
+}
+
+// told plays a scene with the engine, and returns what the player's log would say. Jobs that run at the beginning and that may be
+// preempted, or have members that wait, are jobs that arrived then: they start where the scene has them, which the player does not say.
+func told(t *testing.T, scene contentiontest.Scene, until int64) []string {
+	t.Helper()
+	of := sceneOf(t, scene)
+	begun := make(map[string][]int)
+	for _, j := range scene.Jobs {
+		if j.On != nil {
+			begun[j.Name] = j.On
+		}
+	}
+	var out []string
+	runs := make(map[string][]int)
+	_, err := direct.Run(of, direct.Options{Preempt: true, Until: until}, func(e direct.Event) {
+		switch e.Kind {
+		case direct.Started, direct.Joined:
+			fresh := e.Placement.Nodes[len(runs[e.Name]):]
+			runs[e.Name] = slices.Clone(e.Placement.Nodes)
+			if on, ran := begun[e.Name]; ran {
+				delete(begun, e.Name)
+				if !slices.Equal(slices.Sorted(slices.Values(fresh)), slices.Sorted(slices.Values(on))) {
+					t.Errorf("%s runs on %v, the scene has it on %v", e.Name, fresh, on)
+				}
+				return
+			}
+			out = append(out, fmt.Sprintf("%s %s starts %s", contentiontest.Clock(e.At), e.Name, ranges(fresh)))
+		case direct.Preempted:
+			out = append(out, fmt.Sprintf("%s %s is preempted", contentiontest.Clock(e.At), e.Name))
+			delete(runs, e.Name)
+		case direct.Ended, direct.Disrupted:
+			delete(runs, e.Name)
+		default:
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// sceneOf says a scene as an engine's.
+func sceneOf(t *testing.T, s contentiontest.Scene) direct.Scene {
+	t.Helper()
+	var nodes []topology.Node
+	out := direct.Scene{Now: direct.Forever}
+	for c := range s.Cliques {
+		for range s.Nodes {
+			nodes = append(nodes, topology.Node{
+				Name:   contentiontest.NodeName(len(nodes)),
+				Labels: map[string]string{contentiontest.Clique: fmt.Sprintf("c%d", c+1)},
+			})
+			out.Ledger.Free = append(out.Ledger.Free, topology.Capacity{int64(s.GPUs), int64(s.CPUs)})
+		}
+	}
+	var err error
+	out.Ledger.Tree, err = topology.NewTree(
+		[]topology.Level{{Name: contentiontest.Clique, Key: contentiontest.Clique}}, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range s.Jobs {
+		if j.On == nil || j.Preemptible || len(j.On) < j.Members {
+			out.Jobs = append(out.Jobs, jobOf(j))
+			out.Now = min(out.Now, j.Arrives)
+			continue
+		}
+		out.Running = append(out.Running, runningOf(j, out.Ledger))
+	}
+	for _, e := range s.Events {
+		kind := map[contentiontest.EventKind]direct.Kind{
+			contentiontest.Fail: direct.NodesFailed, contentiontest.Cordon: direct.NodesDrained,
+			contentiontest.Return: direct.NodesReturned,
+		}[e.Kind]
+		out.Events = append(out.Events, direct.NodeEvent{At: e.At, Kind: kind, Nodes: e.Nodes})
+		out.Now = min(out.Now, e.At)
+	}
+	slices.SortStableFunc(out.Events, func(a, b direct.NodeEvent) int { return int(a.At - b.At) })
+	return out
+}
+
+func jobOf(j contentiontest.Job) direct.Job {
+	gang := topology.Gang{
+		Name: j.Name, Required: j.Require, Members: make([]topology.Member, j.Members),
+		Shapes: []topology.Shape{{Demand: topology.Capacity{int64(j.GPUs), int64(j.CPUs)}}},
+	}
+	return direct.Job{
+		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
+		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
+		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible,
+	}
+}
+
+// runningOf says what runs already, and takes what it holds from the ledger.
+func runningOf(j contentiontest.Job, ledger topology.Ledger) direct.Running {
+	r := direct.Running{Name: j.Name, Started: j.Arrives, Ends: direct.Forever}
+	if j.Runs != contention.None {
+		r.Ends = j.Arrives + j.Runs
+	}
+	switch {
+	case j.Certainty == contention.Never:
+		r.Expected.Certainty = contention.Never
+	case j.Says > 0:
+		r.Expected = contention.End{At: j.Arrives + j.Says, Certainty: j.Certainty}
+	}
+	for _, node := range j.On {
+		held := topology.Held{Node: node, Demand: topology.Capacity{int64(j.GPUs), int64(j.CPUs)}}
+		r.Holds = append(r.Holds, held)
+		for resource, amount := range held.Demand {
+			ledger.Free[node][resource] -= amount
+		}
+	}
+	return r
+}
+
+// ranges prints nodes as the player does: n1-n4 n7.
+func ranges(nodes []int) string {
+	nodes = slices.Compact(slices.Sorted(slices.Values(nodes)))
+	var words []string
+	for i := 0; i < len(nodes); {
+		end := i
+		for end+1 < len(nodes) && nodes[end+1] == nodes[end]+1 {
+			end++
+		}
+		word := fmt.Sprintf("n%d", nodes[i]+1)
+		if end > i {
+			word += fmt.Sprintf("-n%d", nodes[end]+1)
+		}
+		words, i = append(words, word), end+1
+	}
+	return strings.Join(words, " ")
+}
+
+// difference shows where two stories part.
+func difference(got, want []string) string {
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	part := func(lines []string) string { return strings.Join(lines[max(at-5, 0):min(at+5, len(lines))], "\n") }
+	return "got …\n" + part(got) + "\nwant …\n" + part(want)
+}
+
+// Random scenes are played alike, too: gangs of all sizes with right and wrong estimates, priorities, elastic ones, and nodes that fail and
+// return.
+func TestEngine_PlaysRandomScenes(t *testing.T) {
+	for seed := range uint64(150) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { agree(t, randomScene(seed), 40*86400) })
+	}
+}
+
+func randomScene(seed uint64) contentiontest.Scene {
+	const minute, hour = 60, 3600
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := contentiontest.Scene{Cliques: 1 + r.IntN(3), Nodes: 2 + r.IntN(5), GPUs: []int{1, 4, 8}[r.IntN(3)], CPUs: 16}
+	for i := range 10 + r.IntN(30) {
+		j := contentiontest.Job{
+			Name:        fmt.Sprintf("j%02d", i),
+			Arrives:     int64(r.IntN(4 * hour)),
+			Members:     1 + r.IntN(s.Cliques*s.Nodes),
+			GPUs:        s.GPUs,
+			Priority:    int32(r.IntN(4) * 5),
+			Runs:        int64(1+r.IntN(90)) * minute,
+			Preemptible: r.IntN(2) == 0,
+		}
+		if r.IntN(2) == 0 {
+			j.Members = 1
+		}
+		if r.IntN(3) == 0 {
+			j.GPUs = 1 + r.IntN(s.GPUs)
+		}
+		if r.IntN(3) == 0 && j.Members <= s.Nodes {
+			j.Require = contentiontest.Clique
+		}
+		if r.IntN(3) > 0 {
+			j.Certainty = contention.Certain
+			j.Says = max(minute, j.Runs+int64(r.IntN(60)-20)*minute)
+		}
+		if r.IntN(6) == 0 && j.Members > 1 {
+			j.Min = 1 + r.IntN(j.Members)
+		}
+		s.Jobs = append(s.Jobs, j)
+	}
+	for range r.IntN(3) {
+		at, node := int64(r.IntN(6*hour)), r.IntN(s.Cliques*s.Nodes)
+		s.Events = append(s.Events,
+			contentiontest.Event{At: at, Kind: contentiontest.Fail, Nodes: []int{node}},
+			contentiontest.Event{At: at + int64(1+r.IntN(20*minute)), Kind: contentiontest.Return, Nodes: []int{node}})
+	}
+	return s
+}

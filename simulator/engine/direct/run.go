@@ -1,0 +1,172 @@
+package direct
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// run is a job that runs, or what ran from the beginning.
+type run struct {
+	// job is -1 for what ran from the beginning; of that, index is where the scene has it.
+	job, index int
+	// number counts the runs in the order of their starts.
+	number int
+	holds  []topology.Held
+	// nodes are those of the members that run, by rank. What ran from the beginning has none.
+	nodes []int
+	start int64
+	// ends is when it ends, Forever for never.
+	ends int64
+	// at is where it is among the ends.
+	at   int
+	unit *contention.Unit
+}
+
+// start starts the job, or the surplus of it, that the machine placed.
+func (p *player) start(a contention.Placed) {
+	i := p.byID[a.ID]
+	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	kind := Joined
+	if j.run == nil {
+		kind = Started
+		p.begin(i)
+	}
+	r := j.run
+	fresh := len(r.holds)
+	r.holds = slices.Grow(r.holds, len(a.Placement.Nodes))
+	taken := make([]int, 0, len(a.Placement.Nodes))
+	for rank, node := range a.Placement.Nodes {
+		if m := a.Gang.Members[rank]; !m.Placed {
+			r.holds = append(r.holds, topology.Held{Node: node, Demand: a.Gang.Shapes[m.Shape].Demand})
+			taken = append(taken, node)
+		}
+	}
+	r.nodes = a.Placement.Nodes
+	for _, held := range r.holds[fresh:] {
+		p.take(held, -1)
+	}
+	p.count(r)
+	p.queued--
+	j.surplus = false
+	p.act(p.machine.Started(a.ID, taken, p.now))
+	p.emit(Event{At: p.now, Kind: kind, Job: i, Running: nobody, Name: asked.Name, Placement: a.Placement})
+	if p.elastic(i) && len(r.nodes) < len(asked.Gang.Members) {
+		j.surplus = true
+		p.add(p.surplus(i))
+	}
+}
+
+// begin begins a run of a job that waits.
+func (p *player) begin(i int) {
+	j := &p.jobs[i]
+	if first := p.first(); first != i {
+		p.tally.jobs[first].Bypassed++
+	}
+	j.waits = false
+	p.waiting--
+	p.tally.start(i, p.now, p.now-j.since)
+	j.run = &run{job: i, index: nobody, number: p.number, start: p.now, ends: p.later(j.left)}
+	p.number++
+	p.ends.add(j.run)
+}
+
+// first is the first job that waits. There is one.
+func (p *player) first() int {
+	for {
+		i := p.order[p.front.first()]
+		if p.jobs[i].waits {
+			return i
+		}
+		p.front.drop()
+	}
+}
+
+// count puts the unit of a job that runs, as it is now, among the running ones.
+func (p *player) count(r *run) {
+	asked := &p.scene.Jobs[r.job]
+	u := &contention.Unit{
+		ID: p.id(r.job), Holds: r.holds, Priority: asked.Order.Priority, Preemptible: asked.Preemptible,
+		Started: r.start, SavesEvery: asked.Saves, Accelerators: asked.Accelerators,
+	}
+	if len(r.nodes) < len(asked.Gang.Members) {
+		u.Accelerators = accelerators(r.holds, p.scene.Accelerator)
+	}
+	switch {
+	case p.options.Foresight == Perfect:
+		u.End = known(r.ends)
+	case asked.Promises > 0:
+		u.End = contention.End{
+			At:        r.start + min(asked.Promises, Forever-1-max(r.start, 0)),
+			Certainty: contention.Certain,
+		}
+	}
+	if r.unit != nil {
+		p.tally.used -= r.unit.Accelerators
+	}
+	p.tally.used += u.Accelerators
+	r.unit = u
+	p.units.Add(u)
+}
+
+// finish ends a run.
+func (p *player) finish(r *run, kind Kind) {
+	for _, held := range r.holds {
+		p.take(held, 1)
+	}
+	p.tally.used -= r.unit.Accelerators
+	event := Event{At: p.now, Kind: kind, Job: r.job, Running: r.index}
+	if r.job == nobody {
+		event.Name = p.scene.Running[r.index].Name
+		p.begun = slices.DeleteFunc(p.begun, func(o *run) bool { return o == r })
+	} else {
+		j := &p.jobs[r.job]
+		event.Name, j.run = p.scene.Jobs[r.job].Name, nil
+		if kind == Ended {
+			p.tally.jobs[r.job].Ended = p.now
+		}
+		if j.surplus {
+			j.surplus = false
+			p.queued--
+			p.act(p.machine.Remove(p.id(r.job), p.now))
+		}
+	}
+	p.units.Remove(r.unit.ID)
+	p.machine.Ended(r.unit, p.now)
+	p.emit(event)
+}
+
+// preempt evicts a job, which waits again for the run time that it has left since its last checkpoint.
+func (p *player) preempt(i int) {
+	r, j := p.jobs[i].run, &p.jobs[i]
+	if r == nil {
+		return
+	}
+	p.ends.remove(r)
+	p.tally.preempt(i, r.unit.Lost(p.now))
+	p.finish(r, Preempted)
+	if every := p.scene.Jobs[i].Saves; every > 0 && j.left != Forever {
+		j.left -= (p.now - r.start) / every * every
+	}
+	j.since = p.now
+	p.wait(i)
+}
+
+// take gives back what was held on a node; sign -1 takes it.
+func (p *player) take(held topology.Held, sign int64) {
+	c := &p.closed[held.Node]
+	switch {
+	case c.why != 0:
+		for len(c.free) < len(held.Demand) {
+			c.free = append(c.free, 0)
+		}
+		for resource, amount := range held.Demand {
+			c.free[resource] += sign * amount
+		}
+	case sign < 0:
+		p.book.Take(held.Node, held.Demand)
+	default:
+		p.book.Give(held.Node, held.Demand)
+	}
+}
