@@ -56,9 +56,6 @@ type GangPlacement struct {
 	book    *reservation.Book
 	clock   clock.WithDelayedExecution
 	stock   *devices.Stock
-	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
-	preempts types.NamespacedName
-	real     fwk.NodeInfo
 	// restored is set once the slots of gangs that run already are held again, last is what the gauges say.
 	restored bool
 	last     reading
@@ -78,15 +75,14 @@ type GangPlacement struct {
 }
 
 var (
-	_ fwk.PlacementGeneratePlugin  = (*GangPlacement)(nil)
-	_ fwk.PlacementScorePlugin     = (*GangPlacement)(nil)
-	_ fwk.PodGroupPostFilterPlugin = (*GangPlacement)(nil)
-	_ fwk.PreFilterPlugin          = (*GangPlacement)(nil)
-	_ fwk.FilterPlugin             = (*GangPlacement)(nil)
-	_ fwk.PreScorePlugin           = (*GangPlacement)(nil)
-	_ fwk.ScorePlugin              = (*GangPlacement)(nil)
-	_ fwk.ReservePlugin            = (*GangPlacement)(nil)
-	_ fwk.EnqueueExtensions        = (*GangPlacement)(nil)
+	_ fwk.PlacementGeneratePlugin = (*GangPlacement)(nil)
+	_ fwk.PlacementScorePlugin    = (*GangPlacement)(nil)
+	_ fwk.PreFilterPlugin         = (*GangPlacement)(nil)
+	_ fwk.FilterPlugin            = (*GangPlacement)(nil)
+	_ fwk.PreScorePlugin          = (*GangPlacement)(nil)
+	_ fwk.ScorePlugin             = (*GangPlacement)(nil)
+	_ fwk.ReservePlugin           = (*GangPlacement)(nil)
+	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
 )
 
 // Shared is what the plugins of one scheduler know together: the lot in which gangs wait that do not fit, the room that is
@@ -184,7 +180,7 @@ func (p *GangPlacement) GeneratePlacements(
 		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
 		waiting: info.GetUnscheduledPods(), running: p.running(group), began: p.clock.Now(),
 	}
-	if q.fleet = p.fleetOf(q); q.fleet == asItIs {
+	if q.fleet = p.fleetOf(ctx, q.key); q.fleet == asItIs {
 		p.desk.Clear()
 	}
 	q.seen = p.lot.Changes() // after what the question itself changes
