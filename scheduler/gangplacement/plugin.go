@@ -68,6 +68,8 @@ type GangPlacement struct {
 	suspects map[string]suspicion
 	// marked are the nodes under maintenance.
 	marked marks
+	// kinds are the nodes with and without accelerators.
+	kinds kinds
 	// preempting are the gangs for which preemption found a way and that were not asked since.
 	preempting map[types.NamespacedName]*preemption
 	// coming are the slots of the last plans, to be held when the gang starts.
@@ -129,6 +131,7 @@ func newPlugin(
 		refused:    make(map[string]*refusals),
 		suspects:   make(map[string]suspicion),
 		marked:     make(marks),
+		kinds:      newKinds(),
 		leaving:    make(map[types.UID]string),
 		preempting: make(map[types.NamespacedName]*preemption),
 		explain:    explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
