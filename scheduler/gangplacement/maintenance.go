@@ -28,7 +28,7 @@ func (p *GangPlacement) keepOff(state fwk.CycleState, pod *corev1.Pod, nodes []f
 	if marked == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	view, err := p.index.Update(nodes, nil)
+	view, err := p.indices.Plain(nodes, nil)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}

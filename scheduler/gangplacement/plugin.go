@@ -39,13 +39,9 @@ const Name = "GangPlacement"
 
 // GangPlacement plans gangs and pins their members.
 type GangPlacement struct {
-	handle fwk.Handle
-	// levels are the configured ones, nil if they are detected.
-	levels       []topology.Level
+	handle       fwk.Handle
 	accelerators []corev1.ResourceName
-	// index serves gangs that name a detected level or none; keyed serves the last other label key that was asked for.
-	index, keyed *snapshot.Index
-	key          string
+	indices      *snapshot.Indices
 	// found are the label families that were logged last.
 	found string
 
@@ -126,8 +122,7 @@ func newPlugin(
 		book:       shared.Book,
 		clock:      shared.Timing.Clock,
 		coming:     make(map[types.NamespacedName][]held.Slot),
-		levels:     levels,
-		index:      snapshot.NewIndex(levels, ""),
+		indices:    snapshot.NewIndices(levels),
 		refused:    make(map[string]*refusals),
 		suspects:   make(map[string]suspicion),
 		marked:     make(marks),
@@ -314,23 +309,15 @@ func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod
 func (p *GangPlacement) view(ctx context.Context, q question) (snapshot.View, error) {
 	late, _ := snapshot.Late(q.group, q.waiting, q.running) // what is wrong with it is said when the gang is read
 	resources, nodes := snapshot.Resources(slices.Concat(q.waiting, late)), q.parent.Nodes
-	required := snapshot.Required(q.group)
-	if required != "" && required == p.key {
-		return p.keyed.Update(nodes, resources)
-	}
-	view, err := p.index.Update(nodes, resources)
+	view, err := p.indices.View(nodes, resources, snapshot.Required(q.group))
 	if err != nil {
-		return view, err
+		return view, fmt.Errorf("planning on %d nodes: %w", len(nodes), err)
 	}
-	if found := view.Found(); found != p.found {
+	if found := p.indices.Found(); found != p.found {
 		p.found = found
 		klog.FromContext(ctx).Info("Detected topology labels", "families", found)
 	}
-	if _, ok := view.Tree.Level(required); ok || required == "" || !snapshot.Carries(nodes, required) {
-		return view, nil
-	}
-	p.key, p.keyed = required, snapshot.NewIndex(p.levels, required)
-	return p.keyed.Update(nodes, resources)
+	return view, nil
 }
 
 // clearNominations drops the nominations of members that are now planned elsewhere: they would hold room twice.
