@@ -139,10 +139,18 @@ func (u Unit) End() time.Time {
 	return u.Started().Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
 }
 
-// Stays reports whether the unit is a pod that is not meant to end.
+// Stays reports whether the unit is not meant to end: a pod that comes back to its node, or a service, whose pods are restarted whenever
+// they end. That holds for the pods of a group (LeaderWorkerSet and the like), too, unless an end of it is known: no place is free
+// when a service ends.
 func (u Unit) Stays() bool {
-	return u.Group == nil && len(u.Pods) > 0 &&
-		(u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways || u.Returns())
+	if len(u.Pods) == 0 {
+		return false
+	}
+	always := u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways
+	if u.Group != nil {
+		return always && u.End().IsZero()
+	}
+	return always || u.Returns()
 }
 
 // ExpectedEnd is when a gang ends, as the controller knows it from its deadline or from its trainer; zero if nobody knows.

@@ -85,8 +85,8 @@ type Running struct {
 	// Expected is when the scheduler expects it to end, since the beginning; Forever if no end is declared.
 	Expected     time.Duration
 	Accelerators int64
-	// IsGang is false for a single pod. Without a declared end, a gang frees its nodes at an unknown time, and a single pod is
-	// a service that stays.
+	// IsGang is false for a single pod, and for a service whatever it consists of. Without a declared end, a gang frees its nodes at
+	// an unknown time; the others stay.
 	IsGang bool
 }
 

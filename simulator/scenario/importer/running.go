@@ -21,7 +21,7 @@ func (c *snapshotBuilder) addRunning() {
 	}
 	var endless, overdue []string
 	for _, u := range units {
-		r := scenario.Running{Name: u.Name, Holds: u.Holds, IsGang: u.Group != nil}
+		r := scenario.Running{Name: u.Name, Holds: u.Holds, IsGang: u.Group != nil && !u.Stays()}
 		for _, held := range u.Holds {
 			r.Accelerators += held.Demand[c.Accelerator]
 			free := c.Ledger.Free[held.Node]
@@ -33,7 +33,7 @@ func (c *snapshotBuilder) addRunning() {
 			r.Ends, r.Expected = 0, max(r.Expected, 0)
 			overdue = append(overdue, u.Name)
 		}
-		if r.Ends == scenario.Forever && u.Group != nil {
+		if r.Ends == scenario.Forever && r.IsGang {
 			endless = append(endless, u.Name)
 		}
 		c.Running = append(c.Running, r)
