@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/defaultpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
@@ -45,6 +46,8 @@ func Plugins(t timing.Timing) (runtime.Registry, *reservation.Book) {
 		gangpreemption.Name: gangpreemption.New(desk, slots, book, stock, t),
 		gangqueue.Name:      gangqueue.New(lot, slots, book, t),
 		gangpermit.Name:     gangpermit.New(binder, lot.Used, t),
+
+		defaultpreemption.Name: defaultpreemption.New,
 	}, book
 }
 

@@ -115,3 +115,38 @@ func TestSinglePodsRespectTheReservation(t *testing.T) {
 	c.end(t, []*corev1.Pod{important}) // something changes, as it always does
 	c.waitBound(t, []*corev1.Pod{idle})
 }
+
+// A service keeps no place from others, be it a single pod or a gang: its end, which never comes, makes no room. One node of six runs
+// it, a gang waits for all six, and ten small gangs that end run on the other five.
+func TestReservation_ServiceGangKeepsNone(t *testing.T) {
+	for name, service := range map[string]func() []any{
+		"single pod": func() []any {
+			p := pod("service", "4")
+			p.Spec.NodeName, p.Spec.RestartPolicy = nodeName(0, 0), corev1.RestartPolicyAlways
+			return []any{p}
+		},
+		"gang": func() []any {
+			group, members := running("service", 0, nodeName(0, 0))
+			for _, p := range members {
+				p.Spec.RestartPolicy = corev1.RestartPolicyAlways
+			}
+			return append([]any{group}, members)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cliques(1, 6))
+			c.add(t, service()...)
+			all, large := gang("all", 6, "clique")
+			queuedAt(all, 1)
+			c.add(t, all, large)
+			c.waitRejected(t, "all")
+			for i := range 10 {
+				group, members := small(fmt.Sprint("small-", i), 10+i)
+				c.add(t, endsIn(group, time.Minute), members)
+				c.waitBound(t, members)
+				c.end(t, members)
+			}
+			c.nobodyBound(t, large)
+		})
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -19,13 +18,7 @@ func (p *GangPlacement) PreScore(
 		state.Write(choiceKey, &choice{plan.choose(pod.Name, feasible)})
 		return nil
 	}
-	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	for _, name := range p.accelerators {
-		if q := requests[name]; !q.IsZero() {
-			return fwk.NewStatus(fwk.Skip)
-		}
-	}
-	if len(pod.Spec.ResourceClaims) > 0 {
+	if !p.avoids(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil

@@ -28,7 +28,7 @@ func (p *GangPlacement) keepOff(state fwk.CycleState, pod *corev1.Pod, nodes []f
 	if marked == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	view, err := p.index.Update(nodes, nil)
+	view, err := p.indices.Plain(nodes, nil)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -49,7 +49,7 @@ func isClosed(state fwk.CycleState, node fwk.NodeInfo) bool {
 	return ok && c.nodes.Has(node.Node().Name)
 }
 
-// followNodes keeps count of the nodes that are marked.
+// followNodes keeps count of the nodes that are marked, and of those with accelerators.
 func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 	follow := func(obj any) {
 		if node, ok := obj.(*corev1.Node); ok {
@@ -67,6 +67,7 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				delete(p.marked, node.UID)
+				p.kinds.remove(node.Name)
 			}
 		},
 	}
@@ -76,6 +77,8 @@ func (p *GangPlacement) mark(node *corev1.Node) {
 	_, marked := snapshot.Maintenance(node)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.kinds.remove(node.Name)
+	p.kindOf(node).Insert(node.Name)
 	if marked {
 		p.marked[node.UID] = struct{}{}
 	} else {

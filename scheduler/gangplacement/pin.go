@@ -18,8 +18,10 @@ func (p *GangPlacement) PreFilter(
 ) (*fwk.PreFilterResult, *fwk.Status) {
 	plan := cyclePlan(state)
 	if plan == nil {
+		p.searchSome(pod)
 		return nil, p.keepOff(state, pod, nodes)
 	}
+	p.searchAll()
 	switch p.current(plan) {
 	case plan.exact:
 		pin := plan.pins[pod.Name]

@@ -39,13 +39,9 @@ const Name = "GangPlacement"
 
 // GangPlacement plans gangs and pins their members.
 type GangPlacement struct {
-	handle fwk.Handle
-	// levels are the configured ones, nil if they are detected.
-	levels       []topology.Level
+	handle       fwk.Handle
 	accelerators []corev1.ResourceName
-	// index serves gangs that name a detected level or none; keyed serves the last other label key that was asked for.
-	index, keyed *snapshot.Index
-	key          string
+	indices      *snapshot.Indices
 	// found are the label families that were logged last.
 	found string
 
@@ -56,9 +52,6 @@ type GangPlacement struct {
 	book    *reservation.Book
 	clock   clock.WithDelayedExecution
 	stock   *devices.Stock
-	// preempts is the gang that preemption looks at, real a node of the last question that was none of preemption's.
-	preempts types.NamespacedName
-	real     fwk.NodeInfo
 	// restored is set once the slots of gangs that run already are held again, last is what the gauges say.
 	restored bool
 	last     reading
@@ -71,6 +64,8 @@ type GangPlacement struct {
 	suspects map[string]suspicion
 	// marked are the nodes under maintenance.
 	marked marks
+	// kinds are the nodes with and without accelerators.
+	kinds kinds
 	// preempting are the gangs for which preemption found a way and that were not asked since.
 	preempting map[types.NamespacedName]*preemption
 	// coming are the slots of the last plans, to be held when the gang starts.
@@ -78,15 +73,14 @@ type GangPlacement struct {
 }
 
 var (
-	_ fwk.PlacementGeneratePlugin  = (*GangPlacement)(nil)
-	_ fwk.PlacementScorePlugin     = (*GangPlacement)(nil)
-	_ fwk.PodGroupPostFilterPlugin = (*GangPlacement)(nil)
-	_ fwk.PreFilterPlugin          = (*GangPlacement)(nil)
-	_ fwk.FilterPlugin             = (*GangPlacement)(nil)
-	_ fwk.PreScorePlugin           = (*GangPlacement)(nil)
-	_ fwk.ScorePlugin              = (*GangPlacement)(nil)
-	_ fwk.ReservePlugin            = (*GangPlacement)(nil)
-	_ fwk.EnqueueExtensions        = (*GangPlacement)(nil)
+	_ fwk.PlacementGeneratePlugin = (*GangPlacement)(nil)
+	_ fwk.PlacementScorePlugin    = (*GangPlacement)(nil)
+	_ fwk.PreFilterPlugin         = (*GangPlacement)(nil)
+	_ fwk.FilterPlugin            = (*GangPlacement)(nil)
+	_ fwk.PreScorePlugin          = (*GangPlacement)(nil)
+	_ fwk.ScorePlugin             = (*GangPlacement)(nil)
+	_ fwk.ReservePlugin           = (*GangPlacement)(nil)
+	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
 )
 
 // Shared is what the plugins of one scheduler know together: the lot in which gangs wait that do not fit, the room that is
@@ -128,11 +122,11 @@ func newPlugin(
 		book:       shared.Book,
 		clock:      shared.Timing.Clock,
 		coming:     make(map[types.NamespacedName][]held.Slot),
-		levels:     levels,
-		index:      snapshot.NewIndex(levels, ""),
+		indices:    snapshot.NewIndices(levels),
 		refused:    make(map[string]*refusals),
 		suspects:   make(map[string]suspicion),
 		marked:     make(marks),
+		kinds:      newKinds(),
 		leaving:    make(map[types.UID]string),
 		preempting: make(map[types.NamespacedName]*preemption),
 		explain:    explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
@@ -184,7 +178,7 @@ func (p *GangPlacement) GeneratePlacements(
 		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
 		waiting: info.GetUnscheduledPods(), running: p.running(group), began: p.clock.Now(),
 	}
-	if q.fleet = p.fleetOf(q); q.fleet == asItIs {
+	if q.fleet = p.fleetOf(ctx, q.key); q.fleet == asItIs {
 		p.desk.Clear()
 	}
 	q.seen = p.lot.Changes() // after what the question itself changes
@@ -315,23 +309,15 @@ func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod
 func (p *GangPlacement) view(ctx context.Context, q question) (snapshot.View, error) {
 	late, _ := snapshot.Late(q.group, q.waiting, q.running) // what is wrong with it is said when the gang is read
 	resources, nodes := snapshot.Resources(slices.Concat(q.waiting, late)), q.parent.Nodes
-	required := snapshot.Required(q.group)
-	if required != "" && required == p.key {
-		return p.keyed.Update(nodes, resources)
-	}
-	view, err := p.index.Update(nodes, resources)
+	view, err := p.indices.View(nodes, resources, snapshot.Required(q.group))
 	if err != nil {
-		return view, err
+		return view, fmt.Errorf("planning on %d nodes: %w", len(nodes), err)
 	}
-	if found := view.Found(); found != p.found {
+	if found := p.indices.Found(); found != p.found {
 		p.found = found
 		klog.FromContext(ctx).Info("Detected topology labels", "families", found)
 	}
-	if _, ok := view.Tree.Level(required); ok || required == "" || !snapshot.Carries(nodes, required) {
-		return view, nil
-	}
-	p.key, p.keyed = required, snapshot.NewIndex(p.levels, required)
-	return p.keyed.Update(nodes, resources)
+	return view, nil
 }
 
 // clearNominations drops the nominations of members that are now planned elsewhere: they would hold room twice.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/dryrun"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -19,17 +20,6 @@ const (
 	// withoutVictims is what the fleet would be if a preemption had its way.
 	withoutVictims
 )
-
-// PodGroupPostFilter never helps. It is asked before the plugin that preempts, and remembers for which gang that will ask
-// what would be.
-func (p *GangPlacement) PodGroupPostFilter(
-	_ context.Context, _ fwk.PodGroupCycleState, info fwk.PodGroupInfo, _ fwk.PodGroupSchedulingFunc,
-) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
-	if group := info.GetPodGroup(); group != nil {
-		p.preempts = types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	}
-	return nil, fwk.NewStatus(fwk.Unschedulable)
-}
 
 // pokePause is how long a gang whose preemption seemed to help waits until it is called again. In-tree preemption calls it
 // when its last victim is gone; if the victims were gone before it came to delete them, it does not (1.37.1), and the gang
@@ -94,15 +84,11 @@ func (p *GangPlacement) asked(gang types.NamespacedName) {
 	}
 }
 
-// fleetOf tells preemption's question from the next cycle's for the same gang: its nodes are copies.
-func (p *GangPlacement) fleetOf(q question) fleet {
-	if len(q.parent.Nodes) == 0 {
-		return asItIs
-	}
-	if p.preempts == q.key && q.parent.Nodes[0] != p.real {
+// fleetOf is what the cycle is about: a preempting plugin says so in the context. A real question ends the calls for the gang.
+func (p *GangPlacement) fleetOf(ctx context.Context, gang types.NamespacedName) fleet {
+	if dryrun.Is(ctx) {
 		return withoutVictims
 	}
-	p.preempts, p.real = types.NamespacedName{}, q.parent.Nodes[0]
-	p.asked(q.key)
+	p.asked(gang)
 	return asItIs
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/dryrun"
 	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/reservation"
@@ -164,7 +165,7 @@ func (p *GangPreemption) confirm(
 			}
 		}
 	}
-	assignments, status := schedule(ctx)
+	assignments, status := schedule(dryrun.With(ctx))
 	if !status.IsSuccess() {
 		return nil, status
 	}

@@ -1,6 +1,8 @@
 package gangqueue
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -9,20 +11,22 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// Whenever a pod is bound or deleted, the scheduling queue looks at every pod that waits, those of parked gangs included:
-// with 2,000 parked gangs of 64 that is most of what the scheduler does. A pre-queueing hint names those for which the
-// event can matter, for all plugins. They must all be among them, or they miss what they wait for; so they are collected
-// where the queue itself asks about each pod that enters it, PreEnqueue.
+// candidates are the pods for which the scheduling queue has to evaluate an event. Whenever a pod is bound or deleted, the queue
+// looks at every pod that waits, those of parked gangs included: with 2,000 parked gangs of 64 that is most of what the scheduler does.
+// A pre-queueing hint names those for which the event can matter, for all plugins: they must all be among them, or they miss what they
+// wait for. Gangs are collected where the queue itself asks about each pod that enters it, PreEnqueue. Of the other pods only those
+// that were refused wait for an event: naming the pods in the active queue, too, costs bound × waiting.
 type candidates struct {
-	// singles are the pods in no gang; another one of a name may come before we hear that the last is gone.
-	singles map[types.NamespacedName]types.UID
+	// refused are the pods in no gang that were not scheduled when they were tried last, by UID: another pod of a name may come
+	// before the deletion of the last is seen.
+	refused map[types.NamespacedName]types.UID
 	// gangs are those that were let in, by one of their members.
 	gangs map[types.NamespacedName]types.NamespacedName
 }
 
 func newCandidates() candidates {
 	return candidates{
-		singles: make(map[types.NamespacedName]types.UID), gangs: make(map[types.NamespacedName]types.NamespacedName),
+		refused: make(map[types.NamespacedName]types.UID), gangs: make(map[types.NamespacedName]types.NamespacedName),
 	}
 }
 
@@ -30,32 +34,61 @@ func nameOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// enters notes a pod that enters the queue.
+// enters notes a gang of which a pod enters the queue.
 func (q *GangQueue) enters(pod *corev1.Pod) {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if key, ok := snapshot.GroupOf(pod); ok {
-		q.waiting.gangs[key] = nameOf(pod)
-	} else {
-		q.waiting.singles[nameOf(pod)] = pod.UID
+	q.waiting.gangs[key] = nameOf(pod)
+}
+
+// PostFilter notes a pod that was refused, before the queue gets it back. It helps no pod.
+func (q *GangQueue) PostFilter(
+	_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
+	q.refuse(pod)
+	return nil, fwk.NewStatus(fwk.Unschedulable)
+}
+
+// Reserve reserves nothing.
+func (*GangQueue) Reserve(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
+	return nil
+}
+
+// Unreserve notes a pod that a later step sent back.
+func (q *GangQueue) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) {
+	if !state.IsPodGroupSchedulingCycle() {
+		q.refuse(pod)
 	}
+}
+
+func (q *GangQueue) refuse(pod *corev1.Pod) {
+	if _, member := snapshot.GroupOf(pod); member {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting.refused[nameOf(pod)] = pod.UID
 }
 
 // leaves drops a pod that is bound or deleted. Its gang stays until it is deleted: others of it may wait.
 func (q *GangQueue) leaves(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.waiting.singles[nameOf(pod)] == pod.UID {
-		delete(q.waiting.singles, nameOf(pod))
+	if q.waiting.refused[nameOf(pod)] == pod.UID {
+		delete(q.waiting.refused, nameOf(pod))
 	}
 }
 
-// moved names who may care that a pod was bound or deleted: all but those of parked gangs, which the lot wakes, and of
-// gangs that were never let in.
+// moved names the pods that may care that a pod was bound or deleted: those that were refused, and those of gangs that were let in and
+// are not parked, which the lot wakes.
 func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, error) {
 	q.mu.Lock()
-	pods := make([]types.NamespacedName, 0, len(q.waiting.singles)+len(q.waiting.gangs))
-	for pod := range q.waiting.singles {
+	pods := make([]types.NamespacedName, 0, len(q.waiting.refused)+len(q.waiting.gangs))
+	for pod := range q.waiting.refused {
 		pods = append(pods, pod)
 	}
 	gangs := make(map[types.NamespacedName]types.NamespacedName)
@@ -90,11 +123,14 @@ func (q *GangQueue) member(key, known types.NamespacedName) (types.NamespacedNam
 	return nameOf(other), true
 }
 
-// freed is the hint for those that this plugin keeps out: single pods that its Filter kept off what is held or reserved are asked
-// again, gangs wait for other events.
+// freed is the hint for pods that this plugin's Filter kept off what is held or reserved: they are tried again when a pod has left.
 func freed(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
 	if _, member := snapshot.GroupOf(pod); member {
-		return fwk.QueueSkip, nil
+		return fwk.QueueSkip, nil // gangs wait for other events
 	}
 	return fwk.Queue, nil
 }
+
+// bound is the hint for a pod that was bound: it frees nothing. The event is registered for its pre-queueing hint, which narrows it
+// for all plugins.
+func bound(klog.Logger, *corev1.Pod, any, any) (fwk.QueueingHint, error) { return fwk.QueueSkip, nil }

@@ -60,7 +60,7 @@ type GangQueue struct {
 	starting bool
 	early    map[types.NamespacedName]*corev1.Pod
 	came     int
-	// waiting are those that entered the queue.
+	// waiting are the pods and gangs that events are for.
 	waiting candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
@@ -70,6 +70,8 @@ var (
 	_ fwk.QueueSortPlugin   = (*GangQueue)(nil)
 	_ fwk.PreEnqueuePlugin  = (*GangQueue)(nil)
 	_ fwk.FilterPlugin      = (*GangQueue)(nil)
+	_ fwk.PostFilterPlugin  = (*GangQueue)(nil)
+	_ fwk.ReservePlugin     = (*GangQueue)(nil)
 	_ fwk.EnqueueExtensions = (*GangQueue)(nil)
 )
 
@@ -158,9 +160,11 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 func (q *GangQueue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	members := fwk.ClusterEvent{Resource: fwk.UnscheduledPod, ActionType: fwk.Add}
 	groups := fwk.ClusterEvent{Resource: fwk.PodGroup, ActionType: fwk.Add | fwk.Update}
-	assigned := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Add | fwk.Delete}
+	assigned := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Add}
+	left := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
 	return []fwk.ClusterEventWithHint{
-		{Event: assigned, PreQueueingHintFn: q.moved, QueueingHintFn: freed},
+		{Event: assigned, PreQueueingHintFn: q.moved, QueueingHintFn: bound},
+		{Event: left, PreQueueingHintFn: q.moved, QueueingHintFn: freed},
 		{Event: members, PreQueueingHintFn: q.narrow, QueueingHintFn: q.hint},
 		{Event: groups, PreQueueingHintFn: q.narrow, QueueingHintFn: q.hint},
 	}, nil

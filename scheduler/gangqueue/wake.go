@@ -28,10 +28,11 @@ func (q *GangQueue) activate(key types.NamespacedName) {
 // shortly is when single pods are woken after a reservation was given back.
 const shortly = 50 * time.Millisecond
 
-// wakeSingles brings the pods that are in no gang back into the queue: they may have been kept off a place that is reserved no more.
+// wakeSingles brings the refused pods that are in no gang back into the queue: they may have been kept off a place that is reserved no
+// more.
 func (q *GangQueue) wakeSingles() {
 	q.mu.Lock()
-	names := slices.Collect(maps.Keys(q.waiting.singles))
+	names := slices.Collect(maps.Keys(q.waiting.refused))
 	q.mu.Unlock()
 	waiting := make(map[string]*corev1.Pod, len(names))
 	for _, name := range names {

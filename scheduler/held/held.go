@@ -26,10 +26,17 @@ type Slots struct {
 
 	mu    sync.RWMutex
 	gangs map[types.NamespacedName][]Slot
+	// byNode are the same by node: every filter asks about one.
+	byNode map[string]map[types.NamespacedName]corev1.ResourceList
 }
 
 // NewSlots holds nothing.
-func NewSlots() *Slots { return &Slots{gangs: make(map[types.NamespacedName][]Slot)} }
+func NewSlots() *Slots {
+	return &Slots{
+		gangs:  make(map[types.NamespacedName][]Slot),
+		byNode: make(map[string]map[types.NamespacedName]corev1.ResourceList),
+	}
+}
 
 // Hold replaces what is held for the gang.
 func (s *Slots) Hold(gang types.NamespacedName, slots []Slot) {
@@ -40,8 +47,21 @@ func (s *Slots) Hold(gang types.NamespacedName, slots []Slot) {
 	defer s.mu.Unlock()
 	n := s.any.Add(int64(len(slots) - len(s.gangs[gang])))
 	metrics.Held.Set(float64(n))
-	if delete(s.gangs, gang); len(slots) > 0 {
-		s.gangs[gang] = slots
+	for _, slot := range s.gangs[gang] {
+		if delete(s.byNode[slot.Node], gang); len(s.byNode[slot.Node]) == 0 {
+			delete(s.byNode, slot.Node)
+		}
+	}
+	delete(s.gangs, gang)
+	if len(slots) == 0 {
+		return
+	}
+	s.gangs[gang] = slots
+	for _, slot := range slots {
+		if s.byNode[slot.Node] == nil {
+			s.byNode[slot.Node] = make(map[types.NamespacedName]corev1.ResourceList, 1)
+		}
+		s.byNode[slot.Node][gang] = quota.Add(s.byNode[slot.Node][gang], slot.Room)
 	}
 }
 
@@ -82,14 +102,9 @@ func (s *Slots) On(node string, gang types.NamespacedName) corev1.ResourceList {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var out corev1.ResourceList
-	for other, slots := range s.gangs {
-		if other == gang {
-			continue
-		}
-		for _, slot := range slots {
-			if slot.Node == node {
-				out = quota.Add(out, slot.Room)
-			}
+	for other, room := range s.byNode[node] {
+		if other != gang {
+			out = quota.Add(out, room)
 		}
 	}
 	return out

@@ -67,7 +67,7 @@ func (r *Rehearsal) Drain(ctx context.Context, selection []string) (Displaced, e
 	if err != nil {
 		return Displaced{}, err
 	}
-	view, err := s.index.Update(s.nodes, s.resources)
+	view, err := s.indices.Plain(s.nodes, s.resources)
 	if err != nil {
 		return Displaced{}, fmt.Errorf("reading the fleet: %w", err)
 	}

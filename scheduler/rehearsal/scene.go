@@ -63,7 +63,7 @@ func (r *Rehearsal) Scene(ctx context.Context) (Scene, error) {
 		}
 	}
 	slices.SortFunc(left, byOrder)
-	view, err := s.index.Update(s.nodes, s.resources)
+	view, err := s.indices.Plain(s.nodes, s.resources)
 	if err != nil {
 		return Scene{}, fmt.Errorf("reading the fleet: %w", err)
 	}

@@ -112,9 +112,9 @@ func (r *Rehearsal) Levels() ([]topology.Level, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	view, err := s.index.Update(s.nodes, s.resources)
+	view, err := s.indices.Plain(s.nodes, s.resources)
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the fleet: %w", err)
 	}
-	return view.Tree.Levels(), view.Found(), nil
+	return view.Tree.Levels(), s.indices.Found(), nil
 }

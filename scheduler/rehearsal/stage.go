@@ -36,8 +36,7 @@ type stage struct {
 	infos  map[string]*framework.NodeInfo
 	// resources are all that any pod asks for, so that every view counts the same.
 	resources []corev1.ResourceName
-	index     *snapshot.Index
-	keyed     map[string]*snapshot.Index
+	indices   *snapshot.Indices
 	// held is the room of late members to come, by gang.
 	held map[types.NamespacedName]rooms
 	// fixed are the devices, stock what is known of them.
@@ -51,9 +50,9 @@ type stage struct {
 func (r *Rehearsal) newStage() (*stage, error) {
 	s := &stage{
 		Rehearsal: r, gangs: r.objects.gangs(), groups: make(groupLister, len(r.objects.PodGroups)),
-		infos: make(map[string]*framework.NodeInfo, len(r.objects.Nodes)),
-		index: snapshot.NewIndex(r.levels, ""), keyed: make(map[string]*snapshot.Index),
-		fixed: devices.NewFixed(r.objects.Devices.Slices, r.objects.Devices.Classes, r.objects.Devices.Claims),
+		infos:   make(map[string]*framework.NodeInfo, len(r.objects.Nodes)),
+		indices: snapshot.NewIndices(r.levels),
+		fixed:   devices.NewFixed(r.objects.Devices.Slices, r.objects.Devices.Classes, r.objects.Devices.Claims),
 	}
 	s.stock = new(devices.Shared).Stock(s.fixed)
 	for _, group := range r.objects.PodGroups {
@@ -113,21 +112,11 @@ func (s *stage) take(pods []*corev1.Pod) error {
 	return nil
 }
 
-// view is the stage as a gang sees it: a required key that is no known level gets an index of its own.
+// view is the stage as a gang sees it.
 func (s *stage) view(group *schedulingv1beta1.PodGroup) (snapshot.View, error) {
-	view, err := s.index.Update(s.nodes, s.resources)
+	view, err := s.indices.View(s.nodes, s.resources, snapshot.Required(group))
 	if err != nil {
-		return view, fmt.Errorf("reading the fleet: %w", err)
-	}
-	required := snapshot.Required(group)
-	if _, known := view.Tree.Level(required); known || required == "" || !snapshot.Carries(s.nodes, required) {
-		return view, nil
-	}
-	if s.keyed[required] == nil {
-		s.keyed[required] = snapshot.NewIndex(s.levels, required)
-	}
-	if view, err = s.keyed[required].Update(s.nodes, s.resources); err != nil {
-		return view, fmt.Errorf("reading the fleet: %w", err)
+		return view, fmt.Errorf("asking for %s: %w", group.Name, err)
 	}
 	return view, nil
 }

@@ -37,6 +37,10 @@ type Figures struct {
 	// nor unschedulable.
 	Attempts float64 `json:"attempts"`
 	Faults   float64 `json:"faults"`
+	// CPUPerPod is the CPU time per measured pod in milliseconds, over Seconds, of the whole process: see CPU.
+	CPUPerPod float64 `json:"cpu_ms_per_pod"`
+	// SchedulerCPUPerPod is the part of CPUPerPod in kube-scheduler's and Lockstep's functions.
+	SchedulerCPUPerPod float64 `json:"scheduler_cpu_ms_per_pod"`
 }
 
 // LastBound is the last finite bound of the histograms that the p99 are read from, in milliseconds.
@@ -64,6 +68,8 @@ func (f *Figures) fields() []*float64 {
 		&f.AttemptP99,
 		&f.AlgorithmMean,
 		&f.AlgorithmP99,
+		&f.CPUPerPod,
+		&f.SchedulerCPUPerPod,
 		&f.HeapMB,
 	}
 }

@@ -18,7 +18,7 @@ type Process struct {
 	Kubernetes string
 	// Bin is the absolute path of the folder with the executables etcd and measure, the test binary of package measure.
 	Bin string
-	// Logs is the existing folder that gets one log per run.
+	// Logs is the existing folder that gets one log and one CPU profile per run.
 	Logs string
 }
 
@@ -45,10 +45,10 @@ func (p Process) Measure(ctx context.Context, w Workload, profile Profile, round
 		return figures, fmt.Errorf("making a log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	result := filepath.Join(temporary, "figures.json")
+	result, items := filepath.Join(temporary, "figures.json"), filepath.Join(temporary, "items")
 	child := exec.CommandContext(ctx, filepath.Join(p.Bin, "measure"),
-		"-test.run=^$", "-test.bench=.", "-test.benchtime=1x", "-test.timeout=20m", "-perf-scheduling-label-filter=",
-		"-data-items-dir="+filepath.Join(temporary, "items"), "-config="+config, "-figures="+result,
+		"-test.run=^$", "-test.bench=.", "-test.benchtime=1x", "-test.timeout=30m", "-perf-scheduling-label-filter=",
+		"-data-items-dir="+items, "-perf-cpuprofile", "-config="+config, "-figures="+result,
 		fmt.Sprintf("-lockstep=%t", profile == Lockstep), fmt.Sprintf("-pods=%t", w.Pods), "-allocator="+w.Allocator)
 	// Paths of templates are relative to the configuration that they are from.
 	child.Dir = dir
@@ -66,6 +66,11 @@ func (p Process) Measure(ctx context.Context, w Workload, profile Profile, round
 		return figures, fmt.Errorf("parsing the figures: %w", err)
 	}
 	figures.PodsPerSecond = float64(pods) / figures.Seconds
+	all, scheduler, err := CPU(ctx, items, filepath.Join(p.Logs, strings.TrimSuffix(name, ".log")+".prof"))
+	if err != nil {
+		return figures, err
+	}
+	figures.CPUPerPod, figures.SchedulerCPUPerPod = all/float64(pods), scheduler/float64(pods)
 	return figures, nil
 }
 

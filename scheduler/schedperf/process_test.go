@@ -22,6 +22,7 @@ for arg in "$@"; do
   case "$arg" in
   -figures=*) echo '{"seconds": 2, "attempts": 7}' > "${arg#-figures=}" ;;
   -config=*) cat "${arg#-config=}" ;;
+  -data-items-dir=*) mkdir -p "${arg#*=}"; cp "$PROFILE" "${arg#*=}/case_w-cpu.prof" ;;
   esac
 done
 echo "$*"; pwd; command -v etcd
@@ -44,6 +45,7 @@ func TestProcess(t *testing.T) {
 		}
 	}
 	t.Setenv("LEFT", left)
+	t.Setenv("PROFILE", burn(t))
 	t.Setenv("TMPDIR", t.TempDir())
 	process := schedperf.Process{Kubernetes: kubernetes, Bin: bin, Logs: logs}
 	w := schedperf.Workload{Dir: "a/b", Case: "case", Name: "w", Measured: []string{"pods"}}
@@ -53,15 +55,22 @@ func TestProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got.SchedulerCPUPerPod <= 0 || got.CPUPerPod < got.SchedulerCPUPerPod {
+		t.Errorf("a pod costs %v ms, %v of it in the scheduler", got.CPUPerPod, got.SchedulerCPUPerPod)
+	}
+	got.CPUPerPod, got.SchedulerCPUPerPod = 0, 0
 	if diff := cmp.Diff(schedperf.Figures{PodsPerSecond: 2.5, Seconds: 2, Attempts: 7}, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(logs, "case_w-lockstep-1.prof")); err != nil {
+		t.Error(err)
 	}
 	log, err := os.ReadFile(filepath.Join(logs, "case_w-lockstep-1.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"-lockstep=true", "-pods=false", "schedulerConfigPath: ", dir + "\n", filepath.Join(bin, "etcd") + "\n",
+		"-lockstep=true", "-pods=false", "-perf-cpuprofile ", "schedulerConfigPath: ", dir + "\n", filepath.Join(bin, "etcd") + "\n",
 	} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("the run does not have %q:\n%s", want, log)

@@ -77,8 +77,17 @@ func (r Rounds) pair(ctx context.Context, w Workload, round int, s series) error
 			continue
 		}
 		s.runs[profile] = append(s.runs[profile], figures)
-		r.report("%s, %s, round %d: %.1f pods/s, %.0f s, %.0f attempts of %.1f ms", w, profile, round,
-			figures.PodsPerSecond, figures.Seconds, figures.Attempts, figures.AttemptMean)
+		r.report(
+			"%s, %s, round %d: %.1f pods/s, %.0f s, %.0f attempts of %.1f ms, scheduler CPU %.2f ms a pod",
+			w,
+			profile,
+			round,
+			figures.PodsPerSecond,
+			figures.Seconds,
+			figures.Attempts,
+			figures.AttemptMean,
+			figures.SchedulerCPUPerPod,
+		)
 	}
 	return failed
 }

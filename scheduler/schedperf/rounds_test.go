@@ -114,7 +114,7 @@ func TestRoundsInterrupted(t *testing.T) {
 			return schedperf.Figures{}, nil
 		},
 	}
-	records, err := rounds.Run(ctx, schedperf.Workloads())
+	records, err := rounds.Run(ctx, schedperf.Gangs())
 	if len(records) != 1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", records, err)
 	}

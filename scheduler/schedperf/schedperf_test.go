@@ -44,8 +44,8 @@ func TestMedian(t *testing.T) {
 }
 
 func TestRatio(t *testing.T) {
-	native := schedperf.Figures{PodsPerSecond: 40, AttemptMean: 100, HeapMB: 500}
-	ours := schedperf.Figures{PodsPerSecond: 280, AttemptMean: 5, HeapMB: 600, Seconds: 10}
+	native := schedperf.Figures{PodsPerSecond: 40, AttemptMean: 100, HeapMB: 500, SchedulerCPUPerPod: 2}
+	ours := schedperf.Figures{PodsPerSecond: 280, AttemptMean: 5, HeapMB: 600, Seconds: 10, SchedulerCPUPerPod: 1}
 	nan := math.NaN()
 	want := schedperf.Figures{
 		PodsPerSecond: 7,
@@ -58,6 +58,9 @@ func TestRatio(t *testing.T) {
 		Attempts:      nan,
 		Faults:        nan,
 		Throughput:    nan,
+
+		CPUPerPod:          nan,
+		SchedulerCPUPerPod: 0.5,
 	}
 	if diff := cmp.Diff(want, schedperf.Ratio(native, ours), cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
@@ -81,6 +84,9 @@ func TestWriteTable(t *testing.T) {
 			AlgorithmMean: 20000,
 			AlgorithmP99:  16384,
 			HeapMB:        900,
+
+			CPUPerPod:          30,
+			SchedulerCPUPerPod: 20,
 		}),
 		record("Gangs/many", schedperf.Lockstep, 3, schedperf.Figures{
 			PodsPerSecond: 281,
@@ -92,6 +98,9 @@ func TestWriteTable(t *testing.T) {
 			AlgorithmMean: 200,
 			AlgorithmP99:  512.5,
 			HeapMB:        910,
+
+			CPUPerPod:          15,
+			SchedulerCPUPerPod: 2.5,
 		}),
 		record("Gangs/ours failed", schedperf.Native, 3, schedperf.Figures{PodsPerSecond: 1}),
 		record("Gangs/native failed", schedperf.Lockstep, 3, schedperf.Figures{PodsPerSecond: 2}),
@@ -112,6 +121,33 @@ func TestWriteTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+func TestWriteSummary(t *testing.T) {
+	record := func(workload string, profile schedperf.Profile, podsPerSecond, cpu float64) schedperf.Record {
+		return schedperf.Record{
+			Workload: workload, Profile: profile, Runs: 1,
+			Figures: schedperf.Figures{PodsPerSecond: podsPerSecond, SchedulerCPUPerPod: cpu},
+		}
+	}
+	var got bytes.Buffer
+	err := schedperf.WriteSummary(&got, []schedperf.Record{
+		record("Basic/500", schedperf.Native, 300, 1), record("Basic/500", schedperf.Lockstep, 270, 2),
+		record("Basic/5000", schedperf.Native, 125, 2), record("Basic/5000", schedperf.Lockstep, 25, 16),
+		record("ours failed", schedperf.Native, 125, 2),
+		record("native failed", schedperf.Lockstep, 125, 2),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `| workload | pods/s, native | ours | ratio | scheduler's CPU, ms a pod, native | ours | ratio |
+|---|---|---|---|---|---|---|
+| Basic/5000 | 125 | 25 | 0.20× | 2 | 16 | 8× |
+| Basic/500 | 300 | 270 | 0.90× | 1 | 2 | 2× |
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 }
@@ -159,6 +195,9 @@ func TestWriteFile(t *testing.T) {
 			"attempts":              0.0,
 			"faults":                0.0,
 			"scheduling_throughput": 0.0,
+
+			"cpu_ms_per_pod":           0.0,
+			"scheduler_cpu_ms_per_pod": 0.0,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -192,7 +231,7 @@ func TestDerive(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(strings.TrimSpace(string(kubernetes)), "test", "integration", "scheduler_perf")
-	for _, w := range schedperf.Workloads() {
+	for _, w := range append(schedperf.Gangs(), schedperf.Ordinary()...) {
 		t.Run(w.String(), func(t *testing.T) {
 			upstream, err := os.ReadFile(filepath.Join(dir, w.Dir, "performance-config.yaml"))
 			if err != nil {
@@ -202,23 +241,27 @@ func TestDerive(t *testing.T) {
 			gates, _ := ours["featureGates"].(map[string]any)
 			for gate, want := range map[string]bool{
 				"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true, "OpportunisticBatching": false,
-				"DRAWorkloadResourceClaims": w.Case == "SharedPodGroupResourceClaim",
+				"DRAWorkloadResourceClaims": w.Case == "SharedPodGroupResourceClaim", "SchedulerAsyncAPICalls": true,
 			} {
 				if gates[gate] != want {
 					t.Errorf("gate %s is %v, want %t", gate, gates[gate], want)
 				}
 			}
-			own, _ := native["featureGates"].(map[string]any)
-			for gate := range own {
-				if gates[gate] != own[gate] {
-					t.Errorf("gate %s is %v, the workload says %v", gate, gates[gate], own[gate])
+			workloads, _ := native["workloads"].([]any)
+			workload, _ := workloads[0].(map[string]any)
+			for _, from := range []map[string]any{native, workload} {
+				own, _ := from["featureGates"].(map[string]any)
+				for gate := range own {
+					if gates[gate] != own[gate] {
+						t.Errorf("gate %s is %v, the workload says %v", gate, gates[gate], own[gate])
+					}
 				}
+				delete(from, "featureGates")
 			}
 			if ours["schedulerConfigPath"] != "/profile.yaml" {
 				t.Errorf("the profile is %v", ours["schedulerConfigPath"])
 			}
 			delete(ours, "featureGates")
-			delete(native, "featureGates")
 			delete(ours, "schedulerConfigPath")
 			if diff := cmp.Diff(native, ours); diff != "" {
 				t.Errorf("more than profile and gates differs; native -, ours +:\n%s", diff)
@@ -247,20 +290,31 @@ func derive(t *testing.T, upstream []byte, w schedperf.Workload, profile string)
 	if len(workloads) != 1 || w.Case+"/"+workload["name"].(string) != w.String() || limited {
 		t.Fatalf("the workloads are %v", workloads)
 	}
-	want := stdcmp.Or(
-		map[string]int{"SharedPodGroupResourceClaim": 5000, "GangPreemptionBasic": 100, "StarvationPodGroup": 500}[w.Case],
-		3000,
-	)
-	if pods != want {
+	gangs := map[string]int{"SharedPodGroupResourceClaim": 5000, "GangPreemptionBasic": 100, "StarvationPodGroup": 500}
+	if want := stdcmp.Or(w.Count, gangs[w.Case], 3000); pods != want {
 		t.Errorf("%d pods are measured, want %d", pods, want)
 	}
 	params, _ := workload["params"].(map[string]any)
+	if nodes := nodesOf(params); w.Nodes != 0 && nodes != w.Nodes {
+		t.Errorf("%d nodes are created, want %d", nodes, w.Nodes)
+	}
 	for name, value := range w.Params {
 		if params[name] != float64(value) {
 			t.Errorf("parameter %s is %v, want %d", name, params[name], value)
 		}
 	}
 	return cases[0]
+}
+
+// nodesOf adds up the parameters for the number of nodes: initNodes, or nodesWithDRA and nodesWithoutDRA.
+func nodesOf(params map[string]any) int {
+	nodes := 0
+	for name, value := range params {
+		if count, ok := value.(float64); ok && strings.Contains(strings.ToLower(name), "nodes") {
+			nodes += int(count)
+		}
+	}
+	return nodes
 }
 
 func TestDeriveRefuses(t *testing.T) {

@@ -1,9 +1,11 @@
 package schedperf
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -36,6 +38,8 @@ func WriteTable(out io.Writer, records []Record) error {
 					"p99",
 					"algorithm ms mean",
 					"p99",
+					"CPU ms/pod",
+					"of it scheduler",
 					"heap MB",
 				},
 			)
@@ -96,4 +100,39 @@ func number(value float64) string {
 	default:
 		return fmt.Sprintf("%.2f", value)
 	}
+}
+
+// WriteSummary prints a Markdown table with one row per workload that both profiles ran, the lowest ratio of pods/s first.
+func WriteSummary(out io.Writer, records []Record) error {
+	type pair struct {
+		workload     string
+		native, ours Figures
+		ratio        Figures
+	}
+	var pairs []pair
+	native := make(map[string]Figures)
+	for _, r := range records {
+		if r.Profile == Native {
+			native[r.Workload] = r.Figures
+		} else if base, ok := native[r.Workload]; ok {
+			pairs = append(pairs, pair{r.Workload, base, r.Figures, Ratio(base, r.Figures)})
+		}
+	}
+	slices.SortStableFunc(
+		pairs,
+		func(a, b pair) int { return cmp.Compare(a.ratio.PodsPerSecond, b.ratio.PodsPerSecond) },
+	)
+	lines := []string{
+		"| workload | pods/s, native | ours | ratio | scheduler's CPU, ms a pod, native | ours | ratio |",
+		"|---|---|---|---|---|---|---|",
+	}
+	for _, p := range pairs {
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s× | %s | %s | %s× |", p.workload,
+			number(p.native.PodsPerSecond), number(p.ours.PodsPerSecond), number(p.ratio.PodsPerSecond),
+			number(p.native.SchedulerCPUPerPod), number(p.ours.SchedulerCPUPerPod), number(p.ratio.SchedulerCPUPerPod)))
+	}
+	if _, err := fmt.Fprintln(out, strings.Join(lines, "\n")); err != nil {
+		return fmt.Errorf("printing the summary: %w", err)
+	}
+	return nil
 }

@@ -31,6 +31,10 @@ type Workload struct {
 	Pods bool
 	// Allocator is the allocator of devices that upstream's own run of the workload is limited to; "" is no limit.
 	Allocator string
+	// Nodes is the number of nodes of a workload without gangs, 0 for others.
+	Nodes int
+	// Count is the number of measured pods of a workload without gangs, 0 for others.
+	Count int
 }
 
 // String is test case/workload.
@@ -41,9 +45,9 @@ func (w Workload) String() string {
 	return w.Case + "/" + w.Name
 }
 
-// Workloads are those that are compared. The first is the ceiling: pods without gangs on so few nodes that what is left
-// is mostly the API server's work. It has as many pods as the gangs after it; a node has room for 40 of them.
-func Workloads() []Workload {
+// Gangs returns the workloads with gangs. The first is the ceiling: pods without gangs on so few nodes that the API server does
+// most of the work. It has as many pods as the gangs after it; a node has room for 40 of them.
+func Gangs() []Workload {
 	gangs := []string{"initPodGroups", "podsPerGroup"}
 	return []Workload{
 		{

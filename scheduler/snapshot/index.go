@@ -28,12 +28,11 @@ type View struct {
 	bars bars
 	// ledger is the same as decisions take it, with what was counted for earlier ones.
 	ledger topology.Ledger
+	// running is what runs on the nodes.
+	running *running
 	// found says, for people, which label families the nodes carry; empty if the levels are configured.
 	found string
 }
-
-// Found says in one line which label families the nodes carry: it changes when the levels of the fleet do.
-func (v View) Found() string { return v.found }
 
 // Resources are those of the view's capacities, in their order. The caller must not change them.
 func (v View) Resources() []corev1.ResourceName { return v.resources }
@@ -77,6 +76,8 @@ type slot struct {
 	generation int64
 	tree       int
 	restricted bool
+	// tenants are its pods.
+	tenants []*tenant
 }
 
 // NewIndex makes an empty index of the levels, nil for those that nodes carry. A non-empty key becomes the outermost
@@ -93,6 +94,7 @@ func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (
 		return ix.view, err
 	}
 	if grown {
+		ix.forgetDemands()
 		ix.stale = ix.stale[:0]
 		for i := range ix.slots {
 			ix.slots[i].node, ix.stale = nil, append(ix.stale, i) // its totals have to be read again
@@ -102,6 +104,18 @@ func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (
 		ix.refresh(&ix.slots[i], nodes[i])
 	}
 	return ix.view, nil
+}
+
+// forgetDemands has what pods take worked out anew: capacities have other entries now.
+func (ix *Index) forgetDemands() {
+	for i := range ix.slots {
+		for _, t := range ix.slots[i].tenants {
+			t.demand = nil
+		}
+	}
+	for _, m := range ix.view.running.groups {
+		m.built = false
+	}
 }
 
 // grow adds resources that no gang asked for before.
@@ -213,6 +227,7 @@ func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot)
 	v.Free, v.Total = make([]topology.Capacity, tree.Len()), make([]topology.Capacity, tree.Len())
 	v.Infos = make([]fwk.NodeInfo, tree.Len())
 	v.restricted, ix.book, ix.stale = 0, nil, ix.stale[:0]
+	v.running = newRunning()
 	slots := make([]slot, len(infos))
 	for i, info := range infos {
 		s := &slots[i]
@@ -224,6 +239,7 @@ func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot)
 			if s.restricted {
 				v.restricted++
 			}
+			v.running.follow(s.tree, nil, s.tenants)
 			if s.info = info; s.generation != info.GetGeneration() {
 				ix.refresh(s, info)
 			}
@@ -269,6 +285,9 @@ func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 		ix.view.Total[s.tree] = total(info, ix.view.resources)
 	}
 	s.info, s.node, s.generation = info, node, info.GetGeneration()
+	now := tenants(info, s.tenants)
+	ix.view.running.follow(s.tree, s.tenants, now)
+	s.tenants = now
 	left := less(ix.view.Total[s.tree], taken(info, ix.view.resources))
 	if ix.book == nil {
 		ix.view.Free[s.tree] = left

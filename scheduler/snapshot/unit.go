@@ -1,10 +1,8 @@
 package snapshot
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
@@ -45,55 +42,11 @@ func Draining(domain types.UID, until time.Time, holds []topology.Held) Unit {
 	}
 }
 
-// Units are all that run on the nodes of the view, by name.
-func (v View) Units(groups fwk.PodGroupLister) []Unit {
-	var units []Unit
-	at := map[string]int{}
-	for node, info := range v.Infos {
-		if info == nil {
-			continue
-		}
-		for _, pod := range podsOf(info) {
-			if Ended(pod) {
-				continue
-			}
-			u := unitOf(pod, groups)
-			i, seen := at[u.Name]
-			if !seen {
-				i, units = len(units), append(units, u)
-				at[u.Name] = i
-			}
-			units[i].Pods = append(units[i].Pods, pod)
-			units[i].Holds = append(
-				units[i].Holds,
-				topology.Held{Node: node, Demand: demand(Requests(pod), v.resources)},
-			)
-		}
-	}
-	slices.SortFunc(units, func(a, b Unit) int { return strings.Compare(a.Name, b.Name) }) // ties are broken by index
-	return units
-}
+// Units returns all that runs on the nodes of the view, by name. The slice is the caller's; what the units hold is not.
+func (v View) Units(groups fwk.PodGroupLister) []Unit { return v.running.list(groups, v.resources) }
 
-// podsOf are a node's pods by name: the snapshot has them in the order in which they came.
-func podsOf(info fwk.NodeInfo) []*corev1.Pod {
-	pods := make([]*corev1.Pod, 0, len(info.GetPods()))
-	for _, pod := range info.GetPods() {
-		pods = append(pods, pod.GetPod())
-	}
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	return pods
-}
-
-// unitOf is the unit that a pod is in, empty yet. A group that is no gang, or gone, holds nothing together.
-func unitOf(pod *corev1.Pod, groups fwk.PodGroupLister) Unit {
-	if key, ok := GroupOf(pod); ok {
-		group, err := groups.Get(key.Namespace, key.Name)
-		if err == nil && group.Spec.SchedulingPolicy.Gang != nil {
-			return Unit{Name: key.String(), Group: group, Priority: ptr.Deref(group.Spec.Priority, 0)}
-		}
-	}
+// single is the unit of a pod that is in no gang, empty yet.
+func single(pod *corev1.Pod) Unit {
 	return Unit{Name: pod.Namespace + "/" + pod.Name + "/", Priority: corev1helpers.PodPriority(pod)}
 }
 
@@ -186,10 +139,18 @@ func (u Unit) End() time.Time {
 	return u.Started().Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
 }
 
-// Stays reports whether the unit is a pod that is not meant to end.
+// Stays reports whether the unit is not meant to end: a pod that comes back to its node, or a service, whose pods are restarted whenever
+// they end. That holds for the pods of a group (LeaderWorkerSet and the like), too, unless an end of it is known: no place is free
+// when a service ends.
 func (u Unit) Stays() bool {
-	return u.Group == nil && len(u.Pods) > 0 &&
-		(u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways || u.Returns())
+	if len(u.Pods) == 0 {
+		return false
+	}
+	always := u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways
+	if u.Group != nil {
+		return always && u.End().IsZero()
+	}
+	return always || u.Returns()
 }
 
 // ExpectedEnd is when a gang ends, as the controller knows it from its deadline or from its trainer; zero if nobody knows.

@@ -92,8 +92,8 @@ type Running struct {
 	// Reported says that a trainer may have reported the expected end; otherwise a deadline enforces it.
 	Reported     bool
 	Accelerators int64
-	// IsGang is false for a single pod. Without a declared end, a gang frees its nodes at an unknown time, and a single pod is
-	// a service that stays.
+	// IsGang is false for a single pod, and for a service whatever it consists of. Without a declared end, a gang frees its nodes at
+	// an unknown time; the others stay.
 	IsGang bool
 }
 

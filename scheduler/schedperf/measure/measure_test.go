@@ -46,7 +46,7 @@ func BenchmarkWorkload(b *testing.B) {
 	}
 	var measured schedperf.Figures
 	perf.RunBenchmarkPerfScheduling(b, *config, "schedperf", registry,
-		perf.WithPodsSchedulingTimeout(15*time.Minute),
+		perf.WithPodsSchedulingTimeout(25*time.Minute),
 		perf.WithPrepareFn(func(tCtx ktesting.TContext) error {
 			// Runs before the scheduler is stopped and its metrics are cleared.
 			tCtx.Cleanup(func() { measured = measure(b) })

@@ -22,11 +22,8 @@ func (c *snapshotBuilder) addRunning() {
 	var endless, overdue []string
 	for _, u := range units {
 		r := scenario.Running{
-			Name:     u.Name,
-			Holds:    u.Holds,
-			IsGang:   u.Group != nil,
-			Ran:      c.ran(u),
-			Reported: u.Group != nil && !u.Leaving(),
+			Name: u.Name, Holds: u.Holds, IsGang: u.Group != nil && !u.Stays(),
+			Ran: c.ran(u), Reported: u.Group != nil && !u.Leaving(),
 		}
 		for _, held := range u.Holds {
 			r.Accelerators += held.Demand[c.Accelerator]
@@ -39,7 +36,7 @@ func (c *snapshotBuilder) addRunning() {
 			r.Ends, r.Expected = 0, max(r.Expected, 0)
 			overdue = append(overdue, u.Name)
 		}
-		if r.Ends == scenario.Forever && u.Group != nil {
+		if r.Ends == scenario.Forever && r.IsGang {
 			endless = append(endless, u.Name)
 		}
 		c.Running = append(c.Running, r)

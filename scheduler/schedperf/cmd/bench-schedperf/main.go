@@ -35,6 +35,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench-schedperf", flag.ContinueOnError)
 	dir := flags.String("dir", "out/bench", "folder that holds bin/measure and bin/etcd and gets logs and results")
+	set := flags.String("rows", "all", "gangs, ordinary (pods without gangs), quick (ordinary on 500 nodes) or all")
 	pattern := flags.String("workloads", "", "regular expression that the workloads to run match")
 	runs := flags.Int("runs", 3, "how often each workload is run with each profile, if the time allows")
 	budget := flags.Duration(
@@ -45,7 +46,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
-	workloads, err := pick(*pattern)
+	workloads, err := pick(*set, *pattern)
 	if err != nil {
 		return err
 	}
@@ -71,20 +72,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return errors.Join(
 		failed,
 		schedperf.WriteTable(out, records),
+		schedperf.WriteSummary(out, records),
 		schedperf.WriteFile(filepath.Join(base, "schedperf.json"), records),
 	)
 }
 
-func pick(pattern string) ([]schedperf.Workload, error) {
+func pick(set, pattern string) ([]schedperf.Workload, error) {
 	wanted, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("reading -workloads: %w", err)
 	}
-	workloads := slices.DeleteFunc(schedperf.Workloads(), func(w schedperf.Workload) bool {
-		return !wanted.MatchString(w.String())
-	})
+	rows, err := schedperf.Rows(set)
+	if err != nil {
+		return nil, fmt.Errorf("reading -rows: %w", err)
+	}
+	workloads := slices.DeleteFunc(rows, func(w schedperf.Workload) bool { return !wanted.MatchString(w.String()) })
 	if len(workloads) == 0 {
-		return nil, fmt.Errorf("no workload matches %q", pattern)
+		return nil, fmt.Errorf("no workload of -rows %s matches %q", set, pattern)
 	}
 	return workloads, nil
 }
