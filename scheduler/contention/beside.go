@@ -48,7 +48,7 @@ func beside(w *World, leases []*Lease) topology.Ledger {
 	needs := make(map[int]topology.Capacity)
 	instants := make(map[int]int64)
 	for _, l := range leases {
-		for node, demand := range demandOn(w.held(l)) {
+		for node, demand := range demandOn(l.Holds) {
 			needs[node] = sum(needs[node], demand)
 			if at, ok := instants[node]; !ok || l.Instant < at {
 				instants[node] = l.Instant
@@ -130,7 +130,7 @@ func indebted(w *World, leases []*Lease, ends []topology.Running) (topology.Ledg
 	}
 	debts := make(map[int]topology.Capacity)
 	for _, l := range leases {
-		for node, demand := range demandOn(w.held(l)) {
+		for node, demand := range demandOn(l.Holds) {
 			debts[node] = sum(debts[node], demand)
 		}
 	}

@@ -43,8 +43,11 @@ type World struct {
 	Fleet int64
 	// Placer chooses nodes; nil is package topology.
 	Placer Placer
-	// Held translates the place of a lease into the ledger's coordinates; nil returns Lease.Holds. Members on nodes that the
-	// ledger does not have are missing.
+	// Coordinates is a comparable value that names the numbering of nodes and the order of resources in the ledger. A driver with
+	// one numbering leaves it nil.
+	Coordinates any
+	// Held returns the place of a lease in the ledger's coordinates; it is called for all leases when the coordinates are others
+	// than in the World before. Members on nodes that the ledger does not have are missing.
 	Held func(*Lease) []topology.Held
 	// Owner returns the question of a lease's owner in the ledger's coordinates, false if both cannot be counted together. nil
 	// returns the owner's own.
@@ -77,13 +80,6 @@ func (w *World) placer() Placer {
 		return core{}
 	}
 	return w.Placer
-}
-
-func (w *World) held(l *Lease) []topology.Held {
-	if w.Held == nil {
-		return l.Holds
-	}
-	return w.Held(l)
 }
 
 func (w *World) owner(l *Lease) (Ask, bool) {
@@ -128,7 +124,7 @@ func without(w *World, ask Ask, leases []*Lease) Ask {
 	}
 	rules := make([]string, w.Ledger.Len())
 	for _, l := range leases {
-		for _, h := range w.held(l) {
+		for _, h := range l.Holds {
 			rules[h.Node] = "leased to " + string(l.Owner)
 		}
 	}

@@ -21,7 +21,7 @@ type prospect struct {
 // take gives the lease a place.
 func (l *Lease) take(p prospect, now int64) {
 	l.evaluated = now
-	l.Holds, l.Nodes, l.Within = p.Holds, nodesOf(p.Holds), p.Within
+	l.Holds, l.Nodes, l.Within, l.members = p.Holds, nodesOf(p.Holds), p.Within, len(p.Holds)
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
 
@@ -116,10 +116,10 @@ func (t *turn) opens(l *Lease) bool {
 // prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless there is an
 // earlier one that rests on firm ends; else the earliest.
 func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
-	if l == nil || l.Open || l.Reason != Head {
+	if l == nil || l.Open || l.Reason != Head || len(l.Holds) < l.members {
 		return t.reserve(t.w, e, e.Ask)
 	}
-	kept, ok := t.look(t.w, e, t.w.held(l))
+	kept, ok := t.look(t.w, e, l.Holds)
 	if !ok {
 		return t.reserve(t.w, e, e.Ask)
 	}
@@ -200,7 +200,7 @@ func (t *turn) look(w *World, owner *Entity, holds []topology.Held) (prospect, b
 	debts := make(map[int]topology.Capacity)
 	for _, l := range t.Machine.earlier(owner) {
 		if l.touches(nodesOf(holds)) {
-			for node, demand := range demandOn(w.held(l)) {
+			for node, demand := range demandOn(l.Holds) {
 				debts[node] = sum(debts[node], demand)
 			}
 		}

@@ -65,6 +65,8 @@ type Lease struct {
 	toCome int64
 	// rate is how many accelerators idle at the cost of the budget, since the last Settle.
 	rate int64
+	// members is how many members the place is for: if fewer have a node in it, nodes of it are gone.
+	members int
 	// refused are the lanes of which an entity would fit but for this lease.
 	refused map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.

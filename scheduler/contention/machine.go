@@ -16,6 +16,8 @@ type Machine struct {
 	idled    ceiling
 	// blocked says that the ceiling of all leases is reached.
 	blocked bool
+	// coordinates are those in which the leases stand.
+	coordinates any
 }
 
 // New returns an empty machine.
@@ -145,7 +147,7 @@ func (m *Machine) Hold(l Lease, now int64) []Action {
 		out = m.release(old, WhyReplaced)
 	}
 	l.Nodes, l.Instant, l.preempts = nodesOf(l.Holds), None, m.policy.Preemption
-	l.recheck, l.clears = None, None
+	l.recheck, l.clears, l.members = None, None, len(l.Holds)
 	l.Order.Replacement = true
 	if l.Expiry == 0 {
 		l.Expiry = now + m.policy.Grace
@@ -229,6 +231,20 @@ func (m *Machine) advance(now int64) {
 		}
 	}
 	m.now = now
+}
+
+// enter lets time pass until the World, and translates the leases into its coordinates.
+func (m *Machine) enter(w *World) {
+	m.advance(w.Now)
+	if w.Coordinates == m.coordinates || w.Held == nil {
+		return
+	}
+	m.coordinates = w.Coordinates
+	for _, l := range m.leases {
+		l.Holds = w.Held(l)
+		l.Nodes = nodesOf(l.Holds)
+		l.dirty = l.dirty || len(l.Holds) < l.members
+	}
 }
 
 // openAll has all lanes evaluated from the first on.

@@ -5,7 +5,7 @@ import "slices"
 // Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
 // changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
 func (m *Machine) Settle(w *World) []Action {
-	m.advance(w.Now)
+	m.enter(w)
 	var out []Action
 	for _, l := range m.Leases() {
 		l.dirty = l.dirty && l.Reason.waits()
@@ -41,7 +41,7 @@ func (m *Machine) idle(w *World, l *Lease) int64 {
 		return 0
 	}
 	var n int64
-	for node, demand := range demandOn(w.held(l)) {
+	for node, demand := range demandOn(l.Holds) {
 		n += min(w.accelerators(w.Ledger.Free[node]), w.accelerators(demand))
 	}
 	return n

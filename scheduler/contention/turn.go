@@ -20,7 +20,7 @@ type turn struct {
 // Turn evaluates an entity: it is placed, preempts, gets or keeps a lease, or waits. An entity that is not in the queue has no
 // turn.
 func (m *Machine) Turn(id ID, w *World) []Action {
-	m.advance(w.Now)
+	m.enter(w)
 	s := m.queue.spots[id]
 	if s == nil {
 		return nil
@@ -242,7 +242,7 @@ func (t *turn) clear() {
 // leaving reports whether the place of a preemption lease only waits for units that leave.
 func (t *turn) leaving(l *Lease) bool {
 	waiting := false
-	for node, demand := range demandOn(t.w.held(l)) {
+	for node, demand := range demandOn(l.Holds) {
 		free := t.w.Ledger.Free[node]
 		if fitsIn(free, demand) {
 			continue
@@ -263,7 +263,7 @@ func (t *turn) leaving(l *Lease) bool {
 // leavingOn returns the units that leave the place of a lease, by ID.
 func (t *turn) leavingOn(l *Lease) []ID {
 	var out []ID
-	for _, node := range nodesOf(t.w.held(l)) {
+	for _, node := range nodesOf(l.Holds) {
 		for _, u := range t.w.Running.On(node) {
 			if u.Leaving {
 				out = append(out, u.ID)
@@ -278,7 +278,7 @@ func (t *turn) leavingOn(l *Lease) []ID {
 func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Domain) *Lease {
 	e := &t.s.Entity
 	l := &Lease{
-		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Nodes: nodesOf(holds), Within: within,
+		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Nodes: nodesOf(holds), Within: within, members: len(holds),
 		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
 		evaluated: t.w.Now, bound: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
