@@ -106,6 +106,16 @@ func (u *Units) sorted(unit *Unit) (list *[]*Unit, compare func(a, b *Unit) int)
 // Get returns the unit of that ID, nil if there is none.
 func (u *Units) Get(id ID) *Unit { return u.all[id] }
 
+// All returns all units by ID.
+func (u *Units) All() []*Unit {
+	out := make([]*Unit, 0, len(u.all))
+	for _, unit := range u.all {
+		out = append(out, unit)
+	}
+	slices.SortFunc(out, func(a, b *Unit) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
 // Len returns the number of units.
 func (u *Units) Len() int { return len(u.all) }
 

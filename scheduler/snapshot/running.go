@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -25,6 +26,8 @@ type running struct {
 	groups map[unitKey]*members
 	// order are the keys by the names of their units.
 	order []unitKey
+	// contenders are the units as package contention reads them, as far as they were asked for.
+	contenders contention.Units
 }
 
 // unitKey is a PodGroup, or a pod in none.
@@ -56,6 +59,9 @@ type members struct {
 	units []Unit
 	group *schedulingv1beta1.PodGroup
 	built bool
+	// ids are those of the contenders, read says that these are up to date.
+	ids  []contention.ID
+	read bool
 }
 
 // tenant is a pod on a node.
@@ -123,6 +129,7 @@ func (r *running) leave(node int, before, now []*tenant) {
 		if len(m.nodes) > 0 {
 			continue
 		}
+		r.forget(m)
 		delete(r.groups, key)
 		at, _ := slices.BinarySearchFunc(r.order, key, compareKeys)
 		r.order = slices.Delete(r.order, at, at+1)
@@ -147,7 +154,7 @@ func (r *running) list(groups fwk.PodGroupLister, resources []corev1.ResourceNam
 		m := r.groups[key]
 		group := gangOf(key, groups)
 		if !m.built || m.group != group {
-			m.units, m.group, m.built = m.build(key, group, resources), group, true
+			m.units, m.group, m.built, m.read = m.build(key, group, resources), group, true, false
 		}
 		out = append(out, m.units...)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -117,6 +119,25 @@ func TestView_UnitsFollowThePods(t *testing.T) {
 				)
 			}
 			demands(t, view, of)
+			if random.IntN(2) == 0 {
+				contenders(t, view, of)
+			}
+		}
+	}
+}
+
+// contenders checks that what is read for package contention is what runs.
+func contenders(t *testing.T, view snapshot.View, of groups) {
+	t.Helper()
+	reading := snapshot.Reading{Accelerators: []corev1.ResourceName{gpu}}
+	got, want := view.Contenders(of, reading), view.Units(of)
+	if got.Len() != len(want) {
+		t.Fatalf("%d units are read, %d run", got.Len(), len(want))
+	}
+	for _, u := range want {
+		read := got.Get(contention.ID(u.Name))
+		if read == nil || !reflect.DeepEqual(read.Holds, u.Holds) || read.Accelerators != u.Accelerators(reading.Accelerators) {
+			t.Fatalf("%s is read as %+v, and holds %v", u.Name, read, u.Holds)
 		}
 	}
 }
