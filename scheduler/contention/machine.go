@@ -1,6 +1,9 @@
 package contention
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Machine is the state of the queue: the waiting entities and the leases. Make one with New. It is not safe for concurrent use.
 type Machine struct {
@@ -168,18 +171,39 @@ func (m *Machine) Revoke(owner ID, why string, now int64) []Action {
 // Next returns the entity that has to be evaluated next, in order; false if none has.
 func (m *Machine) Next() (ID, bool) {
 	var first *spot
-	for _, l := range m.queue.lanes {
-		first = earliest(first, l.candidate(), m.taker(l))
-	}
-	for _, l := range m.leases {
-		if l.dirty && l.Reason.waits() {
-			first = earliest(first, m.queue.spots[l.Owner])
-		}
-	}
+	m.eachCandidate(func(s *spot) { first = earliest(first, s) })
 	if first == nil {
 		return "", false
 	}
 	return first.ID, true
+}
+
+// Candidates returns all entities that may have to be evaluated now, in order: of each lane the first. It is for drivers that cannot
+// evaluate one after another themselves, but have another queue do it in the same order.
+func (m *Machine) Candidates() []ID {
+	found := make(map[ID]*spot)
+	m.eachCandidate(func(s *spot) { found[s.ID] = s })
+	spots := slices.SortedFunc(maps.Values(found), func(a, b *spot) int { return a.Order.Compare(b.Order) })
+	ids := make([]ID, len(spots))
+	for i, s := range spots {
+		ids[i] = s.ID
+	}
+	return ids
+}
+
+func (m *Machine) eachCandidate(visit func(*spot)) {
+	for _, l := range m.queue.lanes {
+		for _, s := range []*spot{l.candidate(), m.taker(l)} {
+			if s != nil {
+				visit(s)
+			}
+		}
+	}
+	for _, l := range m.leases {
+		if s := m.queue.spots[l.Owner]; s != nil && l.dirty && l.Reason.waits() {
+			visit(s)
+		}
+	}
 }
 
 // taker returns the first of a lane that may get a lease and has none; nil for none.
