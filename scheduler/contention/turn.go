@@ -278,9 +278,22 @@ func (t *turn) leavingOn(l *Lease) []ID {
 func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Domain) *Lease {
 	e := &t.s.Entity
 	l := &Lease{
-		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Nodes: nodesOf(holds), Within: within, members: len(holds),
-		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
-		evaluated: t.w.Now, bound: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
+		Owner:        e.ID,
+		Order:        e.Order,
+		Reason:       reason,
+		Holds:        holds,
+		Nodes:        nodesOf(holds),
+		Within:       within,
+		members:      len(holds),
+		Expiry:       None,
+		Accelerators: e.Accelerators,
+		ask:          e.Ask,
+		preempts:     t.policy.Preemption && !e.NeverPreempts,
+		evaluated:    t.w.Now,
+		bound:        t.w.Now,
+		recheck:      None,
+		clears:       None,
+		Budget:       t.policy.newBudget(e.Accelerators),
 	}
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
 		l.Budget = a.Budget

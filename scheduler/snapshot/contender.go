@@ -73,7 +73,10 @@ func (u Unit) contender(r Reading) *contention.Unit {
 		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(),
 	}
 	for _, pod := range u.Pods {
-		out.Grace = max(out.Grace, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds))
+		out.Grace = max(
+			out.Grace,
+			ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds),
+		)
 		if pod.DeletionTimestamp != nil && out.Leaving {
 			out.End = contention.End{At: max(out.End.At, pod.DeletionTimestamp.Unix()), Certainty: contention.Certain}
 		}

@@ -82,7 +82,12 @@ func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 				of["g"], p.Spec.SchedulingGroup = group, &corev1.PodSchedulingGroup{PodGroupName: new("g")}
 			}
 			c.change(p)
-			view := update(t, snapshot.NewIndex(nil, ""), []fwk.NodeInfo{info(node("n", "c"), p)}, []corev1.ResourceName{gpu})
+			view := update(
+				t,
+				snapshot.NewIndex(nil, ""),
+				[]fwk.NodeInfo{info(node("n", "c"), p)},
+				[]corev1.ResourceName{gpu},
+			)
 			reading := snapshot.Reading{
 				Accelerators: []corev1.ResourceName{gpu}, Protected: func(class string) bool { return class == "gold" },
 			}

@@ -136,7 +136,8 @@ func contenders(t *testing.T, view snapshot.View, of groups) {
 	}
 	for _, u := range want {
 		read := got.Get(contention.ID(u.Name))
-		if read == nil || !reflect.DeepEqual(read.Holds, u.Holds) || read.Accelerators != u.Accelerators(reading.Accelerators) {
+		if read == nil || !reflect.DeepEqual(read.Holds, u.Holds) ||
+			read.Accelerators != u.Accelerators(reading.Accelerators) {
 			t.Fatalf("%s is read as %+v, and holds %v", u.Name, read, u.Holds)
 		}
 	}
