@@ -21,7 +21,9 @@ type prospect struct {
 // take gives the lease a place.
 func (l *Lease) take(p prospect, now int64) {
 	l.evaluated = now
-	l.Holds, l.Nodes, l.Within, l.members = p.Holds, nodesOf(p.Holds), p.Within, len(p.Holds)
+	l.settle(p.Holds)
+	l.broken = false
+	l.Within = p.Within
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
 
@@ -37,19 +39,44 @@ func (t *turn) lease(reason Wait) {
 		t.wait(reason) // its place is held for another reason
 		return
 	}
-	next, ok := t.prospects(l, e)
-	if !ok {
-		t.s.lane.noPlace = true
-		t.emit(t.drop(WhyNoEnd)...)
+	if l == nil && t.s.lane.noPlace && t.s.lane.services == t.w.Running.services {
 		t.wait(t.withoutPlace(reason))
 		return
 	}
+	if l != nil && l.Open && l.Reason == Head && !t.mayClose(l) {
+		if reason.Cause == NoRoom {
+			reason.Cause, reason.At = OwnLease, l.Instant
+		}
+		t.wait(reason)
+		return
+	}
+	next, ok := t.prospects(l, e)
+	if !ok {
+		t.emit(t.drop(WhyNoEnd)...)
+		t.noPlace()
+		t.wait(t.withoutPlace(reason))
+		return
+	}
+	t.s.lane.noPlace = false
 	t.hold(l, next)
 	if reason.Cause == NoRoom {
 		reason.Cause, reason.At = OwnLease, next.Instant
 	}
 	t.wait(reason)
 }
+
+// mayClose reports whether an open lease may close if it is placed anew. It binds no entity, so that another place is of no use before.
+// Beyond the horizon, only an end that was expected beyond it, a lease that is gone, or time brings a place within it.
+func (t *turn) mayClose(l *Lease) bool {
+	if t.blocked || !t.policy.suffices(l.Budget, l.Accelerators, 0, t.w.Now) {
+		return false
+	}
+	near := l.Firm && l.limit(t.policy, t.w.Now) == l.Instant
+	return near || l.searching || t.w.Now >= l.evaluated+t.policy.MinRemaining
+}
+
+// noPlace notes that no end makes room for the entity's question.
+func (t *turn) noPlace() { t.s.lane.noPlace, t.s.lane.services = true, t.w.Running.services }
 
 // withoutPlace is the reason of an entity that has no place to come: if earlier entities lease some, their leases end first.
 func (t *turn) withoutPlace(reason Wait) Wait {
@@ -93,6 +120,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	}
 	switch { // others may use it now
 	case moves:
+		t.queue.mayHavePlaces()
 		t.unrefuse(l)
 	case l.Instant > instant:
 		t.unrefuseTimed(l)
@@ -116,16 +144,17 @@ func (t *turn) opens(l *Lease) bool {
 // prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless there is an
 // earlier one that rests on firm ends; else the earliest.
 func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
-	if l == nil || l.Open || l.Reason != Head || len(l.Holds) < l.members {
+	if l == nil || l.Open || l.Reason != Head || l.broken {
 		return t.reserve(t.w, e, e.Ask)
 	}
-	kept, ok := t.look(t.w, e, l.Holds)
+	kept, ok := t.look(t.w, e, l.Holds, l.needs)
 	if !ok {
 		return t.reserve(t.w, e, e.Ask)
 	}
 	kept.Within = l.Within
 	if l.searching || !kept.Firm {
-		if next, found := t.reserveBy(t.w, e, e.Ask, t.firmEnds(t.w, e)); found && next.Instant < kept.Instant {
+		earlier := until(t.firmEnds(t.w, e), kept.Instant-1)
+		if next, found := t.reserveBy(t.w, e, e.Ask, earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}
 	}
@@ -147,16 +176,36 @@ func (t *turn) reserve(w *World, owner *Entity, ask Ask) (prospect, bool) {
 	return guess, true
 }
 
+// before returns the leases of earlier entities than an owner.
+func (t *turn) before(owner *Entity) []*Lease {
+	if owner == &t.s.Entity {
+		return t.earlier
+	}
+	return t.Machine.earlier(owner)
+}
+
+// until returns those that end until an instant, of units in the order of their ends.
+func until(ends []topology.Running, instant int64) []topology.Running {
+	n, _ := slices.BinarySearchFunc(ends, instant, func(r topology.Running, instant int64) int {
+		if r.End <= instant {
+			return -1
+		}
+		return 1
+	})
+	return ends[:n]
+}
+
 // reserveBy finds the earliest place if these units end.
 func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
-	ledger, ends := indebted(w, t.Machine.earlier(owner), ends)
+	ledger, ends := t.indebted(w, t.before(owner), ends)
 	r, ok := w.placer().Reserve(ledger, ask, ends)
 	if !ok {
 		return prospect{}, false
 	}
-	out, ok := t.look(w, owner, holdsOf(ask.Fewest(), r.Placement))
+	holds := holdsOf(ask.Fewest(), r.Placement)
+	out, ok := t.look(w, owner, holds, needsOf(holds))
 	if !ok {
-		out = prospect{Holds: holdsOf(ask.Fewest(), r.Placement), Instant: max(r.At, w.Now)}
+		out = prospect{Holds: holds, Instant: max(r.At, w.Now)}
 	}
 	out.Within = r.Placement.Within
 	return out, true
@@ -164,13 +213,26 @@ func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Runni
 
 // firmEnds returns the units with a firm end, and those that the owner may evict.
 func (t *turn) firmEnds(w *World, owner *Entity) []topology.Running {
+	if ends, ok := w.Running.firm(w.Now); ok && t.evictsNone(w, owner) {
+		return ends
+	}
 	return t.endsOf(w, owner, func(x Expectation) bool { return x.Firm })
 }
 
 // ends returns what runs by its expected end, for an owner: units that it may evict when it needs their place end now, services
 // do not end.
 func (t *turn) ends(w *World, owner *Entity) []topology.Running {
+	ends, ok := w.Running.firm(w.Now)
+	if ok && len(ends) == w.Running.mortal() && t.evictsNone(w, owner) { // all ends are firm
+		return ends
+	}
 	return t.endsOf(w, owner, func(Expectation) bool { return true })
+}
+
+// evictsNone reports whether an owner may evict none of the units that run, and is none of them.
+func (t *turn) evictsNone(w *World, owner *Entity) bool {
+	return (!t.policy.Preemption || owner.NeverPreempts || len(w.Running.Preemptible(owner.Order.Priority)) == 0) &&
+		w.Running.Get(owner.ID) == nil
 }
 
 func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []topology.Running {
@@ -194,28 +256,30 @@ func (t *turn) evictable(u *Unit, owner *Entity) bool {
 }
 
 // look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.
-func (t *turn) look(w *World, owner *Entity, holds []topology.Held) (prospect, bool) {
+func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need) (prospect, bool) {
 	out := prospect{Holds: holds, Instant: w.Now, Firm: true}
-	needs := demandOn(holds)
-	debts := make(map[int]topology.Capacity)
-	for _, l := range t.Machine.earlier(owner) {
-		if l.touches(nodesOf(holds)) {
-			for node, demand := range demandOn(l.Holds) {
-				debts[node] = sum(debts[node], demand)
+	sums := &t.scratch.sums
+	sums.reset(w.Ledger.Len())
+	for _, n := range needs {
+		sums.add(n, None)
+	}
+	for _, l := range t.before(owner) {
+		for _, n := range l.needs {
+			if len(sums.of[n.node]) > 0 {
+				sums.add(n, None)
 			}
 		}
 	}
-	ready := make(map[int]int64, len(needs))
-	for node, need := range needs {
-		at, firm, ok := t.readyAt(w, owner, node, sum(slices.Clone(need), debts[node]))
+	for _, n := range needs {
+		at, firm, ok := t.readyAt(w, owner, n.node, sums.of[n.node])
 		if !ok {
 			return prospect{}, false
 		}
-		ready[node] = at
+		sums.at[n.node] = at
 		out.Instant, out.Firm = max(out.Instant, at), out.Firm && firm
 	}
-	for node, need := range needs {
-		out.ToCome += w.accelerators(need) * min(out.Instant-ready[node], math.MaxInt32)
+	for _, n := range needs {
+		out.ToCome += w.accelerators(n.demand) * min(out.Instant-sums.at[n.node], math.MaxInt32)
 	}
 	return out, true
 }
@@ -231,17 +295,17 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 		return w.Now, true, true
 	}
 	here := t.endsOn(w, owner, node)
-	at, ok = freeAt(free, need, node, here)
+	at, ok = t.freeAt(free, need, node, here)
 	firmly := slices.DeleteFunc(here, func(x Expectation) bool { return !x.Firm })
-	if sooner, found := freeAt(free, need, node, firmly); found && sooner <= at {
+	if sooner, found := t.freeAt(free, need, node, firmly); found && sooner <= at {
 		return sooner, true, true
 	}
 	return at, false, ok
 }
 
-// endsOn returns the units on a node by their expected end for an owner.
+// endsOn returns the units on a node by their expected end for an owner. It holds until the next call.
 func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
-	var here []Expectation
+	here := t.scratch.here[:0]
 	for _, u := range w.Running.On(node) {
 		x := expectation(u, w.Now, t.policy.MinRemaining)
 		switch {
@@ -253,14 +317,18 @@ func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
 		here = append(here, x)
 	}
 	slices.SortFunc(here, compareExpectations)
+	t.scratch.here = here
 	return here
 }
 
 // freeAt returns when a node has a demand free if these units end, false if it never has.
-func freeAt(free, need topology.Capacity, node int, ends []Expectation) (int64, bool) {
-	free = slices.Clone(free)
+func (t *turn) freeAt(free, need topology.Capacity, node int, ends []Expectation) (int64, bool) {
+	t.scratch.free = append(t.scratch.free[:0], free...)
+	for len(t.scratch.free) < len(need) {
+		t.scratch.free = append(t.scratch.free, 0)
+	}
 	for _, x := range ends {
-		if free = sum(free, onNode(x.Unit.Holds, node)); fitsIn(free, need) {
+		if give(t.scratch.free, x.Unit.Holds, node); fitsIn(t.scratch.free, need) {
 			return x.At, true
 		}
 	}

@@ -57,6 +57,8 @@ type Lease struct {
 	// Late says that a unit which passed has outlasted its known end.
 	Late bool
 
+	// needs is the place by node, in the coordinates of the owner's ledger.
+	needs []need
 	// ask is the owner's question, in the coordinates of its ledger.
 	ask Ask
 	// preempts says that the owner may evict units of lower priority.
@@ -65,10 +67,10 @@ type Lease struct {
 	toCome int64
 	// rate is how many accelerators idle at the cost of the budget, since the last Settle.
 	rate int64
-	// members is how many members the place is for: if fewer have a node in it, nodes of it are gone.
-	members int
 	// refused are the lanes of which an entity would fit but for this lease.
 	refused map[*lane]struct{}
+	// broken says that nodes of the place are gone.
+	broken bool
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
 	// evaluated is the instant of the last evaluation, bound that since which the lease binds others.
@@ -77,6 +79,14 @@ type Lease struct {
 	recheck int64
 	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
 	clears int64
+}
+
+// settle gives the lease a place.
+func (l *Lease) settle(holds []topology.Held) {
+	if len(l.needs) > 0 && len(holds) > 0 && len(holds) == len(l.Holds) && &holds[0] == &l.Holds[0] {
+		return // the one that it has
+	}
+	l.Holds, l.Nodes, l.needs = holds, nodesOf(holds), needsOf(holds)
 }
 
 // touches reports whether one of the nodes is in the place.

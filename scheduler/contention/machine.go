@@ -17,6 +17,7 @@ type Machine struct {
 	// starting are the gangs that start, and when each made progress last.
 	starting map[ID]int64
 	idled    ceiling
+	scratch  scratch
 	// blocked says that the ceiling of all leases is reached.
 	blocked bool
 	// coordinates are those in which the leases stand.
@@ -118,10 +119,30 @@ func (m *Machine) Taken(nodes []int) {
 // those that are leased.
 func (m *Machine) Freed(nodes []int) {
 	m.Taken(nodes)
+	m.queue.mayHavePlaces()
 	m.openAll()
 	for _, l := range m.leases {
 		l.dirty, l.searching = true, true
 	}
+}
+
+// early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with an instant that
+// is no later. What fits nowhere at the unit's instant does not fit before, with or without it.
+func (m *Machine) early(instant int64) {
+	m.openAll()
+	for _, l := range m.leases {
+		if !l.Firm || l.limit(m.policy, m.now) <= instant {
+			l.dirty, l.searching = true, true
+		}
+	}
+}
+
+// limit is the last instant before which another place is of use: the lease's own, or the horizon if that is what keeps it open.
+func (l *Lease) limit(p Policy, now int64) int64 {
+	if l.Open && p.Horizon > 0 && l.Instant > now+p.Horizon {
+		return now + p.Horizon
+	}
+	return l.Instant
 }
 
 // Ended says that a unit has left its nodes. If it was expected to have left by now, leases elsewhere stay as they are.
@@ -134,7 +155,8 @@ func (m *Machine) Ended(u *Unit, now int64) {
 		}
 	}
 	if at, _ := u.Expected(now-1, m.policy.MinRemaining); at > now {
-		m.Freed(nodes)
+		m.Taken(nodes)
+		m.early(at)
 		return
 	}
 	m.Taken(nodes)
@@ -149,8 +171,9 @@ func (m *Machine) Hold(l Lease, now int64) []Action {
 	if old := m.Lease(l.Owner); old != nil {
 		out = m.release(old, WhyReplaced)
 	}
-	l.Nodes, l.Instant, l.preempts = nodesOf(l.Holds), None, m.policy.Preemption
-	l.recheck, l.clears, l.members = None, None, len(l.Holds)
+	l.Instant, l.preempts = None, m.policy.Preemption
+	l.settle(l.Holds)
+	l.recheck, l.clears = None, None
 	l.Order.Replacement = true
 	if l.Expiry == 0 {
 		l.Expiry = now + m.policy.Grace
@@ -192,28 +215,33 @@ func (m *Machine) Candidates() []ID {
 }
 
 func (m *Machine) eachCandidate(visit func(*spot)) {
+	heads, last := m.heads()
+	offer := func(s *spot) {
+		if s != nil {
+			visit(s)
+		}
+	}
 	for _, l := range m.queue.lanes {
-		for _, s := range []*spot{l.candidate(), m.taker(l)} {
-			if s != nil {
-				visit(s)
-			}
+		if len(l.spots) == 0 {
+			continue
+		}
+		offer(l.candidate())
+		if !l.noPlace && m.policy.MaxLeases > 0 {
+			offer(m.taker(l, heads, last))
 		}
 	}
 	for _, l := range m.leases {
-		if s := m.queue.spots[l.Owner]; s != nil && l.dirty && l.Reason.waits() {
-			visit(s)
+		if l.dirty && l.Reason.waits() {
+			offer(m.queue.spots[l.Owner])
 		}
 	}
 }
 
 // taker returns the first of a lane that may get a lease and has none; nil for none.
-func (m *Machine) taker(l *lane) *spot {
-	if l.noPlace || m.policy.MaxLeases == 0 {
-		return nil
-	}
+func (m *Machine) taker(l *lane, heads int, last *Lease) *spot {
 	for _, s := range l.spots {
 		if m.Lease(s.ID) == nil {
-			if s.Accelerators > 0 && m.mayLease(s.Order) {
+			if s.Accelerators > 0 && (heads < m.policy.MaxLeases || last.Order.Compare(s.Order) > 0) {
 				return s
 			}
 			return nil
@@ -224,14 +252,18 @@ func (m *Machine) taker(l *lane) *spot {
 
 // mayLease reports whether an entity is among the first that may have a lease.
 func (m *Machine) mayLease(order Order) bool {
-	heads, later := 0, false
+	heads, last := m.heads()
+	return heads < m.policy.MaxLeases || last != nil && last.Order.Compare(order) > 0
+}
+
+// heads counts the leases whose owners wait, and returns the last of them, nil for none.
+func (m *Machine) heads() (n int, last *Lease) {
 	for _, l := range m.leases {
 		if l.Reason.waits() {
-			heads++
-			later = l.Order.Compare(order) > 0
+			n, last = n+1, l
 		}
 	}
-	return heads < m.policy.MaxLeases || later
+	return n, last
 }
 
 // advance lets time pass in which nothing happened.
@@ -265,9 +297,11 @@ func (m *Machine) enter(w *World) {
 	}
 	m.coordinates = w.Coordinates
 	for _, l := range m.leases {
-		l.Holds = w.Held(l)
-		l.Nodes = nodesOf(l.Holds)
-		l.dirty = l.dirty || len(l.Holds) < l.members
+		members := len(l.Holds)
+		l.settle(w.Held(l))
+		if len(l.Holds) < members {
+			l.broken, l.dirty = true, true
+		}
 	}
 }
 
@@ -314,9 +348,7 @@ func (m *Machine) displace(l *Lease) {
 func (m *Machine) release(l *Lease, why string) []Action {
 	m.leases = slices.DeleteFunc(m.leases, func(other *Lease) bool { return other == l })
 	m.unrefuse(l)
-	for _, lane := range m.queue.lanes {
-		lane.noPlace = false
-	}
+	m.queue.mayHavePlaces()
 	for _, other := range m.leases { // what was displaced by it may find an earlier place
 		if other.Order.Compare(l.Order) > 0 && other.Reason.waits() {
 			other.dirty, other.searching = true, true

@@ -41,8 +41,8 @@ func (m *Machine) idle(w *World, l *Lease) int64 {
 		return 0
 	}
 	var n int64
-	for node, demand := range demandOn(l.Holds) {
-		n += min(w.accelerators(w.Ledger.Free[node]), w.accelerators(demand))
+	for _, of := range l.needs {
+		n += min(w.accelerators(w.Ledger.Free[of.node]), w.accelerators(of.demand))
 	}
 	return n
 }

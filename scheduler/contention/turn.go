@@ -50,8 +50,9 @@ func (t *turn) decide() {
 	}
 	own := t.w.placer().Place(t.w.Ledger, e.Ask)
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
-		t.s.lane.full, t.s.lane.noPlace = true, true
+		t.s.lane.full = true
 		t.emit(t.drop(WhyWrong)...)
+		t.noPlace()
 		t.wait(Wait{Cause: WrongQuestion, Refusal: own.Refusal, At: None})
 		return
 	}
@@ -80,7 +81,7 @@ func (t *turn) place(own Answer) []*Lease {
 		t.start(own)
 		return nil
 	}
-	left := beside(t.w, t.binding)
+	left := t.beside(t.w, t.binding)
 	if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
 		t.start(own)
 		return nil
@@ -122,11 +123,12 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if owner == nil {
 		return false
 	}
-	next, ok := t.reserve(&then, &owner.Entity, ask)
+	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
 	l.take(next, t.w.Now)
+	t.queue.mayHavePlaces()
 	t.unrefuse(l)
 	t.displace(l)
 	t.emit(Leased{l})
@@ -278,23 +280,11 @@ func (t *turn) leavingOn(l *Lease) []ID {
 func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Domain) *Lease {
 	e := &t.s.Entity
 	l := &Lease{
-		Owner:        e.ID,
-		Order:        e.Order,
-		Reason:       reason,
-		Holds:        holds,
-		Nodes:        nodesOf(holds),
-		Within:       within,
-		members:      len(holds),
-		Expiry:       None,
-		Accelerators: e.Accelerators,
-		ask:          e.Ask,
-		preempts:     t.policy.Preemption && !e.NeverPreempts,
-		evaluated:    t.w.Now,
-		bound:        t.w.Now,
-		recheck:      None,
-		clears:       None,
-		Budget:       t.policy.newBudget(e.Accelerators),
+		Owner: e.ID, Order: e.Order, Reason: reason, Within: within,
+		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
+		evaluated: t.w.Now, bound: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
+	l.settle(holds)
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
 		l.Budget = a.Budget
 	}

@@ -167,6 +167,22 @@ func TestJSONLBadLines(t *testing.T) {
 			"f.jsonl:1: job a has 1 pods and a minCount of 2; write at most as many as there are pods, or leave it out",
 		},
 		{
+			job(`"pods": [{"count": 2, "min": 3}]`),
+			"f.jsonl:1: job a has a count of 2 pods and a min of 3; write at most as many as the count, or leave it out",
+		},
+		{
+			job(`"pods": [{"count": 2, "min": -1}]`),
+			"f.jsonl:1: job a has a count of 2 pods and a min of -1; write at most as many as the count, or leave it out",
+		},
+		{
+			job(`"pods": [{"count": 2, "min": 1}, {"count": 1}]`),
+			"f.jsonl:1: job a has a min of 1 where it cannot be; write it at the last of the pods, and no minCount",
+		},
+		{
+			job(`"minCount": 1, "pods": [{"count": 2, "min": 1}]`),
+			"f.jsonl:1: job a has a min of 1 where it cannot be; write it at the last of the pods, and no minCount",
+		},
+		{
 			job(`"segment": {"size": 1}, ` + one),
 			`f.jsonl:1: job a has 1 pods and segments of 1 in ""; write a size of at most as many as there are pods and ` +
 				"a level, or leave the segment out",

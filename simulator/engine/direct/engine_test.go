@@ -252,6 +252,28 @@ func TestWhoPassesByAPolicy(t *testing.T) {
 		350 longer ended`)
 }
 
+// A policy does not know elastic jobs: it places all members, or none.
+func TestPoliciesPlaceAllOfAnElasticGang(t *testing.T) {
+	grows := comes("grows", 3, 1, 10, 0)
+	grows.Min = 1
+	s := whole(t, 3, comes("first", 1, 0, 50, 0), grows)
+	perform(t, s, direct.Options{Policy: firstFit{}, Discipline: direct.Greedy}).wants(t, `
+		0 first submitted
+		0 first started [0]
+		1 grows submitted
+		1 grows refused
+		50 first ended
+		50 grows started [0 1 2]
+		60 grows ended`)
+	perform(t, s, direct.Options{Discipline: direct.Greedy}).wants(t, `
+		0 first submitted
+		0 first started [2]
+		1 grows submitted
+		1 grows started [0 1]
+		11 grows ended
+		50 first ended`)
+}
+
 // wrong answers with too few nodes, or with one that is not there.
 type wrong []int
 

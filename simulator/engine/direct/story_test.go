@@ -232,3 +232,39 @@ func TestWrongScenes(t *testing.T) {
 		})
 	}
 }
+
+// An elastic gang starts with three of its four members. The fourth waits in the gang's place in the queue, behind a more important gang and
+// before a later one, and joins the others. It ends with them; preempted, the gang waits whole.
+func TestElasticGangs(t *testing.T) {
+	scene := fleet(t, 4, 4)
+	scene.Jobs = []direct.Job{
+		promised(job("runs", 1, 8, 0, 50), 50),
+		yielding(elastic(job("grows", 4, 8, 1, 100), 2), 0),
+		job("later", 1, 8, 2, 10),
+		important(job("urgent", 1, 8, 60, 20), 1),
+	}
+	want := strings.TrimSpace(strings.ReplaceAll(`
+		0 runs arrived
+		0 runs started [0]
+		1 grows arrived
+		1 grows started [1 2 3]
+		1 grows kept [0] from 50
+		2 later arrived
+		2 later kept [1] by a guess
+		2 later refused
+		50 runs ended
+		50 grows joined [1 2 3 0]
+		60 urgent arrived
+		60 grows preempted
+		60 urgent started [0]
+		60 grows started [1 2 3]
+		60 grows kept [0] by a guess
+		80 urgent ended
+		80 grows joined [1 2 3 0]
+		160 grows ended
+		160 later started [0]
+		170 later ended`, "\t", ""))
+	if got := play(t, scene, direct.Options{Preempt: true}).String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

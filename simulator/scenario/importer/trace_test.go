@@ -60,6 +60,34 @@ func TestAJobBecomesAGang(t *testing.T) {
 	}
 }
 
+// An elastic job needs all of its pods where Min is ignored. Pods that are divided keep the proportion, rounded up.
+func TestElasticJobs(t *testing.T) {
+	for name, c := range map[string]struct {
+		pods []trace.Podset
+		min  int
+		all  int
+	}{
+		"of one podset":   {[]trace.Podset{{Count: 4, Min: 2, GPUs: 8}}, 2, 4},
+		"the last of two": {[]trace.Podset{{Count: 3, GPUs: 8}, {Count: 4, Min: 1, GPUs: 8}}, 4, 7},
+		"divided":         {[]trace.Podset{{Count: 3, Min: 2, GPUs: 12}}, 4, 5},
+		"not elastic":     {[]trace.Podset{{Count: 4, GPUs: 8}}, 0, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := made(
+				t,
+				open(t, "h100-64"),
+				jobs(trace.Job{ID: "a", Duration: time.Hour, Podsets: c.pods}),
+				scenario.Options{},
+			)
+			j := s.Jobs[0]
+			if j.Min != c.min || j.Needed != c.all || len(j.Gang.Members) != c.all {
+				t.Errorf("min %d, needed %d of %d; want %d, %d of %d",
+					j.Min, j.Needed, len(j.Gang.Members), c.min, c.all, c.all)
+			}
+		})
+	}
+}
+
 func TestJobsAreOrdered(t *testing.T) {
 	later := job("a", 1, 1)
 	later.Submit = 10 * time.Second
