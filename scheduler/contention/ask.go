@@ -95,6 +95,17 @@ func (a Ask) Least() topology.Gang {
 	return gang
 }
 
+// Fewest returns the gang with the fewest members that may start, those that run included. Without any that run it is Least: of a gang
+// with running members, Min would count these, and be reached without a place for those that wait.
+func (a Ask) Fewest() topology.Gang {
+	if !slices.ContainsFunc(a.Gang.Members, func(m topology.Member) bool { return m.Placed }) {
+		return a.Least()
+	}
+	gang := a.Gang
+	gang.Members, gang.Min = onlyNeeded(gang.Members, max(a.Needed, 1)), 0
+	return gang
+}
+
 // onlyNeeded keeps the running members, the late ones and the first n of the others.
 func onlyNeeded(members []topology.Member, n int) []topology.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m topology.Member) bool {

@@ -19,7 +19,8 @@ type prospect struct {
 }
 
 // take gives the lease a place.
-func (l *Lease) take(p prospect) {
+func (l *Lease) take(p prospect, now int64) {
+	l.evaluated = now
 	l.Holds, l.Nodes, l.Within = p.Holds, nodesOf(p.Holds), p.Within
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
@@ -69,7 +70,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	}
 	if l == nil {
 		l = t.newLease(Head, nil, next.Within)
-		l.take(next)
+		l.take(next, t.w.Now)
 		l.Open = t.opens(l)
 		if l.Open {
 			t.policy.open(&l.Budget, t.w.Now)
@@ -80,7 +81,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	moves := !slices.Equal(l.Nodes, nodesOf(next.Holds))
 	same := !moves && (l.Open || l.Firm == next.Firm && (!l.Firm || l.Instant == next.Instant)) // guesses drift
 	risk, instant := l.Risk, l.Instant
-	l.take(next)
+	l.take(next, t.w.Now)
 	l.searching, l.recheck = false, None
 	if !moves {
 		l.Risk = risk
@@ -148,9 +149,9 @@ func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Runni
 	if !ok {
 		return prospect{}, false
 	}
-	out, ok := t.look(w, owner, holdsOf(ask.Least(), r.Placement))
+	out, ok := t.look(w, owner, holdsOf(ask.Fewest(), r.Placement))
 	if !ok {
-		out = prospect{Holds: holdsOf(ask.Least(), r.Placement), Instant: max(r.At, w.Now)}
+		out = prospect{Holds: holdsOf(ask.Fewest(), r.Placement), Instant: max(r.At, w.Now)}
 	}
 	out.Within = r.Placement.Within
 	return out, true
@@ -172,6 +173,7 @@ func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []t
 	now, later := []topology.Running(nil), make([]topology.Running, 0, len(list))
 	for _, x := range list {
 		switch {
+		case x.Unit.ID == owner.ID: // its surplus ends with it
 		case t.evictable(x.Unit, owner):
 			now = append(now, topology.Running{Name: string(x.Unit.ID), Holds: x.Unit.Holds, End: w.Now})
 		case meant(x):
@@ -240,7 +242,7 @@ func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
 		switch {
 		case t.evictable(u, owner):
 			x.At, x.Firm = w.Now, true
-		case x.At == None:
+		case x.At == None || u.ID == owner.ID:
 			continue
 		}
 		here = append(here, x)

@@ -67,6 +67,8 @@ type Lease struct {
 	refused map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
+	// evaluated is the instant of the last evaluation.
+	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.
 	recheck int64
 	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.

@@ -80,7 +80,7 @@ func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 		return max(earned, w.Now+m.policy.MinRemaining, l.Instant-m.policy.Horizon)
 	}
 	at := l.clears
-	if l.Instant > w.Now {
+	if l.Instant > w.Now || l.Firm && l.Instant > l.evaluated {
 		at = min(at, l.Instant+1) // if nothing has happened by then, an end is overdue
 	} else {
 		at = min(at, w.Now+m.policy.MinRemaining)

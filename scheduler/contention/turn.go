@@ -126,7 +126,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
-	l.take(next)
+	l.take(next, t.w.Now)
 	t.unrefuse(l)
 	t.displace(l)
 	t.emit(Leased{l})
@@ -184,7 +184,7 @@ func (t *turn) preempt(reason Wait) bool {
 	if len(units) == 0 {
 		return false
 	}
-	found, ok := choose(t.w, without(t.w, Ask{Gang: e.Ask.Least(), Needed: e.Ask.Needed}, t.binding), units)
+	found, ok := choose(t.w, without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding), units)
 	if !ok || len(found.victims) == 0 {
 		return false
 	}
@@ -280,7 +280,7 @@ func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Do
 	l := &Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Nodes: nodesOf(holds), Within: within,
 		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
-		recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
+		evaluated: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
 		l.Budget = a.Budget

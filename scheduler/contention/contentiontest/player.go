@@ -100,6 +100,9 @@ func NewPlayer(scene Scene, policy contention.Policy) (*Player, error) {
 		p.begin(j, of.On, of.Arrives)
 	}
 	slices.SortStableFunc(p.arrivals, func(a, b *job) int { return cmp.Compare(a.Arrives, b.Arrives) })
+	for _, j := range p.sorted(func(j *job) bool { return j.alive() < j.Members }) { // the surplus waits in its own place
+		p.queue(j)
+	}
 	return p, nil
 }
 
@@ -187,6 +190,7 @@ func (p *Player) rounds() {
 		}
 		id, ok := p.machine.Next()
 		if !ok {
+			p.recheck = contention.None // it names the next one anew
 			for _, a := range p.machine.Settle(p.world()) {
 				p.act(a)
 			}
@@ -242,7 +246,7 @@ func (p *Player) act(a contention.Action) {
 		p.logf("%s is evicted: its start makes no progress", a.ID)
 		p.evict(p.jobs[string(a.ID)])
 	case contention.Rechecks:
-		p.recheck = min(p.recheck, a.At)
+		p.recheck = a.At
 	case contention.Waits:
 	}
 }
