@@ -29,7 +29,8 @@ func (m *Machine) earlier(e *Entity) []*Lease {
 // endsBefore reports whether an entity that starts now ends before the instant of a lease, with a chance of overrun that the
 // units which passed before leave room for (rule 3a).
 func (m *Machine) endsBefore(e *Entity, l *Lease, now int64) bool {
-	return l.Reason.waits() && e.RunTime > 0 && now+e.RunTime <= l.Instant && l.Risk+e.Overrun <= m.policy.MaxOverrun
+	return l.Reason.waits() && !l.Late && e.RunTime > 0 && now+e.RunTime <= l.Instant &&
+		l.Risk+e.Overrun <= m.policy.MaxOverrun
 }
 
 // yields reports whether the owner of a lease may evict the entity when it needs the place, and not at once (rule 3b). A place that

@@ -86,6 +86,11 @@ func (t *turn) hold(l *Lease, next prospect) {
 	if !moves {
 		l.Risk = risk
 	}
+	for _, node := range l.Nodes {
+		for _, u := range t.w.Running.On(node) {
+			l.overrun(u, t.w.Now)
+		}
+	}
 	switch { // others may use it now
 	case moves:
 		t.unrefuse(l)
@@ -95,7 +100,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	closes := l.Open && !t.opens(l) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
 	if closes {
 		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open = false
+		l.Open, l.Late, l.bound = false, false, t.w.Now
 	}
 	if !same || closes {
 		t.displace(l)

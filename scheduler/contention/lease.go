@@ -54,6 +54,8 @@ type Lease struct {
 	Budget Budget
 	// Risk is the sum of the chances, in thousandths, that units which passed outlast the instant.
 	Risk int64
+	// Late says that a unit which passed has outlasted its known end.
+	Late bool
 
 	// ask is the owner's question, in the coordinates of its ledger.
 	ask Ask
@@ -67,8 +69,8 @@ type Lease struct {
 	refused map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
-	// evaluated is the instant of the last evaluation.
-	evaluated int64
+	// evaluated is the instant of the last evaluation, bound that since which the lease binds others.
+	evaluated, bound int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.
 	recheck int64
 	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
@@ -83,6 +85,12 @@ func (l *Lease) touches(nodes []int) bool {
 func (l *Lease) holdsNode(node int) bool {
 	_, ok := slices.BinarySearch(l.Nodes, node)
 	return ok
+}
+
+// overrun notes that a unit which passed the lease has outlasted its known end: no other passes because of its end. Else each late unit
+// would move the instant, and so let others pass that may be late, for ever.
+func (l *Lease) overrun(u *Unit, now int64) {
+	l.Late = l.Late || u.End.firm() && u.End.At < now && u.Started >= l.bound
 }
 
 // demandOn returns what the place takes on each of its nodes.

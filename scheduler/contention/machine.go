@@ -123,6 +123,11 @@ func (m *Machine) Freed(nodes []int) {
 func (m *Machine) Ended(u *Unit, now int64) {
 	m.advance(now)
 	nodes := nodesOf(u.Holds)
+	for _, l := range m.leases {
+		if l.touches(nodes) {
+			l.overrun(u, now)
+		}
+	}
 	if at, _ := u.Expected(now-1, m.policy.MinRemaining); at > now {
 		m.Freed(nodes)
 		return

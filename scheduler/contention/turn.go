@@ -280,7 +280,7 @@ func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Do
 	l := &Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Nodes: nodesOf(holds), Within: within,
 		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
-		evaluated: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
+		evaluated: t.w.Now, bound: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
 		l.Budget = a.Budget

@@ -97,7 +97,7 @@ const resources = 2
 // mayUse reports whether rule 3 lets the entity use the place.
 func (p *Player) mayUse(e contention.Entity, l *contention.Lease) bool {
 	waits := l.Reason == contention.Head || l.Reason == contention.Preemption
-	if waits && e.RunTime > 0 && p.now+e.RunTime <= l.Instant {
+	if waits && !l.Late && e.RunTime > 0 && p.now+e.RunTime <= l.Instant {
 		return true
 	}
 	owner := p.jobs[string(l.Owner)]
