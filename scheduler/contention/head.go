@@ -37,19 +37,44 @@ func (t *turn) lease(reason Wait) {
 		t.wait(reason) // its place is held for another reason
 		return
 	}
-	next, ok := t.prospects(l, e)
-	if !ok {
-		t.s.lane.noPlace = true
-		t.emit(t.drop(WhyNoEnd)...)
+	if l == nil && t.s.lane.noPlace && t.s.lane.services == t.w.Running.services {
 		t.wait(t.withoutPlace(reason))
 		return
 	}
+	if l != nil && l.Open && l.Reason == Head && !t.mayClose(l) {
+		if reason.Cause == NoRoom {
+			reason.Cause, reason.At = OwnLease, l.Instant
+		}
+		t.wait(reason)
+		return
+	}
+	next, ok := t.prospects(l, e)
+	if !ok {
+		t.emit(t.drop(WhyNoEnd)...)
+		t.noPlace()
+		t.wait(t.withoutPlace(reason))
+		return
+	}
+	t.s.lane.noPlace = false
 	t.hold(l, next)
 	if reason.Cause == NoRoom {
 		reason.Cause, reason.At = OwnLease, next.Instant
 	}
 	t.wait(reason)
 }
+
+// mayClose reports whether an open lease may close if it is placed anew. It binds no entity, so that another place is of no use before.
+// Beyond the horizon, only an end that was expected beyond it, a lease that is gone, or time brings a place within it.
+func (t *turn) mayClose(l *Lease) bool {
+	if t.blocked || !t.policy.suffices(l.Budget, l.Accelerators, 0, t.w.Now) {
+		return false
+	}
+	near := l.Firm && l.limit(t.policy, t.w.Now) == l.Instant
+	return near || l.searching || t.w.Now >= l.evaluated+t.policy.MinRemaining
+}
+
+// noPlace notes that no end makes room for the entity's question.
+func (t *turn) noPlace() { t.s.lane.noPlace, t.s.lane.services = true, t.w.Running.services }
 
 // withoutPlace is the reason of an entity that has no place to come: if earlier entities lease some, their leases end first.
 func (t *turn) withoutPlace(reason Wait) Wait {
@@ -93,6 +118,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	}
 	switch { // others may use it now
 	case moves:
+		t.queue.mayHavePlaces()
 		t.unrefuse(l)
 	case l.Instant > instant:
 		t.unrefuseTimed(l)
@@ -125,7 +151,8 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	}
 	kept.Within = l.Within
 	if l.searching || !kept.Firm {
-		if next, found := t.reserveBy(t.w, e, e.Ask, t.firmEnds(t.w, e)); found && next.Instant < kept.Instant {
+		earlier := before(t.firmEnds(t.w, e), kept.Instant-1)
+		if next, found := t.reserveBy(t.w, e, e.Ask, earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}
 	}
@@ -147,6 +174,17 @@ func (t *turn) reserve(w *World, owner *Entity, ask Ask) (prospect, bool) {
 	return guess, true
 }
 
+// before returns those that end until an instant, of units in the order of their ends.
+func before(ends []topology.Running, until int64) []topology.Running {
+	n, _ := slices.BinarySearchFunc(ends, until, func(r topology.Running, until int64) int {
+		if r.End <= until {
+			return -1
+		}
+		return 1
+	})
+	return ends[:n]
+}
+
 // reserveBy finds the earliest place if these units end.
 func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
 	ledger, ends := indebted(w, t.Machine.earlier(owner), ends)
@@ -164,13 +202,26 @@ func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Runni
 
 // firmEnds returns the units with a firm end, and those that the owner may evict.
 func (t *turn) firmEnds(w *World, owner *Entity) []topology.Running {
+	if ends, ok := w.Running.firm(w.Now); ok && t.evictsNone(w, owner) {
+		return ends
+	}
 	return t.endsOf(w, owner, func(x Expectation) bool { return x.Firm })
 }
 
 // ends returns what runs by its expected end, for an owner: units that it may evict when it needs their place end now, services
 // do not end.
 func (t *turn) ends(w *World, owner *Entity) []topology.Running {
+	ends, ok := w.Running.firm(w.Now)
+	if ok && len(ends) == w.Running.mortal() && t.evictsNone(w, owner) { // all ends are firm
+		return ends
+	}
 	return t.endsOf(w, owner, func(Expectation) bool { return true })
+}
+
+// evictsNone reports whether an owner may evict none of the units that run, and is none of them.
+func (t *turn) evictsNone(w *World, owner *Entity) bool {
+	return (!t.policy.Preemption || owner.NeverPreempts || len(w.Running.Preemptible(owner.Order.Priority)) == 0) &&
+		w.Running.Get(owner.ID) == nil
 }
 
 func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []topology.Running {

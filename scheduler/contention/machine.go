@@ -112,11 +112,30 @@ func (m *Machine) Taken(nodes []int) {
 // Freed says that capacity on these nodes came back, or that nodes came, which was not expected: there may be earlier places than
 // those that are leased.
 func (m *Machine) Freed(nodes []int) {
-	m.Taken(nodes)
+	m.queue.mayHavePlaces()
 	m.openAll()
 	for _, l := range m.leases {
 		l.dirty, l.searching = true, true
 	}
+}
+
+// early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with an instant that
+// is no later. What fits nowhere at the unit's instant does not fit before, with or without it.
+func (m *Machine) early(instant int64) {
+	m.openAll()
+	for _, l := range m.leases {
+		if !l.Firm || l.limit(m.policy, m.now) <= instant {
+			l.dirty, l.searching = true, true
+		}
+	}
+}
+
+// limit is the last instant before which another place is of use: the lease's own, or the horizon if that is what keeps it open.
+func (l *Lease) limit(p Policy, now int64) int64 {
+	if l.Open && p.Horizon > 0 && l.Instant > now+p.Horizon {
+		return now + p.Horizon
+	}
+	return l.Instant
 }
 
 // Ended says that a unit has left its nodes. If it was expected to have left by now, leases elsewhere stay as they are.
@@ -129,7 +148,8 @@ func (m *Machine) Ended(u *Unit, now int64) {
 		}
 	}
 	if at, _ := u.Expected(now-1, m.policy.MinRemaining); at > now {
-		m.Freed(nodes)
+		m.Taken(nodes)
+		m.early(at)
 		return
 	}
 	m.Taken(nodes)
@@ -274,9 +294,7 @@ func (m *Machine) displace(l *Lease) {
 func (m *Machine) release(l *Lease, why string) []Action {
 	m.leases = slices.DeleteFunc(m.leases, func(other *Lease) bool { return other == l })
 	m.unrefuse(l)
-	for _, lane := range m.queue.lanes {
-		lane.noPlace = false
-	}
+	m.queue.mayHavePlaces()
 	for _, other := range m.leases { // what was displaced by it may find an earlier place
 		if other.Order.Compare(l.Order) > 0 && other.Reason.waits() {
 			other.dirty, other.searching = true, true

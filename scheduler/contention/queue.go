@@ -24,8 +24,10 @@ type lane struct {
 	closed int64
 	// next is the first spot that may have to be evaluated.
 	next int
-	// noPlace says that no expected end makes room for the question, so that none gets a lease.
-	noPlace bool
+	// noPlace says that no end makes room for the question beside the leases, so that none gets a lease; services is the set of services
+	// (Units.services) for which that holds. Ends of other units do not change it: all of them are taken to have ended.
+	noPlace  bool
+	services int
 	// timed says that entities of it may use a leased place before its instant: their run time is known, or they are preemptible.
 	timed bool
 }
@@ -78,6 +80,7 @@ func (q *queue) add(e Entity) {
 	l.spots = slices.Insert(l.spots, at, s)
 	if at == 0 {
 		l.open() // fewer leases bind it than the one that was first
+		l.noPlace = false
 	}
 	l.next = min(l.next, at)
 	q.spots[e.ID] = s
@@ -110,7 +113,14 @@ func (q *queue) open() {
 	}
 }
 
-func (l *lane) open() { l.full, l.noPlace, l.closed, l.next = false, false, math.MaxInt64, 0 }
+func (l *lane) open() { l.full, l.closed, l.next = false, math.MaxInt64, 0 }
+
+// mayHavePlaces has all lanes look for a place again: capacity came back for good, or a lease moved or ended.
+func (q *queue) mayHavePlaces() {
+	for _, l := range q.lanes {
+		l.noPlace = false
+	}
+}
 
 // candidate returns the first entity of the lane that may fit, nil if there is none.
 func (l *lane) candidate() *spot {

@@ -50,8 +50,9 @@ func (t *turn) decide() {
 	}
 	own := t.w.placer().Place(t.w.Ledger, e.Ask)
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
-		t.s.lane.full, t.s.lane.noPlace = true, true
+		t.s.lane.full = true
 		t.emit(t.drop(WhyWrong)...)
+		t.noPlace()
 		t.wait(Wait{Cause: WrongQuestion, Refusal: own.Refusal, At: None})
 		return
 	}
@@ -127,6 +128,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	l.take(next, t.w.Now)
+	t.queue.mayHavePlaces()
 	t.unrefuse(l)
 	t.displace(l)
 	t.emit(Leased{l})

@@ -10,15 +10,18 @@ import (
 // Units is the set of running units, with an index by node and one by end. The zero value is empty.
 type Units struct {
 	all map[ID]*Unit
-	// timed are the units with a known end, by (end, ID).
+	// timed are the units with a known end, by (end, ID), ends the same for package topology.
 	timed []*Unit
+	ends  []topology.Running
+	// predicted counts those of them whose end is not firm.
+	predicted int
 	// guessed are the units without one, the latest start first, so that their expected ends ascend.
 	guessed []*Unit
 	// preemptible are the units that may be evicted, by (priority, ID).
 	preemptible []*Unit
 	byNode      map[int][]*Unit
-	// changes counts Add and Remove.
-	changes int
+	// changes counts Add and Remove, services those of units that never end.
+	changes, services int
 	// list is what Expected returned at the instant and after as many changes as listed says.
 	list   []Expectation
 	listed listing
@@ -45,9 +48,16 @@ func (u *Units) Add(unit *Unit) {
 	u.Remove(unit.ID)
 	u.changes++
 	u.all[unit.ID] = unit
+	if unit.End.Certainty == Never {
+		u.services++
+	}
 	if list, compare := u.sorted(unit); list != nil {
 		at, _ := slices.BinarySearchFunc(*list, unit, compare)
 		*list = slices.Insert(*list, at, unit)
+		if list == &u.timed {
+			u.ends = slices.Insert(u.ends, at, topology.Running{Name: string(unit.ID), Holds: unit.Holds, End: unit.End.At})
+			u.predicted += soft(unit)
+		}
 	}
 	if unit.Preemptible {
 		at, _ := slices.BinarySearchFunc(u.preemptible, unit, byPriority)
@@ -66,12 +76,15 @@ func (u *Units) Remove(id ID) *Unit {
 	}
 	u.changes++
 	delete(u.all, id)
+	if unit.End.Certainty == Never {
+		u.services++
+	}
 	if list, compare := u.sorted(unit); list != nil {
 		at, _ := slices.BinarySearchFunc(*list, unit, compare)
-		if at == 0 {
-			*list = (*list)[1:] // as most often: the others need not move
-		} else {
-			*list = slices.Delete(*list, at, at+1)
+		*list = removed(*list, at)
+		if list == &u.timed {
+			u.ends = removed(u.ends, at)
+			u.predicted -= soft(unit)
 		}
 	}
 	if unit.Preemptible {
@@ -85,6 +98,47 @@ func (u *Units) Remove(id ID) *Unit {
 		}
 	}
 	return unit
+}
+
+// removed removes an entry from a list.
+func removed[T any](list []T, at int) []T {
+	if at == 0 {
+		var none T
+		list[0] = none
+		return list[1:] // as most often: the others need not move
+	}
+	return slices.Delete(list, at, at+1)
+}
+
+// soft is 1 if the known end of a unit is not firm, else 0.
+func soft(u *Unit) int {
+	if u.End.firm() {
+		return 0
+	}
+	return 1
+}
+
+// firm returns the units with a firm end to come, in its order, false if the list would have to be made. It belongs to the set, and
+// holds until the next change.
+func (u *Units) firm(now int64) ([]topology.Running, bool) {
+	if u.predicted > 0 {
+		return nil, false
+	}
+	return u.ends[u.overdue(now):], true
+}
+
+// mortal counts the units but services.
+func (u *Units) mortal() int { return len(u.timed) + len(u.guessed) }
+
+// overdue counts the units whose known end has passed.
+func (u *Units) overdue(now int64) int {
+	n, _ := slices.BinarySearchFunc(u.timed, now, func(a *Unit, now int64) int {
+		if a.End.At <= now {
+			return -1
+		}
+		return 1
+	})
+	return n
 }
 
 // sorted returns the list that the unit belongs to and its order; nil for a service.
@@ -136,12 +190,7 @@ func (u *Units) Expected(now, atLeast int64) []Expectation {
 	if u.list != nil && u.listed == key {
 		return u.list
 	}
-	future, _ := slices.BinarySearchFunc(u.timed, now, func(a *Unit, now int64) int {
-		if a.End.At <= now {
-			return -1
-		}
-		return 1
-	})
+	future := u.overdue(now)
 	late := slices.Concat(u.timed[:future], u.guessed)
 	guesses := make([]Expectation, len(late))
 	for i, unit := range late {
