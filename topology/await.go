@@ -54,16 +54,20 @@ func byEnd(running []Running) []Running {
 // until lets go who ends, until the gang fits. It returns the ledger and the instant at which it does, and whether that ever comes.
 func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
 	l, before := a.ledger, a.ledger.noted()
-	free := slices.Clone(l.Free)
-	c := counted.clone(free)
-	var touched []int
-	own := make([]bool, len(free))
+	spare := before.lend()
+	free := append(spare.free[:0], l.Free...)
+	c := counted.cloneInto(spare.census, free)
+	touched := spare.touched[:0]
+	own := append(spare.own[:0], make([]bool, len(free))...)
 	for i := 0; i < len(running) && running[i].End != EndUnknown; {
 		end := running[i].End
 		for ; i < len(running) && running[i].End == end; i++ {
 			for _, h := range running[i].Holds {
 				if !own[h.Node] {
-					own[h.Node], free[h.Node], touched = true, slices.Clone(free[h.Node]), append(touched, h.Node)
+					own[h.Node], touched = true, append(touched, h.Node)
+					from := len(spare.pieces)
+					spare.pieces = append(spare.pieces, free[h.Node]...)
+					free[h.Node] = spare.pieces[from:len(spare.pieces):len(spare.pieces)]
 				}
 				free[h.Node] = free[h.Node].plus(h.Demand)
 				c.count(h.Node)
@@ -79,7 +83,36 @@ func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
 			return l, end, true
 		}
 	}
+	before.giveBack(foresight{free, spare.pieces, c, touched, own})
 	return l, 0, false
+}
+
+// foresight is memory for a ledger to come that nobody keeps.
+type foresight struct {
+	free    []Capacity
+	pieces  []int64
+	census  *census
+	touched []int
+	own     []bool
+}
+
+// lend returns the memory of a search that found nothing, if there is some.
+func (n *notes) lend() foresight {
+	for n.parent != nil {
+		n = n.parent
+	}
+	spare := n.spare
+	n.spare = foresight{}
+	spare.pieces = spare.pieces[:0]
+	return spare
+}
+
+// giveBack keeps memory for the next search.
+func (n *notes) giveBack(f foresight) {
+	for n.parent != nil {
+		n = n.parent
+	}
+	n.spare = f
 }
 
 // offLimits places a gang that a book counts as if nothing were free on these nodes.

@@ -82,6 +82,8 @@ type notes struct {
 	// parent is what this differs from on some nodes, nil if it is a book's own.
 	parent *notes
 	others []int
+	// spare is memory of the last search that found nothing.
+	spare foresight
 	// explains is set if shortfalls say why.
 	explains bool
 }

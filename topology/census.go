@@ -118,12 +118,19 @@ func newCensus(a *ask, free []Capacity) *census {
 }
 
 // clone returns a census for other capacities, before they are counted.
-func (c *census) clone(free []Capacity) *census {
-	other := *c
-	other.free = free
-	other.room, other.units, other.low = slices.Clone(c.room), slices.Clone(c.units), slices.Clone(c.low)
-	other.cost = slices.Clone(c.cost)
-	return &other
+func (c *census) clone(free []Capacity) *census { return c.cloneInto(nil, free) }
+
+// cloneInto is clone into the memory of a census that nobody needs, nil for none.
+func (c *census) cloneInto(old *census, free []Capacity) *census {
+	if old == nil {
+		old = &census{}
+	}
+	room, units, low, cost := old.room[:0], old.units[:0], old.low[:0], old.cost[:0]
+	*old = *c
+	old.free = free
+	old.room, old.units, old.low = append(room, c.room...), append(units, c.units...), append(low, c.low...)
+	old.cost = append(cost, c.cost...)
+	return old
 }
 
 // roomOn is how many members fit on the node.

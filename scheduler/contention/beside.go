@@ -1,7 +1,6 @@
 package contention
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
@@ -43,33 +42,44 @@ func yields(e *Entity, l *Lease, now int64) bool {
 }
 
 // beside returns the ledger as a later entity may use it: on each leased node, min(free now, free at the instant − leased), where
-// only units with a firm end are gone at the instant.
-func beside(w *World, leases []*Lease) topology.Ledger {
-	needs := make(map[int]topology.Capacity)
-	instants := make(map[int]int64)
+// only units with a firm end are gone at the instant. It holds until the next call.
+func (t *turn) beside(w *World, leases []*Lease) topology.Ledger {
+	needs := &t.scratch.sums
+	needs.reset(w.Ledger.Len())
 	for _, l := range leases {
-		for node, demand := range demandOn(w.held(l)) {
-			needs[node] = sum(needs[node], demand)
-			if at, ok := instants[node]; !ok || l.Instant < at {
-				instants[node] = l.Instant
-			}
+		for _, n := range w.needs(l) {
+			needs.add(n, l.Instant)
 		}
 	}
-	free := slices.Clone(w.Ledger.Free)
-	for node, need := range needs {
-		free[node] = besideOn(free[node], need, firmlyGone(w.Running.On(node), node, w.Now, instants[node]))
+	out := &t.scratch.besides
+	out.begin(w.Ledger.Free, needs.nodes)
+	for _, node := range needs.nodes {
+		left, need := out.own(node), needs.of[node]
+		for r := range left {
+			left[r] -= at(need, r)
+		}
+		for _, u := range w.Running.On(node) {
+			if u.End.firm() && u.End.At > w.Now && u.End.At <= needs.at[node] {
+				give(left, u.Holds, node)
+			}
+		}
+		for r := range left {
+			left[r] = max(0, min(w.Ledger.Free[node][r], left[r]))
+		}
 	}
-	return w.Ledger.Differing(free, slices.Sorted(maps.Keys(needs)))
+	return w.Ledger.Differing(out.free, out.nodes)
 }
 
-// besideOn returns min(free, free + freed − need), at least 0.
-func besideOn(free, need, freed topology.Capacity) topology.Capacity {
-	out := slices.Clone(free)
-	for i := range out {
-		then := out[i] + at(freed, i) - at(need, i)
-		out[i] = max(0, min(out[i], then))
+// give adds what is held on a node to a capacity.
+func give(c topology.Capacity, holds []topology.Held, node int) {
+	for _, h := range holds {
+		if h.Node != node {
+			continue
+		}
+		for r := range c {
+			c[r] += at(h.Demand, r)
+		}
 	}
-	return out
 }
 
 // at returns an entry of a capacity, 0 where there is none.
@@ -78,17 +88,6 @@ func at(c topology.Capacity, i int) int64 {
 		return c[i]
 	}
 	return 0
-}
-
-// firmlyGone returns what the units that are known to end by the instant give back on a node.
-func firmlyGone(units []*Unit, node int, now, instant int64) topology.Capacity {
-	var freed topology.Capacity
-	for _, u := range units {
-		if u.End.firm() && u.End.At > now && u.End.At <= instant {
-			freed = sum(freed, onNode(u.Holds, node))
-		}
-	}
-	return freed
 }
 
 // onNode returns what is held on one node.
@@ -123,56 +122,72 @@ func fitsIn(free, demand topology.Capacity) bool {
 
 // indebted returns the ledger and the expected ends as they are for an entity that leases beside earlier leases, whatever
 // becomes of those: what is leased is gone from the ledger, and a node that has less free than is leased gives nothing back
-// before the units that end there first have paid for that.
-func indebted(w *World, leases []*Lease, ends []topology.Running) (topology.Ledger, []topology.Running) {
+// before the units that end there first have paid for that. Both hold until the next call.
+func (t *turn) indebted(w *World, leases []*Lease, ends []topology.Running) (topology.Ledger, []topology.Running) {
 	if len(leases) == 0 {
 		return w.Ledger, ends
 	}
-	debts := make(map[int]topology.Capacity)
+	debts := &t.scratch.sums
+	debts.reset(w.Ledger.Len())
 	for _, l := range leases {
-		for node, demand := range demandOn(w.held(l)) {
-			debts[node] = sum(debts[node], demand)
+		for _, n := range w.needs(l) {
+			debts.add(n, None)
 		}
 	}
-	free := slices.Clone(w.Ledger.Free)
-	nodes := slices.Sorted(maps.Keys(debts))
-	for _, node := range nodes {
-		free[node] = pay(free[node], debts[node])
+	out, owing := &t.scratch.debts, 0
+	out.begin(w.Ledger.Free, debts.nodes)
+	for _, node := range debts.nodes {
+		pay(out.own(node), debts.of[node])
+		if owed(debts.of[node]) {
+			owing++
+		}
 	}
-	return w.Ledger.Differing(free, nodes), payAll(ends, debts)
+	ledger := w.Ledger.Differing(out.free, out.nodes)
+	if owing == 0 {
+		return ledger, ends
+	}
+	t.scratch.ends = append(t.scratch.ends[:0], ends...)
+	payAll(t.scratch.ends, debts, owing)
+	return ledger, t.scratch.ends
 }
 
-// pay takes a debt from what is there, as far as there is something, and returns what is left of that.
-func pay(there, debt topology.Capacity) topology.Capacity {
-	left := slices.Clone(there)
-	for i := range left {
-		paid := min(left[i], at(debt, i))
-		if paid > 0 {
-			left[i] -= paid
+// owed reports whether a debt is left.
+func owed(debt topology.Capacity) bool {
+	return slices.ContainsFunc(debt, func(n int64) bool { return n > 0 })
+}
+
+// pay takes a debt from what is there, as far as there is something.
+func pay(there, debt topology.Capacity) {
+	for i := range there {
+		if paid := min(there[i], at(debt, i)); paid > 0 {
+			there[i] -= paid
 			debt[i] -= paid
 		}
 	}
-	return left
 }
 
-// payAll takes the debts of nodes from what the units give back there, in the order of their ends.
-func payAll(ends []topology.Running, debts map[int]topology.Capacity) []topology.Running {
-	owed := func(node int) bool {
-		return slices.ContainsFunc(debts[node], func(n int64) bool { return n > 0 })
-	}
-	out := slices.Clone(ends)
-	for i := range out {
-		if out[i].End == topology.EndUnknown ||
-			!slices.ContainsFunc(out[i].Holds, func(h topology.Held) bool { return owed(h.Node) }) {
-			continue
+// payAll takes the debts of so many nodes from what the units give back there, in the order of their ends.
+func payAll(ends []topology.Running, debts *sums, owing int) {
+	for i := range ends {
+		if owing == 0 {
+			return
 		}
-		holds := slices.Clone(out[i].Holds)
-		for j, h := range holds {
-			if owed(h.Node) {
-				holds[j].Demand = pay(h.Demand, debts[h.Node])
+		var holds []topology.Held
+		for j, h := range ends[i].Holds {
+			if ends[i].End == topology.EndUnknown || !owed(debts.of[h.Node]) {
+				continue
+			}
+			if holds == nil {
+				holds = slices.Clone(ends[i].Holds)
+			}
+			holds[j].Demand = slices.Clone(h.Demand)
+			pay(holds[j].Demand, debts.of[h.Node])
+			if !owed(debts.of[h.Node]) {
+				owing--
 			}
 		}
-		out[i].Holds = holds
+		if holds != nil {
+			ends[i].Holds = holds
+		}
 	}
-	return out
 }

@@ -21,7 +21,8 @@ type prospect struct {
 // take gives the lease a place.
 func (l *Lease) take(p prospect, now int64) {
 	l.evaluated = now
-	l.Holds, l.Nodes, l.Within = p.Holds, nodesOf(p.Holds), p.Within
+	l.settle(p.Holds)
+	l.Within = p.Within
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
 
@@ -145,7 +146,7 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	if l == nil || l.Open || l.Reason != Head {
 		return t.reserve(t.w, e, e.Ask)
 	}
-	kept, ok := t.look(t.w, e, t.w.held(l))
+	kept, ok := t.look(t.w, e, t.w.held(l), t.w.needs(l))
 	if !ok {
 		return t.reserve(t.w, e, e.Ask)
 	}
@@ -187,14 +188,15 @@ func before(ends []topology.Running, until int64) []topology.Running {
 
 // reserveBy finds the earliest place if these units end.
 func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
-	ledger, ends := indebted(w, t.Machine.earlier(owner), ends)
+	ledger, ends := t.indebted(w, t.Machine.earlier(owner), ends)
 	r, ok := w.placer().Reserve(ledger, ask, ends)
 	if !ok {
 		return prospect{}, false
 	}
-	out, ok := t.look(w, owner, holdsOf(ask.Fewest(), r.Placement))
+	holds := holdsOf(ask.Fewest(), r.Placement)
+	out, ok := t.look(w, owner, holds, needsOf(holds))
 	if !ok {
-		out = prospect{Holds: holdsOf(ask.Fewest(), r.Placement), Instant: max(r.At, w.Now)}
+		out = prospect{Holds: holds, Instant: max(r.At, w.Now)}
 	}
 	out.Within = r.Placement.Within
 	return out, true
@@ -245,28 +247,30 @@ func (t *turn) evictable(u *Unit, owner *Entity) bool {
 }
 
 // look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.
-func (t *turn) look(w *World, owner *Entity, holds []topology.Held) (prospect, bool) {
+func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need) (prospect, bool) {
 	out := prospect{Holds: holds, Instant: w.Now, Firm: true}
-	needs := demandOn(holds)
-	debts := make(map[int]topology.Capacity)
+	sums := &t.scratch.sums
+	sums.reset(w.Ledger.Len())
+	for _, n := range needs {
+		sums.add(n, None)
+	}
 	for _, l := range t.Machine.earlier(owner) {
-		if l.touches(nodesOf(holds)) {
-			for node, demand := range demandOn(w.held(l)) {
-				debts[node] = sum(debts[node], demand)
+		for _, n := range w.needs(l) {
+			if len(sums.of[n.node]) > 0 {
+				sums.add(n, None)
 			}
 		}
 	}
-	ready := make(map[int]int64, len(needs))
-	for node, need := range needs {
-		at, firm, ok := t.readyAt(w, owner, node, sum(slices.Clone(need), debts[node]))
+	for _, n := range needs {
+		at, firm, ok := t.readyAt(w, owner, n.node, sums.of[n.node])
 		if !ok {
 			return prospect{}, false
 		}
-		ready[node] = at
+		sums.at[n.node] = at
 		out.Instant, out.Firm = max(out.Instant, at), out.Firm && firm
 	}
-	for node, need := range needs {
-		out.ToCome += w.accelerators(need) * min(out.Instant-ready[node], math.MaxInt32)
+	for _, n := range needs {
+		out.ToCome += w.accelerators(n.demand) * min(out.Instant-sums.at[n.node], math.MaxInt32)
 	}
 	return out, true
 }
@@ -282,17 +286,16 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 		return w.Now, true, true
 	}
 	here := t.endsOn(w, owner, node)
-	at, ok = freeAt(free, need, node, here)
-	firmly := slices.DeleteFunc(here, func(x Expectation) bool { return !x.Firm })
-	if sooner, found := freeAt(free, need, node, firmly); found && sooner <= at {
+	at, ok = t.freeAt(free, need, node, here, false)
+	if sooner, found := t.freeAt(free, need, node, here, true); found && sooner <= at {
 		return sooner, true, true
 	}
 	return at, false, ok
 }
 
-// endsOn returns the units on a node by their expected end for an owner.
+// endsOn returns the units on a node by their expected end for an owner. It holds until the next call.
 func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
-	var here []Expectation
+	here := t.scratch.here[:0]
 	for _, u := range w.Running.On(node) {
 		x := expectation(u, w.Now, t.policy.MinRemaining)
 		switch {
@@ -304,14 +307,21 @@ func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
 		here = append(here, x)
 	}
 	slices.SortFunc(here, compareExpectations)
+	t.scratch.here = here
 	return here
 }
 
-// freeAt returns when a node has a demand free if these units end, false if it never has.
-func freeAt(free, need topology.Capacity, node int, ends []Expectation) (int64, bool) {
-	free = slices.Clone(free)
+// freeAt returns when a node has a demand free if these units end, or only those with a firm end; false if it never has.
+func (t *turn) freeAt(free, need topology.Capacity, node int, ends []Expectation, firm bool) (int64, bool) {
+	t.scratch.free = append(t.scratch.free[:0], free...)
+	for len(t.scratch.free) < len(need) {
+		t.scratch.free = append(t.scratch.free, 0)
+	}
 	for _, x := range ends {
-		if free = sum(free, onNode(x.Unit.Holds, node)); fitsIn(free, need) {
+		if firm && !x.Firm {
+			continue
+		}
+		if give(t.scratch.free, x.Unit.Holds, node); fitsIn(t.scratch.free, need) {
 			return x.At, true
 		}
 	}

@@ -57,6 +57,8 @@ type Lease struct {
 	// Late says that a unit which passed has outlasted its known end.
 	Late bool
 
+	// needs is the place by node, in the coordinates of the owner's ledger.
+	needs []need
 	// ask is the owner's question, in the coordinates of its ledger.
 	ask Ask
 	// preempts says that the owner may evict units of lower priority.
@@ -75,6 +77,14 @@ type Lease struct {
 	recheck int64
 	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
 	clears int64
+}
+
+// settle gives the lease a place.
+func (l *Lease) settle(holds []topology.Held) {
+	if len(l.needs) > 0 && len(holds) > 0 && len(holds) == len(l.Holds) && &holds[0] == &l.Holds[0] {
+		return // the one that it has
+	}
+	l.Holds, l.Nodes, l.needs = holds, nodesOf(holds), needsOf(holds)
 }
 
 // touches reports whether one of the nodes is in the place.

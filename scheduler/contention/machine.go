@@ -14,6 +14,7 @@ type Machine struct {
 	// starting are the gangs that start, and when each made progress last.
 	starting map[ID]int64
 	idled    ceiling
+	scratch  scratch
 	// blocked says that the ceiling of all leases is reached.
 	blocked bool
 }
@@ -164,7 +165,8 @@ func (m *Machine) Hold(l Lease, now int64) []Action {
 	if old := m.Lease(l.Owner); old != nil {
 		out = m.release(old, WhyReplaced)
 	}
-	l.Nodes, l.Instant, l.preempts = nodesOf(l.Holds), None, m.policy.Preemption
+	l.Instant, l.preempts = None, m.policy.Preemption
+	l.settle(l.Holds)
 	l.recheck, l.clears = None, None
 	l.Order.Replacement = true
 	if l.Expiry == 0 {
@@ -186,8 +188,15 @@ func (m *Machine) Revoke(owner ID, why string, now int64) []Action {
 // Next returns the entity that has to be evaluated next, in order; false if none has.
 func (m *Machine) Next() (ID, bool) {
 	var first *spot
+	heads, last := m.heads()
 	for _, l := range m.queue.lanes {
-		first = earliest(first, l.candidate(), m.taker(l))
+		if len(l.spots) == 0 {
+			continue
+		}
+		first = earliest(first, l.candidate())
+		if !l.noPlace && m.policy.MaxLeases > 0 {
+			first = earliest(first, m.taker(l, heads, last))
+		}
 	}
 	for _, l := range m.leases {
 		if l.dirty && l.Reason.waits() {
@@ -201,13 +210,10 @@ func (m *Machine) Next() (ID, bool) {
 }
 
 // taker returns the first of a lane that may get a lease and has none; nil for none.
-func (m *Machine) taker(l *lane) *spot {
-	if l.noPlace || m.policy.MaxLeases == 0 {
-		return nil
-	}
+func (m *Machine) taker(l *lane, heads int, last *Lease) *spot {
 	for _, s := range l.spots {
 		if m.Lease(s.ID) == nil {
-			if s.Accelerators > 0 && m.mayLease(s.Order) {
+			if s.Accelerators > 0 && (heads < m.policy.MaxLeases || last.Order.Compare(s.Order) > 0) {
 				return s
 			}
 			return nil
@@ -218,14 +224,18 @@ func (m *Machine) taker(l *lane) *spot {
 
 // mayLease reports whether an entity is among the first that may have a lease.
 func (m *Machine) mayLease(order Order) bool {
-	heads, later := 0, false
+	heads, last := m.heads()
+	return heads < m.policy.MaxLeases || last != nil && last.Order.Compare(order) > 0
+}
+
+// heads counts the leases whose owners wait, and returns the last of them, nil for none.
+func (m *Machine) heads() (n int, last *Lease) {
 	for _, l := range m.leases {
 		if l.Reason.waits() {
-			heads++
-			later = l.Order.Compare(order) > 0
+			n, last = n+1, l
 		}
 	}
-	return heads < m.policy.MaxLeases || later
+	return n, last
 }
 
 // advance lets time pass in which nothing happened.

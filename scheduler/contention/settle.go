@@ -41,8 +41,8 @@ func (m *Machine) idle(w *World, l *Lease) int64 {
 		return 0
 	}
 	var n int64
-	for node, demand := range demandOn(w.held(l)) {
-		n += min(w.accelerators(w.Ledger.Free[node]), w.accelerators(demand))
+	for _, of := range w.needs(l) {
+		n += min(w.accelerators(w.Ledger.Free[of.node]), w.accelerators(of.demand))
 	}
 	return n
 }

@@ -39,7 +39,9 @@ func (m *Machine) Restore(s State, now int64) {
 	}
 	maps.Copy(m.away, s.Away)
 	for _, l := range s.Leases {
-		l.Nodes, l.dirty, l.recheck, l.rate = nodesOf(l.Holds), true, None, 0
+		l.dirty, l.recheck, l.rate = true, None, 0
+		l.needs = nil
+		l.settle(l.Holds)
 		if owner := m.queue.spots[l.Owner]; owner != nil {
 			l.ask, l.preempts = owner.Ask, m.policy.Preemption && !owner.NeverPreempts
 		} else if l.Reason.waits() {

@@ -81,7 +81,7 @@ func (t *turn) place(own Answer) []*Lease {
 		t.start(own)
 		return nil
 	}
-	left := beside(t.w, t.binding)
+	left := t.beside(t.w, t.binding)
 	if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
 		t.start(own)
 		return nil
@@ -123,7 +123,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if owner == nil {
 		return false
 	}
-	next, ok := t.reserve(&then, &owner.Entity, ask)
+	next, ok := t.reserveBy(&then, &owner.Entity, ask, before(t.firmEnds(&then, &owner.Entity), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
@@ -280,10 +280,11 @@ func (t *turn) leavingOn(l *Lease) []ID {
 func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Domain) *Lease {
 	e := &t.s.Entity
 	l := &Lease{
-		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Nodes: nodesOf(holds), Within: within,
+		Owner: e.ID, Order: e.Order, Reason: reason, Within: within,
 		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
 		evaluated: t.w.Now, bound: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
+	l.settle(holds)
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
 		l.Budget = a.Budget
 	}

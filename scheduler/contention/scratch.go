@@ -1,0 +1,102 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// need is what a place takes on one of its nodes.
+type need struct {
+	node   int
+	demand topology.Capacity
+}
+
+// needsOf returns what holds take, by node.
+func needsOf(holds []topology.Held) []need {
+	out := make([]need, 0, len(holds))
+	for _, h := range holds {
+		out = append(out, need{h.Node, h.Demand})
+	}
+	slices.SortStableFunc(out, func(a, b need) int { return a.node - b.node })
+	last := 0
+	for i := 1; i < len(out); i++ {
+		if out[i].node == out[last].node {
+			out[last].demand = sum(slices.Clone(out[last].demand), out[i].demand)
+			continue
+		}
+		last++
+		out[last] = out[i]
+	}
+	return out[:min(last+1, len(out))]
+}
+
+// needs returns what the place of a lease takes, by node, in the coordinates of a World.
+func (w *World) needs(l *Lease) []need {
+	if w.Held == nil {
+		return l.needs
+	}
+	return needsOf(w.Held(l))
+}
+
+// scratch is memory that one evaluation after the other uses.
+type scratch struct {
+	sums sums
+	ends []topology.Running
+	here []Expectation
+	free topology.Capacity
+	// besides and debts are copies of a ledger, of which some nodes are in their pieces.
+	besides, debts ledger
+}
+
+// ledger is memory for a ledger that differs from another one on some nodes.
+type ledger struct {
+	free   []topology.Capacity
+	pieces []int64
+	nodes  []int
+}
+
+// begin copies what is free, for changes on these nodes.
+func (l *ledger) begin(free []topology.Capacity, nodes []int) {
+	l.free, l.pieces, l.nodes = append(l.free[:0], free...), l.pieces[:0], append(l.nodes[:0], nodes...)
+	room := 0
+	for _, node := range nodes {
+		room += len(free[node])
+	}
+	l.pieces = slices.Grow(l.pieces, room)
+}
+
+// own returns a copy of what is free on a node, in its place.
+func (l *ledger) own(node int) topology.Capacity {
+	from := len(l.pieces)
+	l.pieces = append(l.pieces, l.free[node]...)
+	l.free[node] = topology.Capacity(l.pieces[from:len(l.pieces):len(l.pieces)])
+	return l.free[node]
+}
+
+// sums adds capacities up by node.
+type sums struct {
+	of    []topology.Capacity
+	nodes []int
+	// at are instants by node.
+	at []int64
+}
+
+// reset forgets all, for a fleet of so many nodes.
+func (s *sums) reset(nodes int) {
+	for _, node := range s.nodes {
+		s.of[node] = s.of[node][:0]
+	}
+	s.nodes = s.nodes[:0]
+	if len(s.of) < nodes {
+		s.of, s.at = make([]topology.Capacity, nodes), make([]int64, nodes)
+	}
+}
+
+// add adds a capacity of a node, and keeps the earliest instant.
+func (s *sums) add(n need, at int64) {
+	if len(s.of[n.node]) == 0 {
+		s.nodes, s.at[n.node] = append(s.nodes, n.node), at
+	}
+	s.of[n.node], s.at[n.node] = sum(s.of[n.node], n.demand), min(s.at[n.node], at)
+}
