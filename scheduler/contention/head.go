@@ -152,7 +152,7 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	}
 	kept.Within = l.Within
 	if l.searching || !kept.Firm {
-		earlier := before(t.firmEnds(t.w, e), kept.Instant-1)
+		earlier := until(t.firmEnds(t.w, e), kept.Instant-1)
 		if next, found := t.reserveBy(t.w, e, e.Ask, earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}
@@ -175,10 +175,18 @@ func (t *turn) reserve(w *World, owner *Entity, ask Ask) (prospect, bool) {
 	return guess, true
 }
 
-// before returns those that end until an instant, of units in the order of their ends.
-func before(ends []topology.Running, until int64) []topology.Running {
-	n, _ := slices.BinarySearchFunc(ends, until, func(r topology.Running, until int64) int {
-		if r.End <= until {
+// before returns the leases of earlier entities than an owner.
+func (t *turn) before(owner *Entity) []*Lease {
+	if owner == &t.s.Entity {
+		return t.earlier
+	}
+	return t.Machine.earlier(owner)
+}
+
+// until returns those that end until an instant, of units in the order of their ends.
+func until(ends []topology.Running, instant int64) []topology.Running {
+	n, _ := slices.BinarySearchFunc(ends, instant, func(r topology.Running, instant int64) int {
+		if r.End <= instant {
 			return -1
 		}
 		return 1
@@ -188,7 +196,7 @@ func before(ends []topology.Running, until int64) []topology.Running {
 
 // reserveBy finds the earliest place if these units end.
 func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
-	ledger, ends := t.indebted(w, t.Machine.earlier(owner), ends)
+	ledger, ends := t.indebted(w, t.before(owner), ends)
 	r, ok := w.placer().Reserve(ledger, ask, ends)
 	if !ok {
 		return prospect{}, false
@@ -254,7 +262,7 @@ func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need
 	for _, n := range needs {
 		sums.add(n, None)
 	}
-	for _, l := range t.Machine.earlier(owner) {
+	for _, l := range t.before(owner) {
 		for _, n := range w.needs(l) {
 			if len(sums.of[n.node]) > 0 {
 				sums.add(n, None)
@@ -286,8 +294,9 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 		return w.Now, true, true
 	}
 	here := t.endsOn(w, owner, node)
-	at, ok = t.freeAt(free, need, node, here, false)
-	if sooner, found := t.freeAt(free, need, node, here, true); found && sooner <= at {
+	at, ok = t.freeAt(free, need, node, here)
+	firmly := slices.DeleteFunc(here, func(x Expectation) bool { return !x.Firm })
+	if sooner, found := t.freeAt(free, need, node, firmly); found && sooner <= at {
 		return sooner, true, true
 	}
 	return at, false, ok
@@ -311,16 +320,13 @@ func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
 	return here
 }
 
-// freeAt returns when a node has a demand free if these units end, or only those with a firm end; false if it never has.
-func (t *turn) freeAt(free, need topology.Capacity, node int, ends []Expectation, firm bool) (int64, bool) {
+// freeAt returns when a node has a demand free if these units end, false if it never has.
+func (t *turn) freeAt(free, need topology.Capacity, node int, ends []Expectation) (int64, bool) {
 	t.scratch.free = append(t.scratch.free[:0], free...)
 	for len(t.scratch.free) < len(need) {
 		t.scratch.free = append(t.scratch.free, 0)
 	}
 	for _, x := range ends {
-		if firm && !x.Firm {
-			continue
-		}
 		if give(t.scratch.free, x.Unit.Holds, node); fitsIn(t.scratch.free, need) {
 			return x.At, true
 		}

@@ -113,6 +113,7 @@ func (m *Machine) Taken(nodes []int) {
 // Freed says that capacity on these nodes came back, or that nodes came, which was not expected: there may be earlier places than
 // those that are leased.
 func (m *Machine) Freed(nodes []int) {
+	m.Taken(nodes)
 	m.queue.mayHavePlaces()
 	m.openAll()
 	for _, l := range m.leases {

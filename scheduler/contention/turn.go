@@ -123,7 +123,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if owner == nil {
 		return false
 	}
-	next, ok := t.reserveBy(&then, &owner.Entity, ask, before(t.firmEnds(&then, &owner.Entity), l.Instant))
+	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}

@@ -55,7 +55,8 @@ func (u *Units) Add(unit *Unit) {
 		at, _ := slices.BinarySearchFunc(*list, unit, compare)
 		*list = slices.Insert(*list, at, unit)
 		if list == &u.timed {
-			u.ends = slices.Insert(u.ends, at, topology.Running{Name: string(unit.ID), Holds: unit.Holds, End: unit.End.At})
+			end := topology.Running{Name: string(unit.ID), Holds: unit.Holds, End: unit.End.At}
+			u.ends = slices.Insert(u.ends, at, end)
 			u.predicted += soft(unit)
 		}
 	}
