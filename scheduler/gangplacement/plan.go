@@ -222,7 +222,7 @@ func rejected(q question, code fwk.Code) *fwk.Status {
 	status := fwk.NewStatus(code)
 	return status.WithError(&framework.FitError{
 		Pod:         q.waiting[0],
-		NumAllNodes: len(q.parent.Nodes),
+		NumAllNodes: q.told,
 		Diagnosis: framework.Diagnosis{
 			NodeToStatus:         framework.NewDefaultNodeToStatus(),
 			PreFilterMsg:         seeCondition,

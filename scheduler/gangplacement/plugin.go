@@ -68,6 +68,8 @@ type GangPlacement struct {
 	kinds kinds
 	// preempting are the gangs for which preemption found a way and that were not asked since.
 	preempting map[types.NamespacedName]*preemption
+	// counted is how many nodes there were when each gang was asked about first.
+	counted map[types.NamespacedName]count
 	// coming are the slots of the last plans, to be held when the gang starts.
 	coming map[types.NamespacedName][]held.Slot
 }
@@ -122,6 +124,7 @@ func newPlugin(
 		book:       shared.Book,
 		clock:      shared.Timing.Clock,
 		coming:     make(map[types.NamespacedName][]held.Slot),
+		counted:    make(map[types.NamespacedName]count),
 		indices:    snapshot.NewIndices(levels),
 		refused:    make(map[string]*refusals),
 		suspects:   make(map[string]suspicion),
@@ -182,6 +185,7 @@ func (p *GangPlacement) GeneratePlacements(
 		p.desk.Clear()
 	}
 	q.seen = p.lot.Changes() // after what the question itself changes
+	q.told = p.nodesAtFirst(q)
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
 	if len(q.waiting) == 0 {
 		return &fwk.GeneratePlacementsResult{}, nil
@@ -222,6 +226,8 @@ type question struct {
 	needed           int
 	// holds adds to units what devices they would give back to the gang; nil adds nothing.
 	holds func([]snapshot.Unit) []snapshot.Unit
+	// told is the number of nodes that the framework is told of.
+	told int
 	// seen is the state of the parking lot when the question was asked, began the time.
 	seen  uint64
 	began time.Time

@@ -118,6 +118,25 @@ func (p *GangPlacement) remember(q question, plan *plan) {
 	known.of(q.fleet).last = plan
 }
 
+// count is how many nodes there were when a gang was asked about first.
+type count struct {
+	gang  types.UID
+	nodes int
+}
+
+// nodesAtFirst is the number of nodes in the text of a rejection. The framework writes the text into the status of each member, and of the
+// PodGroup, whenever it changes: with the number of the moment, every node that comes or goes would cost a write for each waiting pod.
+func (p *GangPlacement) nodesAtFirst(q question) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known, ok := p.counted[q.key]
+	if !ok || known.gang != q.group.UID {
+		known = count{q.group.UID, len(q.parent.Nodes)}
+		p.counted[q.key] = known
+	}
+	return known.nodes
+}
+
 // drop forgets what refused on a fleet that has no other nodes left: it may be possible by the next attempt.
 func (p *GangPlacement) drop(q question) {
 	p.mu.Lock()
@@ -141,6 +160,7 @@ func (p *GangPlacement) forgetGone(obj any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.coming, name)
+	delete(p.counted, name)
 	if p.preempting[name] != nil {
 		delete(p.preempting, name)
 		p.lot.Change() // what its victims left is free for others
