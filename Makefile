@@ -34,7 +34,7 @@ RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./scheduler/gangqueue/... ./scheduler/gangpermit/... ./scheduler/gangpreemption/... \
 	./scheduler/parking/... ./scheduler/explanation/... ./scheduler/config/... ./scheduler/held/... ./scheduler/partial/...
 # Packages without Kubernetes, down to their last import: depguard sees direct imports only.
-PURE_PACKAGES := ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
+PURE_PACKAGES := ./scheduler/contention ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
 	./simulator/measure ./simulator/results ./simulator/report ./simulator/compare
 GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort) docs/annotations.md
 
