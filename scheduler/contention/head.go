@@ -196,8 +196,13 @@ func until(ends []topology.Running, instant int64) []topology.Running {
 
 // reserveBy finds the earliest place if these units end.
 func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
-	ledger, ends := t.indebted(w, t.before(owner), ends)
+	leases := t.before(owner)
+	ledger, ends := t.indebted(w, leases, ends)
 	r, ok := w.placer().Reserve(ledger, ask, ends)
+	r.Discard()
+	if len(leases) > 0 {
+		ledger.Discard() // it is not the world's own
+	}
 	if !ok {
 		return prospect{}, false
 	}
