@@ -10,6 +10,18 @@ type outlook struct {
 	ledger Ledger
 	of     *notes
 	at     int
+	memory foresight
+}
+
+// Discard gives the memory of a reservation back to the book that it was made from. Admit does not take it any more.
+func (r Reservation) Discard() {
+	if r.then == nil || r.then.of == nil {
+		return
+	}
+	if r.then.memory.free != nil {
+		r.then.of.root().spare = r.then.memory
+	}
+	r.then.of = nil
 }
 
 // foreseen is the ledger at the reservation's instant, if it is known still.
@@ -24,8 +36,13 @@ func (r Reservation) foreseen(l Ledger) (Ledger, bool) {
 func (a *ask) await(counted *census, running []Running, g Gang) (Reservation, *Shortfall, error) {
 	n, at := a.ledger.noted(), int64(Now)
 	then, fits := a.ledger, counted.fits()
+	var memory foresight
 	if !fits {
-		then, at, fits = a.until(counted, byEnd(running))
+		then, memory, fits = a.until(counted, byEnd(running))
+		at = memory.end
+	}
+	if !fits {
+		n.root().spare = memory
 	}
 	if !fits && n.explains {
 		l := a.ledger
@@ -39,7 +56,7 @@ func (a *ask) await(counted *census, running []Running, g Gang) (Reservation, *S
 	if short != nil || err != nil {
 		return Reservation{}, short, err
 	}
-	return Reservation{at, p, &outlook{then, n, n.from + len(n.journal)}}, nil, nil
+	return Reservation{at, p, &outlook{then, n, n.from + len(n.journal), memory}}, nil, nil
 }
 
 // byEnd sorts what runs by its ends; what is sorted already is not copied.
@@ -51,10 +68,11 @@ func byEnd(running []Running) []Running {
 	return slices.SortedStableFunc(slices.Values(running), compare)
 }
 
-// until lets go who ends, until the gang fits. It returns the ledger and the instant at which it does, and whether that ever comes.
-func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
+// until lets go who ends, until the gang fits. It returns the ledger at the instant at which it does, its memory, and whether that ever
+// comes.
+func (a *ask) until(counted *census, running []Running) (Ledger, foresight, bool) {
 	l, before := a.ledger, a.ledger.noted()
-	spare := before.lend()
+	spare := before.root().lend()
 	free := append(spare.free[:0], l.Free...)
 	c := counted.cloneInto(spare.census, free)
 	touched := spare.touched[:0]
@@ -80,39 +98,29 @@ func (a *ask) until(counted *census, running []Running) (Ledger, int64, bool) {
 				free: free, parent: before, others: touched, explains: before.explains,
 				censuses: map[string]*census{string(appendCensusKey(buffer[:0], a)): c},
 			}
-			return l, end, true
+			return l, foresight{free, spare.pieces, c, touched, own, end}, true
 		}
 	}
-	before.giveBack(foresight{free, spare.pieces, c, touched, own})
-	return l, 0, false
+	return l, foresight{free, spare.pieces, c, touched, own, 0}, false
 }
 
-// foresight is memory for a ledger to come that nobody keeps.
+// foresight is memory for a ledger to come.
 type foresight struct {
 	free    []Capacity
 	pieces  []int64
 	census  *census
 	touched []int
 	own     []bool
+	// end is its instant.
+	end int64
 }
 
-// lend returns the memory of a search that found nothing, if there is some.
+// lend returns the memory of a search that is over, if there is some.
 func (n *notes) lend() foresight {
-	for n.parent != nil {
-		n = n.parent
-	}
 	spare := n.spare
 	n.spare = foresight{}
 	spare.pieces = spare.pieces[:0]
 	return spare
-}
-
-// giveBack keeps memory for the next search.
-func (n *notes) giveBack(f foresight) {
-	for n.parent != nil {
-		n = n.parent
-	}
-	n.spare = f
 }
 
 // offLimits places a gang that a book counts as if nothing were free on these nodes.

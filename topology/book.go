@@ -82,8 +82,9 @@ type notes struct {
 	// parent is what this differs from on some nodes, nil if it is a book's own.
 	parent *notes
 	others []int
-	// spare is memory of the last search that found nothing.
-	spare foresight
+	// spare is memory of a search that is over, spares are censuses of ledgers that were discarded.
+	spare  foresight
+	spares []*census
 	// explains is set if shortfalls say why.
 	explains bool
 }
@@ -134,6 +135,38 @@ func (l Ledger) Differing(free []Capacity, nodes []int) Ledger {
 	return l
 }
 
+// Discard gives the memory of a ledger that Differing or Beside made back to its book. No question may be asked of it any more.
+func (l Ledger) Discard() {
+	n := l.notes
+	if n == nil || n.parent == nil {
+		return
+	}
+	root := n.root()
+	for _, g := range n.censuses {
+		root.spares = append(root.spares, g)
+	}
+	clear(n.censuses)
+}
+
+// root returns the notes of the book itself.
+func (n *notes) root() *notes {
+	for n.parent != nil {
+		n = n.parent
+	}
+	return n
+}
+
+// oldCensus returns one that nobody needs, nil if there is none.
+func (n *notes) oldCensus() *census {
+	last := len(n.spares) - 1
+	if last < 0 {
+		return nil
+	}
+	g := n.spares[last]
+	n.spares[last], n.spares = nil, n.spares[:last]
+	return g
+}
+
 // mostCensuses is how much is kept at most: censuses, and with them entries for vertices.
 const (
 	mostCensuses = 256
@@ -157,7 +190,7 @@ func (n *notes) find(a *ask, key []byte) *census {
 	case ok:
 		n.update(g)
 	case n.parent != nil:
-		g = n.parent.find(a, key).clone(n.free)
+		g = n.parent.find(a, key).cloneInto(n.root().oldCensus(), n.free)
 		for _, node := range n.others {
 			g.count(node)
 		}

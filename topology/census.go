@@ -117,10 +117,7 @@ func newCensus(a *ask, free []Capacity) *census {
 	return g
 }
 
-// clone returns a census for other capacities, before they are counted.
-func (c *census) clone(free []Capacity) *census { return c.cloneInto(nil, free) }
-
-// cloneInto is clone into the memory of a census that nobody needs, nil for none.
+// cloneInto returns a census for other capacities, before they are counted, in the memory of one that nobody needs, nil for none.
 func (c *census) cloneInto(old *census, free []Capacity) *census {
 	if old == nil {
 		old = &census{}

@@ -9,18 +9,24 @@ import (
 // binding returns the closed leases that an entity has to respect, in order: those of earlier entities that rule 3 does not
 // let it use.
 func (m *Machine) binding(e *Entity, now int64) []*Lease {
-	return slices.DeleteFunc(m.earlier(e), func(l *Lease) bool {
-		return l.Open || m.endsBefore(e, l, now) || yields(e, l, now)
-	})
-}
-
-// earlier returns the leases of other owners that precede an entity, in order.
-func (m *Machine) earlier(e *Entity) []*Lease {
 	var out []*Lease
-	for _, l := range m.leases {
-		if l.Owner != e.ID && l.Order.Compare(e.Order) < 0 {
+	for _, l := range m.earlier(e) {
+		if !l.Open && !m.endsBefore(e, l, now) && !yields(e, l, now) {
 			out = append(out, l)
 		}
+	}
+	return out
+}
+
+// earlier returns the leases of other owners that precede an entity, in order. The slice may be the machine's.
+func (m *Machine) earlier(e *Entity) []*Lease {
+	n := 0
+	for n < len(m.leases) && m.leases[n].Order.Compare(e.Order) < 0 {
+		n++
+	}
+	out := m.leases[:n:n]
+	if slices.ContainsFunc(out, func(l *Lease) bool { return l.Owner == e.ID }) {
+		out = slices.DeleteFunc(slices.Clone(out), func(l *Lease) bool { return l.Owner == e.ID })
 	}
 	return out
 }

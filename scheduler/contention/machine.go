@@ -346,7 +346,7 @@ func (m *Machine) displace(l *Lease) {
 
 // release ends a lease and has those evaluated that it refused.
 func (m *Machine) release(l *Lease, why string) []Action {
-	m.leases = slices.DeleteFunc(m.leases, func(other *Lease) bool { return other == l })
+	m.leases = slices.DeleteFunc(slices.Clone(m.leases), func(other *Lease) bool { return other == l })
 	m.unrefuse(l)
 	m.queue.mayHavePlaces()
 	for _, other := range m.leases { // what was displaced by it may find an earlier place

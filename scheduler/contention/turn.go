@@ -86,7 +86,9 @@ func (t *turn) place(own Answer) []*Lease {
 		t.start(own)
 		return nil
 	}
-	if other := t.w.placer().Place(left, t.s.Ask); other.Refusal == nil {
+	other := t.w.placer().Place(left, t.s.Ask)
+	left.Discard()
+	if other.Refusal == nil {
 		t.start(other)
 		return nil
 	}
@@ -123,6 +125,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if owner == nil {
 		return false
 	}
+	defer then.Ledger.Discard()
 	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false

@@ -53,7 +53,7 @@ type counts struct {
 	took           histogram
 }
 
-// kept is the place that is kept for the first of the queue.
+// kept is the leased place of the first waiting job that has one.
 type kept struct {
 	job   int
 	from  time.Duration
@@ -91,7 +91,9 @@ func (c *counts) apply(e engine.Event) {
 			c.past[e.Job] = refused
 		}
 	case engine.Kept:
-		c.kept = kept{job: e.Job, from: e.From, nodes: len(e.Nodes)}
+		if c.leads(e.Job) {
+			c.kept = kept{job: e.Job, from: e.From, nodes: len(e.Nodes)}
+		}
 	case engine.Started:
 		c.start(e)
 	case engine.Joined:
@@ -113,6 +115,20 @@ func (c *counts) apply(e engine.Event) {
 			}
 		}
 	}
+}
+
+// leads reports whether a waiting job precedes the one whose lease is shown. Several jobs may have one; members that wait for a job that
+// runs are not shown.
+func (c *counts) leads(job int) bool {
+	first := c.kept.job
+	if c.stage[job] != waiting {
+		return false
+	}
+	if first < 0 || c.stage[first] != waiting || job == first {
+		return true
+	}
+	a, b := c.scene.Jobs[job].Priority, c.scene.Jobs[first].Priority
+	return a > b || a == b && job < first
 }
 
 // move puts a job into another stage.

@@ -268,3 +268,28 @@ func TestElasticGangs(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// A node of the first one's place fails. When it is not back after the grace there is no place for the first one any more, and those that it
+// held up start.
+func TestStrictUntilThereIsNoPlace(t *testing.T) {
+	scene := fleet(t, 3, 3)
+	scene.Jobs = []direct.Job{
+		promised(job("runs", 1, 8, 0, 1000), 1000), job("large", 3, 8, 1, 10), job("small", 1, 8, 2, 10),
+	}
+	scene.Events = []direct.NodeEvent{{At: 10, Kind: direct.NodesFailed, Nodes: []int{1}}}
+	want := strings.TrimSpace(strings.ReplaceAll(`
+		0 runs arrived
+		0 runs started [0]
+		1 large arrived
+		1 large kept [0 1 2] from 1000
+		1 large refused
+		2 small arrived
+		2 small refused
+		10  nodes-failed
+		310 small started [2]
+		320 small ended
+		1000 runs ended`, "\t", ""))
+	if got := play(t, scene, direct.Options{Discipline: direct.Strict}).String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
