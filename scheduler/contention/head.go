@@ -97,7 +97,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	if l == nil {
 		l = t.newLease(Head, nil, next.Within)
 		l.take(next, t.w.Now)
-		l.Open = t.opens(l)
+		l.Open = t.opens(l, t.w.Now)
 		if l.Open {
 			t.policy.open(&l.Budget, t.w.Now)
 		}
@@ -124,7 +124,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	case l.Instant > instant:
 		t.unrefuseTimed(l)
 	}
-	closes := l.Open && !t.opens(l) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
+	closes := l.Open && !t.opens(l, t.w.Now) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
 	if closes {
 		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
 		l.Open, l.Late, l.bound = false, false, t.w.Now
@@ -133,11 +133,6 @@ func (t *turn) hold(l *Lease, next prospect) {
 		t.displace(l)
 		t.emit(Leased{l})
 	}
-}
-
-// opens reports whether a lease has to be open whatever its budget: its instant is too far away, or all leases have idled enough.
-func (t *turn) opens(l *Lease) bool {
-	return t.blocked || l.Instant == None || t.policy.Horizon > 0 && l.Instant > t.w.Now+t.policy.Horizon
 }
 
 // prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless there is an

@@ -4,6 +4,8 @@ package contention
 type Policy struct {
 	// MaxLeases is how many waiting entities may have a lease at a time. 0 means that none has one: whoever fits starts.
 	MaxLeases int
+	// MaxGuesses is how many closed leases at a time may rest on guessed ends, in order; the others are open. 0 means without limit.
+	MaxGuesses int
 	// Strict lets no entity pass the first one that waits and has a lease.
 	Strict bool
 	// Preemption lets entities evict units of lower priority.
@@ -48,7 +50,7 @@ func DefaultPolicy() Policy {
 		nodesGrace = 5 * minute
 	)
 	return Policy{
-		MaxLeases:     leases,
+		MaxLeases: leases, MaxGuesses: 1,
 		Preemption:    true,
 		Budget:        hour,
 		EarnPart:      quarter,

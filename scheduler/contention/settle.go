@@ -19,8 +19,7 @@ func (m *Machine) Settle(w *World) []Action {
 		if l.Open || !l.Reason.waits() {
 			continue
 		}
-		if m.policy.left(l.Budget) == 0 || m.blocked || l.Instant == None ||
-			m.policy.Horizon > 0 && l.Instant > w.Now+m.policy.Horizon {
+		if m.policy.left(l.Budget) == 0 || m.opens(l, w.Now) {
 			m.policy.open(&l.Budget, w.Now)
 			l.Open = true
 			m.unrefuse(l)
@@ -33,6 +32,24 @@ func (m *Machine) Settle(w *World) []Action {
 		out = append(out, Rechecks{at})
 	}
 	return out
+}
+
+// opens reports whether a lease has to be open whatever its budget: its instant is too far away, all leases have idled enough, or it
+// rests on a guess, and so do as many earlier ones as may. Several places that drain for guesses at a time idle more than they gain.
+func (m *Machine) opens(l *Lease, now int64) bool {
+	if m.blocked || l.Instant == None || m.policy.Horizon > 0 && l.Instant > now+m.policy.Horizon {
+		return true
+	}
+	if l.Firm || m.policy.MaxGuesses == 0 {
+		return false
+	}
+	guesses := 0
+	for _, other := range m.leases {
+		if other != l && !other.Open && !other.Firm && other.Reason.waits() && other.Order.Compare(l.Order) < 0 {
+			guesses++
+		}
+	}
+	return guesses >= m.policy.MaxGuesses
 }
 
 // idle returns how many leased accelerators of a place are free while an entity is refused for them, 0 if none is.
