@@ -122,6 +122,8 @@ func (t *turn) hold(l *Lease, next prospect) {
 	case moves:
 		t.queue.mayHavePlaces()
 		t.unrefuse(l)
+	case t.credits(l, instant):
+		t.unrefuse(l)
 	case l.Instant > instant:
 		t.unrefuseTimed(l)
 	}
@@ -134,6 +136,19 @@ func (t *turn) hold(l *Lease, next prospect) {
 		t.displace(l)
 		t.emit(Leased{l})
 	}
+}
+
+// credits reports whether a later instant than before leaves others more of the place: a unit there is known to end in between, and
+// gives back what the owner needs.
+func (t *turn) credits(l *Lease, before int64) bool {
+	for _, node := range l.Nodes {
+		for _, u := range t.w.Running.On(node) {
+			if u.End.firm() && u.End.At > before && u.End.At <= l.Instant {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless there is an
