@@ -260,9 +260,10 @@ func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []t
 	return append(now, later...)
 }
 
-// evictable reports whether an owner may evict a unit when it needs its place.
+// evictable reports whether an owner may evict a unit when it needs its place. One that leaves already does not leave earlier.
 func (t *turn) evictable(u *Unit, owner *Entity) bool {
-	return t.policy.Preemption && !owner.NeverPreempts && u.Preemptible && u.Priority < owner.Order.Priority
+	return t.policy.Preemption && !owner.NeverPreempts && u.Preemptible && !u.Leaving &&
+		u.Priority < owner.Order.Priority
 }
 
 // look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.
