@@ -289,12 +289,14 @@ func TestGangIsEvictedIfAMemberCannotBeBound(t *testing.T) {
 	w := newWorld(t, cliques(1, 6), 2*time.Second)
 	broken, since := true, time.Time{}
 	w.refuses = func(pod *corev1.Pod, _ string) error {
+		if since.IsZero() { // the grace counts from the first binding of the gang
+			since = time.Now()
+		}
 		if pod.Labels[rankLabel] != "3" || !broken {
 			return nil
 		}
-		if since.IsZero() {
-			since = time.Now()
-			w.hit = since
+		if w.hit.IsZero() {
+			w.hit = time.Now()
 		}
 		return serverTimeout()
 	}

@@ -98,6 +98,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	if l == nil {
 		l = t.newLease(Head, nil, next.Within)
 		l.take(next, t.w.Now)
+		l.Told = l.Instant
 		l.Open = t.opens(l, t.w.Now)
 		if l.Open {
 			t.policy.open(&l.Budget, t.w.Now)
@@ -122,18 +123,33 @@ func (t *turn) hold(l *Lease, next prospect) {
 	case moves:
 		t.queue.mayHavePlaces()
 		t.unrefuse(l)
+	case t.credits(l, instant):
+		t.unrefuse(l)
 	case l.Instant > instant:
 		t.unrefuseTimed(l)
 	}
 	closes := l.Open && !t.opens(l, t.w.Now) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
 	if closes {
 		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.bound = false, false, t.w.Now
+		l.Open, l.Late, l.bound, l.Told = false, false, t.w.Now, l.Instant
 	}
 	if !same || closes {
 		t.displace(l)
 		t.emit(Leased{l})
 	}
+}
+
+// credits reports whether a later instant than before leaves others more of the place: a unit there is known to end in between, and
+// gives back what the owner needs.
+func (t *turn) credits(l *Lease, before int64) bool {
+	for _, node := range l.Nodes {
+		for _, u := range t.w.Running.On(node) {
+			if u.End.firm() && u.End.At > before && u.End.At <= l.Instant {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless there is an
@@ -148,7 +164,7 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	}
 	kept.Within = l.Within
 	if l.searching || !kept.Firm {
-		earlier := until(t.firmEnds(t.w, e), kept.Instant-1)
+		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Told))
 		if next, found := t.reserveBy(t.w, e, e.Ask, earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}
@@ -250,9 +266,10 @@ func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []t
 	return append(now, later...)
 }
 
-// evictable reports whether an owner may evict a unit when it needs its place.
+// evictable reports whether an owner may evict a unit when it needs its place. One that leaves already does not leave earlier.
 func (t *turn) evictable(u *Unit, owner *Entity) bool {
-	return t.policy.Preemption && !owner.NeverPreempts && u.Preemptible && u.Priority < owner.Order.Priority
+	return t.policy.Preemption && !owner.NeverPreempts && u.Preemptible && !u.Leaving &&
+		u.Priority < owner.Order.Priority
 }
 
 // look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.

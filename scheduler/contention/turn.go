@@ -227,14 +227,11 @@ func (t *turn) clear() {
 		return
 	}
 	var leave []ID
-	for _, node := range l.Nodes {
-		for _, u := range t.w.Running.On(node) {
-			at, firm := u.Expected(t.w.Now, t.policy.MinRemaining)
-			switch {
-			case u.Leaving || firm && at <= l.Instant || !t.evictable(u, &t.s.Entity):
-			case l.Instant-u.Grace > t.w.Now:
-				l.clears = min(l.clears, l.Instant-u.Grace)
-			default:
+	for _, n := range l.needs {
+		for _, u := range t.inTheWay(l, n) {
+			if at := l.Instant - u.Grace; at > t.w.Now {
+				l.clears = min(l.clears, at)
+			} else {
 				leave = append(leave, u.ID)
 			}
 		}
@@ -242,6 +239,30 @@ func (t *turn) clear() {
 	if slices.Sort(leave); len(leave) > 0 {
 		t.emit(Preempted{ID: t.s.ID, Victims: slices.Compact(leave)})
 	}
+}
+
+// inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free at the instant, the lowest
+// priority first; none if there is room beside them.
+func (t *turn) inTheWay(l *Lease, n need) []*Unit {
+	free := slices.Clone(t.w.Ledger.Free[n.node])
+	var stay, out []*Unit
+	for _, u := range t.w.Running.On(n.node) {
+		at, firm := u.Expected(t.w.Now, t.policy.MinRemaining)
+		switch {
+		case u.Leaving || firm && at <= l.Instant:
+			free = sum(free, onNode(u.Holds, n.node))
+		case t.evictable(u, &t.s.Entity):
+			stay = append(stay, u)
+		}
+	}
+	slices.SortFunc(stay, byPriority)
+	for _, u := range stay {
+		if fitsIn(free, n.demand) {
+			break
+		}
+		free, out = sum(free, onNode(u.Holds, n.node)), append(out, u)
+	}
+	return out
 }
 
 // leaving reports whether the place of a preemption lease only waits for units that leave.
