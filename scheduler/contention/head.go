@@ -97,6 +97,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	if l == nil {
 		l = t.newLease(Head, nil, next.Within)
 		l.take(next, t.w.Now)
+		l.Told = l.Instant
 		l.Open = t.opens(l, t.w.Now)
 		if l.Open {
 			t.policy.open(&l.Budget, t.w.Now)
@@ -127,7 +128,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	closes := l.Open && !t.opens(l, t.w.Now) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
 	if closes {
 		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.bound = false, false, t.w.Now
+		l.Open, l.Late, l.bound, l.Told = false, false, t.w.Now, l.Instant
 	}
 	if !same || closes {
 		t.displace(l)
@@ -147,7 +148,7 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	}
 	kept.Within = l.Within
 	if l.searching || !kept.Firm {
-		earlier := until(t.firmEnds(t.w, e), kept.Instant-1)
+		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Told))
 		if next, found := t.reserveBy(t.w, e, e.Ask, earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}

@@ -54,6 +54,8 @@ type Lease struct {
 	Budget Budget
 	// Risk is the sum of the chances, in thousandths, that units which passed outlast the instant.
 	Risk int64
+	// Told is the instant that the lease named when it closed last. A closed lease moves to another place only if that is free by then.
+	Told int64
 	// Late says that a unit which passed has outlasted its known end.
 	Late bool
 
