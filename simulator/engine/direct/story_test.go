@@ -234,7 +234,8 @@ func TestWrongScenes(t *testing.T) {
 }
 
 // An elastic gang starts with three of its four members. The fourth waits in the gang's place in the queue, behind a more important gang and
-// before a later one, and joins the others. It ends with them; preempted, the gang waits whole.
+// before a later one, and joins the others. It ends with them; preempted, the gang waits whole. The lease of the later one rests on a guess,
+// as that of the surplus does from 60 on: it is open until that one is gone.
 func TestElasticGangs(t *testing.T) {
 	scene := fleet(t, 4, 4)
 	scene.Jobs = []direct.Job{
@@ -261,6 +262,7 @@ func TestElasticGangs(t *testing.T) {
 		60 grows kept [0] by a guess
 		80 urgent ended
 		80 grows joined [1 2 3 0]
+		80 later kept [0] by a guess
 		160 grows ended
 		160 later started [0]
 		170 later ended`, "\t", ""))
