@@ -69,8 +69,10 @@ type Lease struct {
 	toCome int64
 	// rate is how many accelerators idle at the cost of the budget, since the last Settle.
 	rate int64
-	// refused are the lanes of which an entity would fit but for this lease.
+	// refused are the lanes of which an entity would be at its best place but for this lease: its idle is for them.
 	refused map[*lane]struct{}
+	// bars are the lanes of which an entity was refused while this lease was among those that bind it: without it, it may fit.
+	bars map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
 	// evaluated is the instant of the last evaluation, bound that since which the lease binds others.

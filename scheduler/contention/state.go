@@ -24,7 +24,7 @@ func (m *Machine) State() State {
 	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away)}
 	for _, l := range m.leases {
 		of := *l
-		of.refused = nil
+		of.refused, of.bars = nil, nil
 		out.Leases = append(out.Leases, of)
 	}
 	return out

@@ -64,7 +64,7 @@ func (t *turn) decide() {
 		}
 		reason = Wait{Cause: OtherLease, Of: owners(refusing), At: firstInstant(refusing)}
 		t.s.lane.closed = min(t.s.lane.closed, t.s.runTime())
-		t.refuse(t.s, refusing)
+		t.refuse(refusing)
 	} else {
 		t.s.lane.full = true
 	}
@@ -95,6 +95,19 @@ func (t *turn) place(own Answer) []*Lease {
 		return nil
 	}
 	return touched
+}
+
+// refuse notes that the entity fits, but not beside the leases that bind it. Those that are given are at its best place.
+func (t *turn) refuse(touched []*Lease) {
+	for _, l := range t.binding {
+		if l.bars == nil {
+			l.bars, l.refused = make(map[*lane]struct{}), make(map[*lane]struct{})
+		}
+		l.bars[t.s.lane] = struct{}{}
+	}
+	for _, l := range touched {
+		l.refused[t.s.lane] = struct{}{}
+	}
 }
 
 func (t *turn) start(a Answer) {
@@ -205,7 +218,7 @@ func (t *turn) preempt(reason Wait) bool {
 	l.Instant, l.Firm = instant, true
 	t.emit(t.grant(l)...)
 	if len(evict) > 0 {
-		t.emit(
+		t.evict(
 			Preempted{ID: e.ID, Victims: evict, Cost: found.cost, Optimal: found.optimal, Placement: found.placement},
 		)
 	}
@@ -234,7 +247,15 @@ func (t *turn) clear() {
 		}
 	}
 	if slices.Sort(leave); len(leave) > 0 {
-		t.emit(Preempted{ID: t.s.ID, Victims: slices.Compact(leave)})
+		t.evict(Preempted{ID: t.s.ID, Victims: slices.Compact(leave)})
+	}
+}
+
+// evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
+func (t *turn) evict(p Preempted) {
+	t.emit(p)
+	for _, l := range t.leases {
+		t.unrefuse(l)
 	}
 }
 
