@@ -324,7 +324,7 @@ func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Do
 	l := &Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Within: within,
 		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
-		evaluated: t.w.Now, bound: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
+		evaluated: t.w.Now, Since: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
 	l.settle(holds)
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
