@@ -47,7 +47,7 @@ func (t *turn) beside(w *World, leases []*Lease) topology.Ledger {
 	needs := &t.scratch.sums
 	needs.reset(w.Ledger.Len())
 	for _, l := range leases {
-		for _, n := range w.needs(l) {
+		for _, n := range l.needs {
 			needs.add(n, l.Instant)
 		}
 	}
@@ -130,7 +130,7 @@ func (t *turn) indebted(w *World, leases []*Lease, ends []topology.Running) (top
 	debts := &t.scratch.sums
 	debts.reset(w.Ledger.Len())
 	for _, l := range leases {
-		for _, n := range w.needs(l) {
+		for _, n := range l.needs {
 			debts.add(n, None)
 		}
 	}

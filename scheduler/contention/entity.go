@@ -43,12 +43,6 @@ type World struct {
 	Fleet int64
 	// Placer chooses nodes; nil is package topology.
 	Placer Placer
-	// Held translates the place of a lease into the ledger's coordinates; nil returns Lease.Holds. Members on nodes that the
-	// ledger does not have are missing.
-	Held func(*Lease) []topology.Held
-	// Owner returns the question of a lease's owner in the ledger's coordinates, false if both cannot be counted together. nil
-	// returns the owner's own.
-	Owner func(*Lease) (Ask, bool)
 	// Away returns since when a node cannot be used, false if it can be or is not expected back. nil is never.
 	Away func(node int) (since int64, away bool)
 }
@@ -77,20 +71,6 @@ func (w *World) placer() Placer {
 		return core{}
 	}
 	return w.Placer
-}
-
-func (w *World) held(l *Lease) []topology.Held {
-	if w.Held == nil {
-		return l.Holds
-	}
-	return w.Held(l)
-}
-
-func (w *World) owner(l *Lease) (Ask, bool) {
-	if w.Owner == nil {
-		return l.ask, true
-	}
-	return w.Owner(l)
 }
 
 func (w *World) away(node int) (int64, bool) {
@@ -132,7 +112,7 @@ func without(w *World, ask Ask, leases []*Lease) Ask {
 	}
 	rules := make([]string, w.Ledger.Len())
 	for _, l := range leases {
-		for _, h := range w.held(l) {
+		for _, h := range l.Holds {
 			rules[h.Node] = "leased to " + string(l.Owner)
 		}
 	}

@@ -157,7 +157,7 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	if l == nil || l.Open || l.Reason != Head {
 		return t.reserve(t.w, e, e.Ask)
 	}
-	kept, ok := t.look(t.w, e, t.w.held(l), t.w.needs(l))
+	kept, ok := t.look(t.w, e, l.Holds, l.needs)
 	if !ok {
 		return t.reserve(t.w, e, e.Ask)
 	}
@@ -275,7 +275,7 @@ func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need
 		sums.add(n, None)
 	}
 	for _, l := range t.before(owner) {
-		for _, n := range w.needs(l) {
+		for _, n := range l.needs {
 			if len(sums.of[n.node]) > 0 {
 				sums.add(n, None)
 			}

@@ -31,14 +31,6 @@ func needsOf(holds []topology.Held) []need {
 	return out[:min(last+1, len(out))]
 }
 
-// needs returns what the place of a lease takes, by node, in the coordinates of a World.
-func (w *World) needs(l *Lease) []need {
-	if w.Held == nil {
-		return l.needs
-	}
-	return needsOf(w.Held(l))
-}
-
 // scratch is memory that one evaluation after the other uses.
 type scratch struct {
 	sums sums

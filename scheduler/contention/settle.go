@@ -58,7 +58,7 @@ func (m *Machine) idle(w *World, l *Lease) int64 {
 		return 0
 	}
 	var n int64
-	for _, of := range w.needs(l) {
+	for _, of := range l.needs {
 		n += min(w.accelerators(w.Ledger.Free[of.node]), w.accelerators(of.demand))
 	}
 	return n

@@ -126,17 +126,13 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if l.Reason != Head || !l.Firm {
 		return false
 	}
-	ask, ok := t.w.owner(l)
-	if !ok {
-		return false
-	}
 	then := *t.w
 	then.Ledger = t.w.Ledger.Beside(own.Gang, own.Placement)
 	owner := t.queue.spots[l.Owner]
 	if owner == nil {
 		return false
 	}
-	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
+	next, ok := t.reserveBy(&then, &owner.Entity, l.ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
@@ -286,7 +282,7 @@ func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 // leaving reports whether the place of a preemption lease only waits for units that leave.
 func (t *turn) leaving(l *Lease) bool {
 	waiting := false
-	for node, demand := range demandOn(t.w.held(l)) {
+	for node, demand := range demandOn(l.Holds) {
 		free := t.w.Ledger.Free[node]
 		if fitsIn(free, demand) {
 			continue
@@ -307,7 +303,7 @@ func (t *turn) leaving(l *Lease) bool {
 // leavingOn returns the units that leave the place of a lease, by ID.
 func (t *turn) leavingOn(l *Lease) []ID {
 	var out []ID
-	for _, node := range nodesOf(t.w.held(l)) {
+	for _, node := range nodesOf(l.Holds) {
 		for _, u := range t.w.Running.On(node) {
 			if u.Leaving {
 				out = append(out, u.ID)

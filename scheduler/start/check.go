@@ -42,9 +42,14 @@ func check(content []byte) error {
 	}
 	for i, profile := range file.Profiles {
 		if unmarked(profile.Plugins) {
-			return fmt.Errorf("%s: %s does not mark its dry runs, and %s would take them for decisions: disable it under multiPoint, "+
-				"and enable %s", field.NewPath("profiles").Index(i).Child("plugins"), names.DefaultPreemption,
-				gangplacement.Name, defaultpreemption.Name)
+			return fmt.Errorf(
+				"%s: %s does not mark its dry runs, and %s would take them for decisions: disable it under multiPoint, "+
+					"and enable %s",
+				field.NewPath("profiles").Index(i).Child("plugins"),
+				names.DefaultPreemption,
+				gangplacement.Name,
+				defaultpreemption.Name,
+			)
 		}
 		for j, plugin := range profile.PluginConfig {
 			at := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
