@@ -6,7 +6,17 @@ import (
 
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
+
+// GangPlacement sets, for each cycle, what part of the nodes is searched: the framework has to offer the profile's own number, and the
+// profile has to have one.
+func TestShippedConfiguration_SaysHowManyNodesAreSearched(t *testing.T) {
+	var _ interface{ PercentageOfNodesToScore() *int32 } = framework.Framework(nil)
+	if of := shipped(t).Profiles[0].PercentageOfNodesToScore; of == nil || *of != 100 {
+		t.Errorf("the profile says %v, want 100", of)
+	}
+}
 
 func TestShippedConfiguration(t *testing.T) {
 	config := shipped(t)

@@ -2,7 +2,7 @@ package contention
 
 import "github.com/lockstep-project/lockstep/topology"
 
-// Action is what a driver carries out or reports. Exactly one of its types.
+// Action instructs the driver. It is a Placed, Leased, Released, Preempted, Evicted, Waits or Rechecks.
 type Action interface{ action() }
 
 // Placed says that the entity starts at the placement. The driver reports Started when it has, or Refused if it cannot.

@@ -6,16 +6,16 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Ask is what an entity asks for.
+// Ask is a question: a gang, and how many of its members have to start together.
 type Ask struct {
 	Gang topology.Gang
-	// Needed is how many of the waiting members have to start together. Late members come on top of them.
+	// Needed counts the waiting members that have to start together. Late members are not counted, and always placed.
 	Needed int
 	// End is the instant in seconds at which the entity would end if it started now; topology.EndUnknown if that is not known.
 	End int64
 }
 
-// Answer is where an entity goes, or why it waits.
+// Answer holds the placement of a gang, or the reason why it does not fit.
 type Answer struct {
 	// Gang is the part that was placed: not all members have to be.
 	Gang      topology.Gang

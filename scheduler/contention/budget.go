@@ -2,13 +2,15 @@ package contention
 
 // Budget bounds how long a lease may idle (rule 5). All amounts are accelerator-seconds.
 type Budget struct {
-	// Granted is what a closed lease may idle, Spent what it has idled since it closed.
-	Granted, Spent int64
-	// Idled is what the lease has idled in all its closings.
+	// Granted limits the idle of this closing.
+	Granted int64
+	// Spent counts the idle since the lease closed.
+	Spent int64
+	// Idled counts the idle of all closings.
 	Idled int64
-	// Last is what was granted to the last closing that spent all of it.
+	// Last is the Granted of the most recent closing that spent all of it.
 	Last int64
-	// Carried is what was left when the lease opened.
+	// Carried is the remainder at the time when the lease opened.
 	Carried int64
 	// Opened is the instant at which it opened.
 	Opened int64
@@ -77,7 +79,7 @@ func (p Policy) earnedAt(b Budget, accelerators, amount, now int64) int64 {
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// ceiling is what all leases together have idled, by hour, over a sliding window (rule 5).
+// ceiling sums the idle of all leases, by hour, over a sliding window (rule 5).
 type ceiling struct {
 	hours map[int64]int64
 	sum   int64

@@ -111,10 +111,14 @@ func (e *Entity) lane() laneKey {
 	if question == "" {
 		question = Question(e.Ask.Gang)
 	}
-	return laneKey{
+	key := laneKey{
 		question: question, needed: e.Ask.Needed, priority: e.Order.Priority, replacement: e.Order.Replacement,
 		preemptible: e.Preemptible, never: e.NeverPreempts,
 	}
+	if e.Preemptible {
+		key.grace = e.Grace
+	}
+	return key
 }
 
 // without bars the nodes of leases for an ask.

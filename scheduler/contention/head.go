@@ -131,7 +131,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	closes := l.Open && !t.opens(l, t.w.Now) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
 	if closes {
 		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.bound, l.Told = false, false, t.w.Now, l.Instant
+		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
 	}
 	if !same || closes {
 		t.displace(l)

@@ -56,6 +56,8 @@ type Lease struct {
 	Risk int64
 	// Told is the instant that the lease named when it closed last. A closed lease moves to another place only if that is free by then.
 	Told int64
+	// Since is the instant since which the lease binds others: when it was granted, or closed last.
+	Since int64
 	// Late says that a unit which passed has outlasted its known end.
 	Late bool
 
@@ -69,14 +71,16 @@ type Lease struct {
 	toCome int64
 	// rate is how many accelerators idle at the cost of the budget, since the last Settle.
 	rate int64
-	// refused are the lanes of which an entity would fit but for this lease.
+	// refused are the lanes of which an entity would be at its best place but for this lease: its idle is for them.
 	refused map[*lane]struct{}
 	// broken says that nodes of the place are gone.
 	broken bool
+	// bars are the lanes of which an entity was refused while this lease was among those that bind it: without it, it may fit.
+	bars map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
-	// evaluated is the instant of the last evaluation, bound that since which the lease binds others.
-	evaluated, bound int64
+	// evaluated is the instant of the last evaluation.
+	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.
 	recheck int64
 	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
@@ -104,7 +108,7 @@ func (l *Lease) holdsNode(node int) bool {
 // overrun notes that a unit which passed the lease has outlasted its known end: no other passes because of its end. Else each late unit
 // would move the instant, and so let others pass that may be late, for ever.
 func (l *Lease) overrun(u *Unit, now int64) {
-	l.Late = l.Late || u.End.firm() && u.End.At < now && u.Started >= l.bound
+	l.Late = l.Late || u.End.firm() && u.End.At < now && u.Started >= l.Since
 }
 
 // demandOn returns what the place takes on each of its nodes.

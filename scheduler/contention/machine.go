@@ -310,6 +310,7 @@ func (m *Machine) openAll() {
 	m.queue.open()
 	for _, l := range m.leases {
 		clear(l.refused)
+		clear(l.bars)
 	}
 }
 
@@ -357,31 +358,23 @@ func (m *Machine) release(l *Lease, why string) []Action {
 	return []Action{Released{l, why}}
 }
 
-// unrefuse has those evaluated again that a lease refused.
+// unrefuse has those evaluated again that a lease barred.
 func (m *Machine) unrefuse(l *Lease) {
-	for refused := range l.refused {
-		refused.open()
+	for barred := range l.bars {
+		barred.open()
 	}
 	clear(l.refused)
+	clear(l.bars)
 	l.rate = 0
 }
 
-// unrefuseTimed has those evaluated again that a lease refused and that may use it before a later instant.
+// unrefuseTimed has those evaluated again that a lease barred and that may use it before a later instant.
 func (m *Machine) unrefuseTimed(l *Lease) {
-	for refused := range l.refused {
-		if refused.timed {
-			refused.open()
-			delete(l.refused, refused)
+	for barred := range l.bars {
+		if barred.timed {
+			barred.open()
+			delete(l.refused, barred)
+			delete(l.bars, barred)
 		}
-	}
-}
-
-// refuse notes that an entity would fit but for these leases.
-func (m *Machine) refuse(s *spot, by []*Lease) {
-	for _, l := range by {
-		if l.refused == nil {
-			l.refused = make(map[*lane]struct{})
-		}
-		l.refused[s.lane] = struct{}{}
 	}
 }

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"hash/fnv"
 	"strconv"
 
@@ -39,5 +40,5 @@ func Question(g topology.Gang) string {
 			word(g.Name)
 		}
 	}
-	return string(h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil))
 }

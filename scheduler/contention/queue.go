@@ -12,6 +12,8 @@ type laneKey struct {
 	needed                          int
 	priority                        int32
 	replacement, preemptible, never bool
+	// grace is that of a preemptible entity: it decides whether a lease can be left in time.
+	grace int64
 }
 
 // lane is the entities of one question, in order.

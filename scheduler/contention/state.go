@@ -2,7 +2,8 @@ package contention
 
 import "maps"
 
-// State is what has to survive a fail-over. All of it are values.
+// State is what has to survive a fail-over. It can be written as JSON and read again; what else a machine knows follows from the
+// waiting entities and the units that run.
 type State struct {
 	Leases []Lease
 	// Idled are the accelerator-seconds that all leases have idled, by hour since the beginning of time.
@@ -24,7 +25,7 @@ func (m *Machine) State() State {
 	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away)}
 	for _, l := range m.leases {
 		of := *l
-		of.refused = nil
+		of.refused, of.bars = nil, nil
 		out.Leases = append(out.Leases, of)
 	}
 	return out
@@ -39,7 +40,8 @@ func (m *Machine) Restore(s State, now int64) {
 	}
 	maps.Copy(m.away, s.Away)
 	for _, l := range s.Leases {
-		l.dirty, l.recheck, l.rate = true, None, 0
+		l.dirty, l.recheck, l.clears, l.rate = true, None, None, 0
+		l.preempts = m.policy.Preemption
 		l.needs = nil
 		l.settle(l.Holds)
 		if owner := m.queue.spots[l.Owner]; owner != nil {

@@ -64,7 +64,7 @@ func (t *turn) decide() {
 		}
 		reason = Wait{Cause: OtherLease, Of: owners(refusing), At: firstInstant(refusing)}
 		t.s.lane.closed = min(t.s.lane.closed, t.s.runTime())
-		t.refuse(t.s, refusing)
+		t.refuse(refusing)
 	} else {
 		t.s.lane.full = true
 	}
@@ -99,6 +99,19 @@ func (t *turn) place(own Answer) []*Lease {
 	return touched
 }
 
+// refuse notes that the entity fits, but not beside the leases that bind it. Those that are given are at its best place.
+func (t *turn) refuse(touched []*Lease) {
+	for _, l := range t.binding {
+		if l.bars == nil {
+			l.bars, l.refused = make(map[*lane]struct{}), make(map[*lane]struct{})
+		}
+		l.bars[t.s.lane] = struct{}{}
+	}
+	for _, l := range touched {
+		l.refused[t.s.lane] = struct{}{}
+	}
+}
+
 func (t *turn) start(a Answer) {
 	passed := touching(t.earlier, a.Placement.Nodes)
 	for _, l := range passed {
@@ -115,10 +128,6 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if l.Reason != Head || !l.Firm {
 		return false
 	}
-	ask, ok := t.w.owner(l)
-	if !ok {
-		return false
-	}
 	then := *t.w
 	then.Ledger = t.w.Ledger.Beside(own.Gang, own.Placement)
 	owner := t.queue.spots[l.Owner]
@@ -126,7 +135,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	defer then.Ledger.Discard()
-	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
+	next, ok := t.reserveBy(&then, &owner.Entity, l.ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
@@ -208,7 +217,7 @@ func (t *turn) preempt(reason Wait) bool {
 	l.Instant, l.Firm = instant, true
 	t.emit(t.grant(l)...)
 	if len(evict) > 0 {
-		t.emit(
+		t.evict(
 			Preempted{ID: e.ID, Victims: evict, Cost: found.cost, Optimal: found.optimal, Placement: found.placement},
 		)
 	}
@@ -237,7 +246,15 @@ func (t *turn) clear() {
 		}
 	}
 	if slices.Sort(leave); len(leave) > 0 {
-		t.emit(Preempted{ID: t.s.ID, Victims: slices.Compact(leave)})
+		t.evict(Preempted{ID: t.s.ID, Victims: slices.Compact(leave)})
+	}
+}
+
+// evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
+func (t *turn) evict(p Preempted) {
+	t.emit(p)
+	for _, l := range t.leases {
+		t.unrefuse(l)
 	}
 }
 
@@ -306,7 +323,7 @@ func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Do
 	l := &Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Within: within,
 		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
-		evaluated: t.w.Now, bound: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
+		evaluated: t.w.Now, Since: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
 	l.settle(holds)
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {

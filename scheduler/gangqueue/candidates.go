@@ -71,6 +71,10 @@ func (q *GangQueue) refuse(pod *corev1.Pod) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	// The informer's store drops a pod before its handlers are told: one that is there still will be told of, and leaves then.
+	if now, err := q.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || now.UID != pod.UID {
+		return
+	}
 	q.waiting.refused[nameOf(pod)] = pod.UID
 }
 

@@ -2,13 +2,16 @@ package start
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/defaultpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 )
@@ -38,6 +41,16 @@ func check(content []byte) error {
 		return fmt.Errorf("it is a %T, not a KubeSchedulerConfiguration", object)
 	}
 	for i, profile := range file.Profiles {
+		if unmarked(profile.Plugins) {
+			return fmt.Errorf(
+				"%s: %s does not mark its dry runs, and %s would take them for decisions: disable it under multiPoint, "+
+					"and enable %s",
+				field.NewPath("profiles").Index(i).Child("plugins"),
+				names.DefaultPreemption,
+				gangplacement.Name,
+				defaultpreemption.Name,
+			)
+		}
 		for j, plugin := range profile.PluginConfig {
 			at := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
 			if err := checkArgs(plugin); err != nil {
@@ -49,6 +62,21 @@ func check(content []byte) error {
 		return fmt.Errorf("not valid: %w", err)
 	}
 	return nil
+}
+
+// unmarked reports whether a profile with GangPlacement has in-tree DefaultPreemption, which kube-scheduler enables unless it is told
+// not to: a configuration of an earlier release has both.
+func unmarked(plugins *schedulerconfig.Plugins) bool {
+	if plugins == nil {
+		return false
+	}
+	has := func(name string, sets ...schedulerconfig.PluginSet) bool {
+		return slices.ContainsFunc(sets, func(set schedulerconfig.PluginSet) bool {
+			return slices.ContainsFunc(set.Enabled, func(p schedulerconfig.Plugin) bool { return p.Name == name })
+		})
+	}
+	return has(gangplacement.Name, plugins.MultiPoint, plugins.PlacementGenerate) &&
+		has(names.DefaultPreemption, plugins.MultiPoint, plugins.PodGroupPostFilter)
 }
 
 func checkArgs(plugin schedulerconfig.PluginConfig) error {

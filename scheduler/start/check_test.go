@@ -35,6 +35,10 @@ profiles:
 			args("GangPlacement", "levels: [{key: a}, {key: a}]"),
 			at + `GangPlacement: not valid: levels[1].key: Duplicate value: "a"`,
 		},
+		"in-tree preemption beside ours": {
+			head + "profiles:\n- schedulerName: lockstep-scheduler\n  plugins: {multiPoint: {enabled: [{name: GangPlacement}]}}\n",
+			"profiles[0].plugins: DefaultPreemption does not mark its dry runs",
+		},
 		"a version": {
 			strings.ReplaceAll(args("GangPermit", "grace: 10s"), "v1alpha1", "v7"),
 			at + `GangPermit: not valid: apiVersion: Unsupported value`,

@@ -1,6 +1,7 @@
 package contentiontest
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -229,6 +230,14 @@ func (p *Player) failOver() {
 	for _, id := range p.machine.Waiting() {
 		next.Add(p.jobs[string(id)].entity())
 	}
-	next.Restore(p.machine.State(), p.now)
+	text, err := json.Marshal(p.machine.State())
+	var state contention.State
+	if err == nil {
+		err = json.Unmarshal(text, &state)
+	}
+	if err != nil {
+		p.fail("the state cannot be written and read: %v", err)
+	}
+	next.Restore(state, p.now)
 	p.machine = next
 }
