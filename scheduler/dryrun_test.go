@@ -13,13 +13,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
-	"github.com/lockstep-project/lockstep/scheduler/reservation"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // ghosts is a cluster in which a gang without room was looked at by preemption last, and has a reservation, when the first nodes of
 // the scheduler's list are deleted.
-func ghosts(t *testing.T) (*cluster, *reservation.Book, map[string][]*corev1.Pod) {
+func ghosts(t *testing.T) (*cluster, *waiting.Queue, map[string][]*corev1.Pod) {
 	t.Helper()
 	c := &cluster{Clientset: fake.NewClientset(), bound: make(map[string]string)}
 	c.PrependReactor("create", "pods", c.bind)
@@ -42,7 +42,7 @@ func ghosts(t *testing.T) (*cluster, *reservation.Book, map[string][]*corev1.Pod
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	registry, book := scheduler.Plugins(timing.With(clock.RealClock{}))
+	registry, queue := scheduler.Plugins(timing.With(clock.RealClock{}))
 	c.launch(ctx, t, c, shipped(t), registry)
 
 	gangs := make(map[string][]*corev1.Pod)
@@ -60,7 +60,7 @@ func ghosts(t *testing.T) (*cluster, *reservation.Book, map[string][]*corev1.Pod
 		}
 	}
 	c.waitRejected(t, "head")
-	if book.Head() == nil {
+	if len(queue.Leases()) == 0 {
 		t.Fatal("the head has no reservation: the scene is wrong")
 	}
 	for _, name := range plain {
@@ -69,7 +69,7 @@ func ghosts(t *testing.T) (*cluster, *reservation.Book, map[string][]*corev1.Pod
 		}
 	}
 	time.Sleep(300 * time.Millisecond) // the scheduler has seen it
-	return c, book, gangs
+	return c, queue, gangs
 }
 
 func prioritize(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, priority int32) {
@@ -82,25 +82,25 @@ func prioritize(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, priority 
 // The first node of the scheduler's list is deleted while a gang waits that preemption looked at last: the gang starts, and gives its
 // reservation back.
 func TestGangPlacement_FirstNodeGoes(t *testing.T) {
-	c, book, gangs := ghosts(t)
+	c, queue, gangs := ghosts(t)
 	c.end(t, gangs["busy"])
 	c.end(t, gangs["low"])
 	c.waitBound(t, gangs["head"])
-	if kept := book.Head(); kept != nil {
-		t.Errorf("%s runs, and still has a reservation", kept.Key)
+	if leases := queue.Leases(); len(leases) > 0 {
+		t.Errorf("%s runs, and still has a reservation", leases[0].Owner)
 	}
 }
 
 // After that the next gang without room gets a reservation, and a later one does not pass it.
 func TestGangPlacement_NoGhostHasTheReservation(t *testing.T) {
-	c, book, gangs := ghosts(t)
+	c, queue, gangs := ghosts(t)
 	c.end(t, gangs["busy"])
 	c.end(t, gangs["low"])
 	c.waitBound(t, gangs["head"])
 	next, pods := gang("next", 3, "")
 	c.add(t, next, pods)
 	c.waitRejected(t, "next")
-	if head := book.Head(); head == nil || head.Key.Name != "next" {
+	if leases := queue.Leases(); len(leases) != 1 || leases[0].Owner.Name != "next" {
 		t.Error("the next gang without room has no reservation")
 	}
 }

@@ -12,17 +12,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/defaultpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
-	"github.com/lockstep-project/lockstep/scheduler/held"
-	"github.com/lockstep-project/lockstep/scheduler/parking"
-	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
-	"github.com/lockstep-project/lockstep/scheduler/unplaced"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // ProfileName is the schedulerName of the pods that Lockstep schedules.
@@ -35,20 +33,19 @@ func Registry(t timing.Timing) runtime.Registry {
 	return registry
 }
 
-// Plugins are what Registry makes, and the book in which these plugins write the place that is kept for the first of the queue.
-func Plugins(t timing.Timing) (runtime.Registry, *reservation.Book) {
-	lot, slots, desk := parking.NewLot(t), held.NewSlots(), &unplaced.Desk{}
-	book, stock := reservation.NewBook(lot.Change), &devices.Shared{}
+// Plugins returns what Registry returns, and the waiting queue that these plugins share.
+func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) {
+	queue, stock := waiting.New(t, contention.DefaultPolicy()), &devices.Shared{}
 	return runtime.Registry{
 		gangplacement.Name: gangplacement.New(
-			gangplacement.Shared{Lot: lot, Slots: slots, Desk: desk, Book: book, Devices: stock, Timing: t}),
+			gangplacement.Shared{Queue: queue, Devices: stock, Timing: t}),
 		devices.Name:        devices.New(stock, gangplacement.Planned, t),
-		gangpreemption.Name: gangpreemption.New(desk, slots, book, stock, t),
-		gangqueue.Name:      gangqueue.New(lot, slots, book, t),
-		gangpermit.Name:     gangpermit.New(binder, lot.Used, t),
+		gangpreemption.Name: gangpreemption.New(queue, stock, t),
+		gangqueue.Name:      gangqueue.New(queue, t),
+		gangpermit.Name:     gangpermit.New(binder, queue.Used, t),
 
 		defaultpreemption.Name: defaultpreemption.New,
-	}, book
+	}, queue
 }
 
 // binder makes the framework's own binder, to which gangpermit adds patience.

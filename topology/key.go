@@ -45,6 +45,8 @@ const (
 	// AnnotationLastCheckpoint is the instant (RFC 3339) at which the job last saved its work: what came after would be lost
 	// in a preemption; written by the controller only.
 	AnnotationLastCheckpoint = "lockstep.dev/last-checkpoint"
+	// AnnotationPreemptible set to "false" on a PriorityClass by an administrator keeps its pods from preemption.
+	AnnotationPreemptible = "lockstep.dev/preemptible"
 	// AnnotationCheckpointDeadline is the instant (RFC 3339) until which a pod that is preempted has time to save its work;
 	// written by the scheduler on the pod, before it is ended.
 	AnnotationCheckpointDeadline = "lockstep.dev/checkpoint-deadline"

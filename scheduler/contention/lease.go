@@ -141,3 +141,6 @@ func holdsOf(gang topology.Gang, p topology.Placement) []topology.Held {
 	}
 	return holds
 }
+
+// Asks returns the question of the owner, in the coordinates of its last evaluation.
+func (l *Lease) Asks() Ask { return l.ask }

@@ -6,14 +6,10 @@ import "slices"
 // changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
 func (m *Machine) Settle(w *World) []Action {
 	m.enter(w)
-	var out []Action
-	for _, l := range m.Leases() {
+	for _, l := range m.leases {
 		l.dirty = l.dirty && l.Reason.waits()
-		if l.Expiry <= w.Now {
-			out = append(out, m.release(l, WhyExpired)...)
-		}
 	}
-	out = append(out, m.stuck(w.Now)...)
+	out := append(m.expire(w.Now), m.stuck(w.Now)...)
 	m.blocked = m.policy.reached(&m.idled, w.Now, w.Fleet)
 	for _, l := range slices.Backward(m.leases) { // the latest opens first
 		if l.Open || !l.Reason.waits() {

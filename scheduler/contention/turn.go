@@ -128,6 +128,10 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if l.Reason != Head || !l.Firm {
 		return false
 	}
+	ask, ok := t.w.owner(l)
+	if !ok {
+		return false
+	}
 	then := *t.w
 	then.Ledger = t.w.Ledger.Beside(own.Gang, own.Placement)
 	owner := t.queue.spots[l.Owner]
@@ -135,7 +139,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	defer then.Ledger.Discard()
-	next, ok := t.reserveBy(&then, &owner.Entity, l.ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
+	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}

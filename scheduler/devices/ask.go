@@ -73,6 +73,15 @@ type Asked struct {
 	draining []snapshot.Unit
 }
 
+// NewAsked returns a question without devices.
+func NewAsked(l topology.Ledger, gang topology.Gang) Asked { return Asked{Ledger: l, Gang: gang} }
+
+// Demands returns what members claim: the last columns of the ledger's capacities, in this order.
+func (a Asked) Demands() []*dra.Demand { return a.demands }
+
+// Draining returns the ComputeDomains that leave nodes by themselves on which the gang may go then.
+func (a Asked) Draining() []snapshot.Unit { return a.draining }
+
 // Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and barred
 // that never could, or that does not reach what the members share. There is at least one Asked; it may fit nowhere. The error
 // wraps ErrClaims if it is about what the gang claims.

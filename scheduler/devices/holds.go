@@ -48,6 +48,13 @@ func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) [
 	return append(out, asked.draining...)
 }
 
+// Held returns how many accelerators the claims of a unit have.
+func (s *Stock) Held(u snapshot.Unit) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accelerators(s.claimsOf(u))
+}
+
 func at(c topology.Capacity, resource int) int64 {
 	if resource < len(c) {
 		return c[resource]

@@ -42,7 +42,7 @@ func (p *GangPlacement) Score(
 		return fwk.MinScore, nil
 	}
 	offered := node.GetAllocatable().GetScalarResources()
-	for _, name := range p.accelerators {
+	for _, name := range p.memory.accelerators {
 		if offered[name] > 0 {
 			return fwk.MinScore, nil
 		}

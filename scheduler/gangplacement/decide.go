@@ -1,26 +1,86 @@
 package gangplacement
 
 import (
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // refusal is why a gang is not placed: for the condition, for people, and for counting.
 type refusal struct{ reason, message, rule string }
 
-func refusalOf(no decision.Refusal) refusal {
-	if no.Wrong != nil {
-		return refusal{explanation.WrongRequest, no.String(), ruleRequest}
+// refusalOf says why the gang waits.
+func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refusal {
+	no := refusal{explanation.NoRoom, besideLeases(out.Wait), ruleTurn}
+	if r := out.Wait.Refusal; r != nil && r.Wrong != nil {
+		return refusal{explanation.WrongRequest, r.String(), ruleRequest}
+	} else if r != nil {
+		no = refusal{explanation.NoRoom, r.String(), ruleOf(r.Short)}
+		no.message += x.Choices[0].Note()
 	}
-	return refusal{explanation.NoRoom, no.String(), ruleOf(no.Short)}
+	no.message += leaseOf(out)
+	return no
 }
 
-// tell explains a refusal. What would be without the victims of a preemption is nobody's business.
+// besideLeases is for a gang that has room, but not beside the places of earlier ones.
+func besideLeases(w contention.Wait) string {
+	names := make([]string, len(w.Of))
+	for i, id := range w.Of {
+		name, _ := waiting.NameOf(id)
+		names[i] = name.String()
+	}
+	text := "the nodes that would hold it are reserved for " + strings.Join(names, ", ")
+	if w.At != contention.None && w.At > 0 {
+		text += " until " + instant(w.At)
+	}
+	return text
+}
+
+// leaseOf says which place the gang has itself.
+func leaseOf(out waiting.Outcome) string {
+	l := out.Lease
+	switch {
+	case out.Wait.Cause == contention.Victims:
+		return fmt.Sprintf("; it waits until %d preempted workloads have left", len(out.Wait.Of))
+	case l == nil || l.Reason != contention.Head:
+		return ""
+	case l.Open:
+		return "; it has a place in " + l.Within.String() + ", which others may use: too many accelerators would idle until it is free"
+	case !l.Firm:
+		return "; a place is reserved for it in " + l.Within.String() + ", estimated to be free at " + instant(
+			l.Instant,
+		)
+	}
+	return "; a place is reserved for it in " + l.Within.String() + ", expected to be free at " + instant(l.Instant)
+}
+
+func instant(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
+
+// tell explains a refusal. What would be without the victims of a preemption concerns no one.
 func (p *GangPlacement) tell(q question, no refusal) {
 	if q.fleet == withoutVictims {
 		return
 	}
 	p.explain.Waits(q.group, no.reason, no.message)
 	metrics.Shortfalls.WithLabelValues(no.rule).Inc()
+}
+
+// countStart counts how good a lease's instant was.
+func (p *GangPlacement) countStart(expected time.Time) {
+	late := p.clock.Since(expected)
+	switch {
+	case expected.IsZero():
+		metrics.Reservations.WithLabelValues(metrics.ReservationOpen).Inc()
+		return
+	case late > 0:
+		metrics.Reservations.WithLabelValues(metrics.ReservationLate).Inc()
+	default:
+		metrics.Reservations.WithLabelValues(metrics.ReservationKept).Inc()
+	}
+	metrics.ReservationError.Observe(late.Abs().Seconds())
 }

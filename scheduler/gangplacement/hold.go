@@ -3,8 +3,10 @@ package gangplacement
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -13,43 +15,49 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
-	"github.com/lockstep-project/lockstep/scheduler/held"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// expect keeps the places that a plan has for late members until the gang starts.
-func (p *GangPlacement) expect(gang types.NamespacedName, slots []held.Slot) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.coming[gang] = slots
+const (
+	// lateGrace is how long places of late members are leased: an MPI launcher is created when its workers are ready, which takes as
+	// long as their images are pulled.
+	lateGrace = time.Hour
+	// startGrace is how long the places of a start that was cut off are leased.
+	startGrace = 5 * time.Minute
+)
+
+// coming is the plan of the gang that starts, for its late members.
+type coming struct {
+	gang types.NamespacedName
+	plan *plan
 }
 
-// hold holds these places: the gang starts.
-func (p *GangPlacement) hold(gang types.NamespacedName) {
-	p.mu.Lock()
-	slots, ok := p.coming[gang]
-	delete(p.coming, gang)
-	p.mu.Unlock()
-	if ok { // the first of its members
-		p.slots.Hold(gang, slots)
-	}
-}
-
-// restore holds, once after a start of the scheduler, places for the members that gangs miss which run already: late ones,
-// and those of a start that was cut off. Whoever waits longer would take them otherwise. It happens before the first gang is
-// placed; ordinary pods may have been faster.
-func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
-	if p.restored {
+// holdLate leases the places of late members: the gang starts. If all of them are there, their lease ends.
+func (p *GangPlacement) holdLate(gang types.NamespacedName) {
+	c := p.memory.coming
+	if c.plan == nil || c.gang != gang {
 		return
 	}
-	p.restored = true
-	groups, err := p.handle.SharedInformerFactory().
-		Scheduling().
-		V1beta1().
-		PodGroups().
-		Lister().
-		List(labels.Everything())
+	p.memory.coming = coming{}
+	if len(c.plan.late) == 0 {
+		p.queue.EndHold(waiting.IDOf(gang), contention.LateMember)
+		return
+	}
+	p.queue.Hold(c.plan.question, contention.LateMember, c.plan.late, lateGrace)
+}
+
+// restore leases, once after a start of the scheduler, places for the members that running gangs lack: late ones, and those of
+// a start that was cut off. Gangs that wait longer would take them otherwise. It happens before the first gang is
+// placed; ordinary pods may have been faster.
+func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
+	if p.memory.restored {
+		return
+	}
+	p.memory.restored = true
+	all := p.handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister()
+	groups, err := all.List(labels.Everything())
 	if err != nil {
 		return
 	}
@@ -57,48 +65,44 @@ func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, group := range groups {
-		q := question{
-			group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
-			running: p.running(group),
-		}
-		if len(q.running) == 0 || group.Spec.SchedulingPolicy.Gang == nil {
+		running := p.running(group)
+		if len(running) == 0 || group.Spec.SchedulingPolicy.Gang == nil {
 			continue
 		}
-		if no := p.restoreOne(ctx, q); no != "" {
-			klog.FromContext(ctx).Info("No place can be held for a member", "podGroup", klog.KObj(group), "why", no)
+		if err := p.restoreOne(ctx, group, running, parent); err != nil {
+			klog.FromContext(ctx).Info("No place is free for a member", "podGroup", klog.KObj(group), "reason", err)
 		}
 	}
 }
 
-// restoreOne says why nothing could be held, "" if it was or nothing has to be.
-func (p *GangPlacement) restoreOne(ctx context.Context, q question) string {
-	if len(q.running) < int(q.group.Spec.SchedulingPolicy.Gang.MinCount) {
-		q.waiting = p.missing(q.group)
+// restoreOne leases places for the members that one gang lacks.
+func (p *GangPlacement) restoreOne(
+	ctx context.Context, group *schedulingv1beta1.PodGroup, running []*corev1.Pod, parent *fwk.Placement,
+) error {
+	asked := waiting.Asked{Group: group, Running: running, Nodes: parent.Nodes, Now: p.clock.Now()}
+	reason, grace := contention.LateMember, lateGrace
+	if len(running) < int(group.Spec.SchedulingPolicy.Gang.MinCount) {
+		asked.Waiting, reason, grace = p.missing(group), contention.Start, startGrace
 	}
-	view, err := p.view(ctx, q)
+	x, err := p.reader.Read(ctx, asked)
 	if err != nil {
-		return err.Error()
+		return err
 	}
-	gang, err := view.Gang(q.group, q.waiting, q.running, nil)
-	if err != nil {
-		return err.Error()
+	if !slices.ContainsFunc(x.Choices[0].Gang.Members, func(m topology.Member) bool { return !m.Placed }) {
+		return nil
 	}
-	if !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return !m.Placed }) {
-		return ""
-	}
-	ask := decision.Ask{Gang: gang, Needed: len(q.waiting)}
-	answer := decision.Place(view.Ledger(p.slots.FromOthers(q.key)), ask)
+	answer := p.queue.Trial(x)
 	if answer.Refusal != nil {
-		return answer.Refusal.String()
+		return errors.New(answer.Refusal.String())
 	}
-	var slots []held.Slot
+	var holds []topology.Held
 	for rank, at := range answer.Placement.Nodes {
 		if m := answer.Gang.Members[rank]; !m.Placed {
-			slots = append(slots, held.Slot{Node: view.Tree.Node(at), Room: view.Room(answer.Gang.Shapes[m.Shape])})
+			holds = append(holds, topology.Held{Node: at, Demand: answer.Gang.Shapes[m.Shape].Demand})
 		}
 	}
-	p.slots.Hold(q.key, slots)
-	return ""
+	p.queue.Hold(x, reason, holds, grace)
+	return nil
 }
 
 // missing are the members that have no node in this cycle's snapshot.

@@ -26,23 +26,23 @@ func (p *GangPlacement) podLeft(obj any) {
 	if !ok || pod.Spec.NodeName == "" {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.leaving) >= mostLeaving {
-		clear(p.leaving)
+	p.memory.mu.Lock()
+	defer p.memory.mu.Unlock()
+	if len(p.memory.leaving) >= mostLeaving {
+		clear(p.memory.leaving)
 	}
-	p.leaving[pod.UID] = pod.Spec.NodeName
+	p.memory.leaving[pod.UID] = pod.Spec.NodeName
 }
 
 // lags reports whether the snapshot still has pods of which we know that they left.
-func (p *GangPlacement) lags(view snapshot.View) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.leaving, func(uid types.UID, node string) bool {
+func (m *memory) lags(view snapshot.View) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.leaving, func(uid types.UID, node string) bool {
 		at, ok := view.Tree.Index(node)
 		return !ok || !slices.ContainsFunc(view.Infos[at].GetPods(), func(pod fwk.PodInfo) bool {
 			return pod.GetPod().UID == uid
 		})
 	})
-	return len(p.leaving) > 0
+	return len(m.leaving) > 0
 }

@@ -9,44 +9,70 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// closedKey is where a cycle keeps the nodes that are under maintenance, for a pod in no gang: of gangs they are rules.
-const closedKey fwk.StateKey = Name + "/closed"
+// offKey is where a cycle keeps what keeps its pod off nodes, if the framework chooses its node.
+const offKey fwk.StateKey = Name + "/off"
 
-// closed are names of nodes.
-type closed struct{ nodes sets.Set[string] }
+// off is what keeps a pod off nodes: maintenance, and leases of earlier entities.
+type off struct {
+	closed sets.Set[string]
+	guard  *waiting.Guard
+}
 
-// Clone returns the set itself: nobody changes it.
-func (c *closed) Clone() fwk.StateData { return c }
+// Clone returns the value itself: nothing changes it.
+func (o *off) Clone() fwk.StateData { return o }
 
-// keepOff looks for nodes under maintenance before a pod in no gang is filtered. Most of the time there are none.
+// keepOff looks for nodes that the pod of a cycle without a plan may not use. Most of the time there are none.
 func (p *GangPlacement) keepOff(state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	p.mu.Lock()
-	marked := len(p.marked)
-	p.mu.Unlock()
-	if marked == 0 {
+	marked, leasing := p.memory.isMarked(), p.queue.Leasing()
+	if !marked && !leasing {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	view, err := p.indices.Plain(nodes, nil)
+	x, err := p.reader.Single(pod, nodes)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if names := view.ClosedTo(pod); names != nil {
-		state.Write(closedKey, &closed{names})
-		return nil
+	found := &off{}
+	if marked {
+		view, err := p.reader.View(waiting.Asked{Waiting: []*corev1.Pod{pod}, Nodes: nodes})
+		if err != nil {
+			return fwk.AsStatus(err)
+		}
+		found.closed = view.ClosedTo(pod)
 	}
-	return fwk.NewStatus(fwk.Skip)
+	if x != nil && leasing {
+		found.guard = p.queue.Guard(x)
+	}
+	if found.closed == nil && found.guard == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	state.Write(offKey, found)
+	return nil
 }
 
-// isClosed reports whether the node was found to be under maintenance.
-func isClosed(state fwk.CycleState, node fwk.NodeInfo) bool {
-	data, err := state.Read(closedKey)
+// isOff reports why a pod may not use a node, "" if it may.
+func isOff(state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) string {
+	data, err := state.Read(offKey)
 	if err != nil {
-		return false
+		return ""
 	}
-	c, ok := data.(*closed)
-	return ok && c.nodes.Has(node.Node().Name)
+	o, ok := data.(*off)
+	switch {
+	case !ok:
+	case o.closed.Has(node.Node().Name):
+		return "the node is under maintenance"
+	case !o.guard.Admits(pod, node.Node().Name):
+		return "the node is reserved for a gang"
+	}
+	return ""
+}
+
+func (m *memory) isMarked() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.marked) > 0
 }
 
 // followNodes keeps count of the nodes that are marked, and of those with accelerators.
@@ -64,10 +90,10 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 				obj = missed.Obj
 			}
 			if node, ok := obj.(*corev1.Node); ok {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				delete(p.marked, node.UID)
-				p.kinds.remove(node.Name)
+				p.memory.mu.Lock()
+				defer p.memory.mu.Unlock()
+				delete(p.memory.marked, node.UID)
+				p.memory.kinds.remove(node.Name)
 			}
 		},
 	}
@@ -75,14 +101,14 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 
 func (p *GangPlacement) mark(node *corev1.Node) {
 	_, marked := snapshot.Maintenance(node)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kinds.remove(node.Name)
+	p.memory.mu.Lock()
+	defer p.memory.mu.Unlock()
+	p.memory.kinds.remove(node.Name)
 	p.kindOf(node).Insert(node.Name)
 	if marked {
-		p.marked[node.UID] = struct{}{}
+		p.memory.marked[node.UID] = struct{}{}
 	} else {
-		delete(p.marked, node.UID)
+		delete(p.memory.marked, node.UID)
 	}
 }
 

@@ -9,21 +9,14 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// spoken is the room, by node, that others have a claim to: what is held for members to come, and what gangs of the same or
-// a higher priority made free by preemption and did not take yet. The framework's filters count the latter; a plan that did
-// not would be refused, and the next preemption would look for still more victims.
-func (p *GangPlacement) spoken(q question, view snapshot.View) map[string]corev1.ResourceList {
-	room := p.slots.FromOthers(q.key)
-	if !p.othersPreempt(q.key) {
-		return room
+// spoken takes the room off the ledger that gangs of the same or a higher priority have made free by in-tree preemption and did not take
+// yet. The framework's filters count it; a plan that did not would be refused, and the next preemption would look for still more victims.
+func (p *GangPlacement) spoken(q question) map[string]corev1.ResourceList {
+	if !p.memory.othersPreempt(q.key) {
+		return nil
 	}
-	if room == nil {
-		room = make(map[string]corev1.ResourceList)
-	}
-	for _, info := range view.Infos {
-		if info == nil {
-			continue
-		}
+	room := make(map[string]corev1.ResourceList)
+	for _, info := range q.parent.Nodes {
 		node := info.Node().Name
 		for _, nominated := range p.handle.NominatedPodsForNode(node) {
 			pod := nominated.GetPod()
@@ -37,9 +30,9 @@ func (p *GangPlacement) spoken(q question, view snapshot.View) map[string]corev1
 }
 
 // othersPreempt reports whether a gang but this one waits for its victims to go: only then is it worth asking every node.
-func (p *GangPlacement) othersPreempt(gang types.NamespacedName) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, own := p.preempting[gang]
-	return len(p.preempting) > 1 || len(p.preempting) == 1 && !own
+func (m *memory) othersPreempt(gang types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, own := m.preempting[gang]
+	return len(m.preempting) > 1 || len(m.preempting) == 1 && !own
 }

@@ -92,17 +92,17 @@ type reading struct {
 }
 
 // gauge measures how broken up the free room is for gangs like this one and the last ones.
-func (p *GangPlacement) gauge(l topology.Ledger, gang topology.Gang) {
-	p.last.mix = append(p.last.mix, topology.Share{Members: len(gang.Members), Weight: 1})
-	if len(p.last.mix) > lastGangs {
-		p.last.mix = p.last.mix[1:]
+func (m *memory) gauge(now time.Time, l topology.Ledger, gang topology.Gang) {
+	m.last.mix = append(m.last.mix, topology.Share{Members: len(gang.Members), Weight: 1})
+	if len(m.last.mix) > lastGangs {
+		m.last.mix = m.last.mix[1:]
 	}
 	looks := metrics.Reads()
-	if len(gang.Shapes) == 0 || p.clock.Since(p.last.at) < gaugePause || looks == p.last.looks && !p.last.at.IsZero() {
+	if len(gang.Shapes) == 0 || now.Sub(m.last.at) < gaugePause || looks == m.last.looks && !m.last.at.IsZero() {
 		return
 	}
-	p.last.at, p.last.looks = p.clock.Now(), looks
-	for _, f := range topology.Fragmentation(l, gang.Shapes[0], p.last.mix) {
+	m.last.at, m.last.looks = now, looks
+	for _, f := range topology.Fragmentation(l, gang.Shapes[0], m.last.mix) {
 		metrics.Fragmentation.WithLabelValues(f.Level.Name).Set(f.Fraction())
 		like := topology.Gang{
 			Members: []topology.Member{{}}, Shapes: gang.Shapes[:1], Required: f.Level.Name,

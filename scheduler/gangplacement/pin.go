@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // PreFilter offers a member only its planned node. In the loose placement it lets the framework choose, unless the
@@ -35,6 +36,9 @@ func (p *GangPlacement) PreFilter(
 			return nil, fwk.NewStatus(fwk.Unschedulable, "the planned nodes hold the gang")
 		}
 		plan.tryLoose()
+		if plan.guard == nil && plan.question != nil && p.queue.Leasing() {
+			plan.guard = p.queue.Guard(plan.question)
+		}
 		return nil, nil // not Skip: Filter notes that nodes were asked
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
@@ -56,13 +60,16 @@ func Planned(state fwk.CycleState) string {
 func (*GangPlacement) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter pins too, because a nominated node is tried before PreFilter's set.
-func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	data, err := state.Read(pinKey)
 	if err != nil { // not a member of a planned gang, or free to go where it can
 		if plan := cyclePlan(state); plan != nil {
 			plan.asked.Store(true)
-		} else if isClosed(state, node) {
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is under maintenance")
+			if !plan.guard.Admits(pod, node.Node().Name) {
+				return fwk.NewStatus(fwk.Unschedulable, "the node is reserved for a gang")
+			}
+		} else if why := isOff(state, pod, node); why != "" {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
 		}
 		return nil
 	}
@@ -82,8 +89,10 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 	plan := cyclePlan(state)
 	if plan == nil {
 		if group, ok := snapshot.GroupOf(pod); ok && !state.IsPodGroupSchedulingCycle() {
-			p.forget(group.String())
-			p.goes(group)
+			p.memory.forget(group.String())
+			p.goes(group, node)
+		} else if !ok {
+			p.queue.Started(waiting.IDOfPod(pod), []string{node})
 		}
 		return nil
 	}
@@ -99,20 +108,23 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 	return nil
 }
 
-// goes says that the gang does not wait any more.
-func (p *GangPlacement) goes(key types.NamespacedName) {
-	p.lot.Placed(key)
-	p.hold(key)
+// goes reports that a member of the gang starts. The first one ends the gang's wait.
+func (p *GangPlacement) goes(key types.NamespacedName, node string) {
+	expected, leased := p.queue.Started(waiting.IDOf(key), []string{node})
+	if leased {
+		p.countStart(expected)
+	}
+	p.holdLate(key)
 	if group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name); err == nil {
 		p.explain.Goes(group)
 	}
 }
 
-// Unreserve tells the lot of room that is given back before it was used: no event of the API tells of it. A plan lasts
+// Unreserve tells the queue of room that is given back before it was used: no event of the API tells of it. A plan lasts
 // one cycle, so its trials need no undoing.
 func (p *GangPlacement) Unreserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, _ string) {
 	if !state.IsPodGroupSchedulingCycle() {
-		p.lot.Change()
+		p.queue.Again()
 	}
 }
 

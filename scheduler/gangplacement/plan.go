@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
-	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -45,8 +45,12 @@ type plan struct {
 	// tried: most plans hold.
 	looks map[string]uint64
 	order map[string]int
-	// slots are the places of late members.
-	slots []held.Slot
+	// question is what the plan answers.
+	question *waiting.Question
+	// guard keeps the looser placement off leased capacity; nil if no lease binds the gang.
+	guard *waiting.Guard
+	// late are the places of late members.
+	late []topology.Held
 }
 
 // pin is the node of one member.
@@ -128,7 +132,7 @@ func (p *GangPlacement) newPlan(
 		switch {
 		case m.Placed:
 		case m.Late:
-			out.slots = append(out.slots, held.Slot{Node: view.Tree.Node(at), Room: view.Room(gang.Shapes[m.Shape])})
+			out.late = append(out.late, topology.Held{Node: at, Demand: gang.Shapes[m.Shape].Demand})
 		default:
 			out.pins[m.Name] = &pin{node: view.Tree.Node(at), look: look(view.Infos[at])}
 			nodes = append(nodes, at)

@@ -3,12 +3,14 @@ package gangplacement
 import (
 	"hash/fnv"
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // ruleRefused is why a node is barred that the plan chose and the framework's filters rejected.
@@ -79,17 +81,17 @@ func hash(s string) uint64 {
 
 // takeRefusals learns from the gang's last plan for the fleet and returns the nodes to bar: those that refused, or whose
 // kubelets refused a pod, and are as they were then. It reports whether the last plan came to nothing.
-func (p *GangPlacement) takeRefusals(q question) (barred map[string]string, failed bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.refused[q.key.String()]
+func (m *memory) takeRefusals(q question, now time.Time) (barred map[string]string, failed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.refused[q.key.String()]
 	if known == nil || known.gang != q.group.UID {
-		return p.barSuspects(nil, q.parent.Nodes), false
+		return m.barSuspects(nil, q.parent.Nodes, now), false
 	}
 	book := known.of(q.fleet)
 	failed = book.learn()
 	if len(book.nodes) == 0 {
-		return p.barSuspects(nil, q.parent.Nodes), failed
+		return m.barSuspects(nil, q.parent.Nodes, now), failed
 	}
 	barred = make(map[string]string, len(book.nodes))
 	for _, info := range q.parent.Nodes {
@@ -103,17 +105,17 @@ func (p *GangPlacement) takeRefusals(q question) (barred map[string]string, fail
 			delete(book.nodes, name)
 		}
 	}
-	return p.barSuspects(barred, q.parent.Nodes), failed
+	return m.barSuspects(barred, q.parent.Nodes, now), failed
 }
 
 // remember keeps the plan until the gang's next attempt.
-func (p *GangPlacement) remember(q question, plan *plan) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.refused[q.key.String()]
+func (m *memory) remember(q question, plan *plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.refused[q.key.String()]
 	if known == nil || known.gang != q.group.UID {
 		known = &refusals{gang: q.group.UID}
-		p.refused[q.key.String()] = known
+		m.refused[q.key.String()] = known
 	}
 	known.of(q.fleet).last = plan
 }
@@ -126,22 +128,22 @@ type count struct {
 
 // nodesAtFirst is the number of nodes in the text of a rejection. The framework writes the text into the status of each member, and of the
 // PodGroup, whenever it changes: with the number of the moment, every node that comes or goes would cost a write for each waiting pod.
-func (p *GangPlacement) nodesAtFirst(q question) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known, ok := p.counted[q.key]
+func (m *memory) nodesAtFirst(q question) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.counted[q.key]
 	if !ok || known.gang != q.group.UID {
 		known = count{q.group.UID, len(q.parent.Nodes)}
-		p.counted[q.key] = known
+		m.counted[q.key] = known
 	}
 	return known.nodes
 }
 
 // drop forgets what refused on a fleet that has no other nodes left: it may be possible by the next attempt.
-func (p *GangPlacement) drop(q question) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if known := p.refused[q.key.String()]; known != nil {
+func (m *memory) drop(q question) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.refused[q.key.String()]; known != nil {
 		*known.of(q.fleet) = book{}
 	}
 }
@@ -154,25 +156,28 @@ func (p *GangPlacement) forgetGone(obj any) {
 	}
 	p.explain.Forget(group.UID)
 	name := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	key := name.String()
-	p.slots.Release(name)
-	p.book.Drop(group.UID)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.coming, name)
-	delete(p.counted, name)
-	if p.preempting[name] != nil {
-		delete(p.preempting, name)
-		p.lot.Change() // what its victims left is free for others
-	}
-	if known := p.refused[key]; known != nil && known.gang == group.UID {
-		delete(p.refused, key)
+	p.queue.Forget(waiting.IDOf(name))
+	if p.memory.forgetGroup(name, group.UID) {
+		p.queue.Again() // what its victims left is free for others
 	}
 }
 
+// forgetGroup drops what is known about a deleted group. It reports whether the group waited for victims.
+func (m *memory) forgetGroup(name types.NamespacedName, uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.counted, name)
+	preempts := m.preempting[name] != nil
+	delete(m.preempting, name)
+	if known := m.refused[name.String()]; known != nil && known.gang == uid {
+		delete(m.refused, name.String())
+	}
+	return preempts
+}
+
 // forget drops what is known about a gang that is placed.
-func (p *GangPlacement) forget(key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.refused, key)
+func (m *memory) forget(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.refused, key)
 }

@@ -52,7 +52,7 @@ func (p *GangPlacement) needsAccelerators(pod *corev1.Pod) bool {
 		return true
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	for _, name := range p.accelerators {
+	for _, name := range p.memory.accelerators {
 		if q := requests[name]; !q.IsZero() {
 			return true
 		}
@@ -72,17 +72,17 @@ func (k kinds) remove(node string) {
 
 // mixed reports whether the fleet has nodes with and without accelerators.
 func (p *GangPlacement) mixed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.kinds.with.Len() > 0 && p.kinds.without.Len() > 0
+	p.memory.mu.Lock()
+	defer p.memory.mu.Unlock()
+	return p.memory.kinds.with.Len() > 0 && p.memory.kinds.without.Len() > 0
 }
 
 // kindOf is the set that a node belongs to.
 func (p *GangPlacement) kindOf(node *corev1.Node) sets.Set[string] {
-	for _, name := range p.accelerators {
+	for _, name := range p.memory.accelerators {
 		if q, ok := node.Status.Allocatable[name]; ok && !q.IsZero() {
-			return p.kinds.with
+			return p.memory.kinds.with
 		}
 	}
-	return p.kinds.without
+	return p.memory.kinds.without
 }

@@ -34,32 +34,34 @@ func (p *GangPlacement) podChanged(old, obj any) {
 		p.podLeft(after)
 	}
 	if !partial.WasRefused(before) && partial.WasRefused(after) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.suspects[after.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}
+		p.memory.mu.Lock()
+		defer p.memory.mu.Unlock()
+		p.memory.suspects[after.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}
 	}
 }
 
 // barSuspects adds the nodes that are still as they were when they were first looked at after the refusal.
-func (p *GangPlacement) barSuspects(barred map[string]string, nodes []fwk.NodeInfo) map[string]string {
-	if len(p.suspects) == 0 {
+func (m *memory) barSuspects(
+	barred map[string]string, nodes []fwk.NodeInfo, now time.Time,
+) map[string]string {
+	if len(m.suspects) == 0 {
 		return barred
 	}
 	if barred == nil {
-		barred = make(map[string]string, len(p.suspects))
+		barred = make(map[string]string, len(m.suspects))
 	}
 	for _, info := range nodes {
 		name := info.Node().Name
-		was, ok := p.suspects[name]
+		was, ok := m.suspects[name]
 		if !ok {
 			continue
 		}
 		is := look(info)
-		if was.look != 0 && was.look != is || p.clock.Now().After(was.until) {
-			delete(p.suspects, name)
+		if was.look != 0 && was.look != is || now.After(was.until) {
+			delete(m.suspects, name)
 			continue
 		}
-		p.suspects[name] = suspicion{is, was.until}
+		m.suspects[name] = suspicion{is, was.until}
 		barred[name] = ruleSuspect
 	}
 	return barred

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/dryrun"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // fleet is what a plan is made for.
@@ -41,23 +42,23 @@ func (p *GangPlacement) poke(q question, plan *plan) {
 	for _, pin := range plan.pins {
 		x.nodes = append(x.nodes, pin.node)
 	}
-	p.mu.Lock()
-	p.preempting[q.key] = x
-	p.mu.Unlock()
+	p.memory.mu.Lock()
+	p.memory.preempting[q.key] = x
+	p.memory.mu.Unlock()
 	p.follow(x)
 }
 
 func (p *GangPlacement) follow(x *preemption) {
 	p.clock.AfterFunc(pokePause, func() {
-		p.mu.Lock()
-		current := p.preempting[x.gang] == x
+		p.memory.mu.Lock()
+		current := p.memory.preempting[x.gang] == x
 		if current && !p.nominated(x) {
 			current = false
-			delete(p.preempting, x.gang)
+			delete(p.memory.preempting, x.gang)
 		}
-		p.mu.Unlock()
+		p.memory.mu.Unlock()
 		if current {
-			p.lot.Call(x.gang)
+			p.queue.Call(waiting.IDOf(x.gang))
 			p.follow(x)
 		}
 	})
@@ -75,12 +76,12 @@ func (p *GangPlacement) nominated(x *preemption) bool {
 
 // asked ends the calls for a gang. It may go elsewhere now, and what its victims left is then free for others.
 func (p *GangPlacement) asked(gang types.NamespacedName) {
-	p.mu.Lock()
-	_, ok := p.preempting[gang]
-	delete(p.preempting, gang)
-	p.mu.Unlock()
+	p.memory.mu.Lock()
+	_, ok := p.memory.preempting[gang]
+	delete(p.memory.preempting, gang)
+	p.memory.mu.Unlock()
 	if ok {
-		p.lot.Change()
+		p.queue.Again()
 	}
 }
 

@@ -1,33 +1,31 @@
 // Package gangpreemption is the scheduler plugin that makes room for a gang by ending what is less important, and that moves one
 // which lost members and has no room for them where it is.
 //
-// In-tree preemption asks where the gang would go in an empty cluster, and then who is in the way there. This one asks the core
-// for the victims that lose least, which decides the domain: whole gangs, and nobody before the framework itself has
-// verified, on a snapshot without them, that the gang can start in their place.
+// In-tree preemption asks where the gang would go in an empty cluster, and then what is in the way there. The queue (package waiting)
+// chooses the victims that lose least, which decides the domain. This plugin has the framework verify, on a snapshot without them, that
+// the gang can start in their place, and evicts them.
 package gangpreemption
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/dryrun"
-	"github.com/lockstep-project/lockstep/scheduler/held"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
-	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
-	"github.com/lockstep-project/lockstep/scheduler/unplaced"
-	"github.com/lockstep-project/lockstep/scheduler/victims"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -35,30 +33,30 @@ const Name = "GangPreemption"
 
 // GangPreemption preempts for gangs.
 type GangPreemption struct {
-	handle  fwk.Handle
-	desk    *unplaced.Desk
-	slots   *held.Slots
-	book    *reservation.Book
-	stock   *devices.Stock
-	clock   clock.PassiveClock
-	budgets policylisters.PodDisruptionBudgetLister
+	handle fwk.Handle
+	queue  *waiting.Queue
+	stock  *devices.Stock
+	clock  clock.PassiveClock
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
 	later    func(n int, do func(ctx context.Context, i int))
 	underway underway
+	// nominated are the nodes of gangs whose victims have yet to leave. Only the scheduling loop uses them.
+	nominated map[types.NamespacedName]nominations
 }
+
+// nominations are the nodes of a gang's members when its victims have left.
+type nominations = map[types.NamespacedName]*fwk.NominatingInfo
 
 var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
 
-// New returns what makes the plugin, with the desk on which gangs lie for which there is no room, and what is held or kept for
-// others.
+// New returns the plugin's factory.
 func New(
-	desk *unplaced.Desk, slots *held.Slots, book *reservation.Book, shared *devices.Shared, t timing.Timing,
+	queue *waiting.Queue, shared *devices.Shared, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
-			handle: handle, desk: desk, slots: slots, book: book, stock: shared.Stock(handle.SharedDRAManager()),
-			clock:   t.Clock,
-			budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+			handle: handle, queue: queue, stock: shared.Stock(handle.SharedDRAManager()), clock: t.Clock,
+			nominated: make(map[types.NamespacedName]nominations),
 			later: func(n int, do func(context.Context, int)) {
 				t.Beside(func() { handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name) })
 			},
@@ -69,83 +67,105 @@ func New(
 // Name returns the plugin's name.
 func (*GangPreemption) Name() string { return Name }
 
-// PodGroupPostFilter preempts for a gang for which there is no room. One whose plan the framework's filters refused is left to the
-// plugins that come after: who is in the way there the core cannot know.
+// PodGroupPostFilter carries out the evictions that a waiting gang needs. A gang whose plan the framework's filters refused is left to
+// the plugins that come after: the queue cannot know what is in the way there.
 func (p *GangPreemption) PodGroupPostFilter(
-	ctx context.Context, _ fwk.PodGroupCycleState, info fwk.PodGroupInfo, schedule fwk.PodGroupSchedulingFunc,
+	ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, schedule fwk.PodGroupSchedulingFunc,
 ) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
-	group := info.GetPodGroup()
-	if group == nil {
+	needs := waiting.NeedsOf(state)
+	if needs == nil || needs.Outcome.Wait.Cause != contention.Victims {
+		delete(p.nominated, keyOf(info.GetPodGroup()))
+	}
+	if info.GetPodGroup() == nil || needs == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	asked, ok := p.desk.Take(group.UID)
-	if !ok {
-		return nil, fwk.NewStatus(fwk.Unschedulable)
+	if needs.Outcome.Wait.Cause == contention.Victims {
+		return p.preempt(ctx, needs, schedule)
 	}
-	result, status := p.preempt(ctx, asked, schedule)
-	if status.Code() == fwk.UnschedulableAndUnresolvable && p.move(ctx, asked) {
+	for _, of := range needs.Outcome.Preempted { // they use a place until its instant
+		p.leave(ctx, needs, of, p.units(needs.Question, of.Victims))
+	}
+	if p.move(ctx, needs.Question) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "all of the gang starts again elsewhere")
 	}
-	return result, status
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no eviction of less important workloads makes room")
 }
 
+// preempt has the victims of a gang leave, if the framework confirms that the gang can start in their place then.
 func (p *GangPreemption) preempt(
-	ctx context.Context, asked unplaced.Gang, schedule fwk.PodGroupSchedulingFunc,
+	ctx context.Context, needs *waiting.Needs, schedule fwk.PodGroupSchedulingFunc,
 ) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
-	if policy := asked.Waiting[0].Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "its preemptionPolicy is Never")
+	x := needs.Question
+	key := keyOf(x.Group)
+	plan := dryrun.Plan{Gang: contention.Ask{Gang: x.Choices[0].Gang, Needed: x.Needed()}.Fewest()}
+	at := slices.IndexFunc(
+		needs.Outcome.Preempted,
+		func(of contention.Preempted) bool { return len(of.Placement.Nodes) > 0 },
+	)
+	if at < 0 && p.nominated[key] != nil {
+		return &fwk.PodGroupPostFilterResult{NominatingInfos: p.nominated[key]}, nil
 	}
-	began := p.clock.Now()
-	found, status := p.find(asked)
-	metrics.PreemptionDuration.Observe(p.clock.Since(began).Seconds())
-	if !status.IsSuccess() {
-		return nil, status
+	delete(p.nominated, key)
+	if at < 0 {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the victims have yet to leave")
 	}
-	nominated, status := p.confirm(ctx, found, schedule)
+	of := needs.Outcome.Preempted[at]
+	plan.Placement = of.Placement
+	victims := p.units(x, needs.Outcome.Wait.Of) // before the view shows the fleet without them
+	nominated, status := p.confirm(ctx, victims, plan, schedule)
 	if !status.IsSuccess() {
-		// The filters know better than the core. In-tree preemption asks them about each victim.
+		// The filters know better than the queue. In-tree preemption asks them about each victim.
+			p.queue.InVain(waiting.IDOf(key))
 		return nil, fwk.NewStatus(
-			fwk.Unschedulable,
-			"the gang could not start in the place of its victims: "+status.Message(),
-		)
+			fwk.Unschedulable, "the gang could not start in the place of its victims: "+status.Message())
 	}
-	p.tell(ctx, asked, found)
-	p.evict(found.Victims, cause{
-		reason: corev1.PodReasonPreemptionByScheduler, event: "Preempted", action: "Preempting", by: asked.Group,
-		message: "preempted by gang " + klog.KObj(asked.Group).String() + ", which has a higher priority",
-	})
+	p.leave(ctx, needs, of, slices.DeleteFunc(victims, func(u snapshot.Unit) bool {
+		return !slices.Contains(of.Victims, contention.ID(u.Name))
+	}))
+	p.nominated[key] = nominated
 	return &fwk.PodGroupPostFilterResult{NominatingInfos: nominated}, nil
 }
 
-// find chooses the victims.
-func (p *GangPreemption) find(asked unplaced.Gang) (victims.Choice, *fwk.Status) {
-	all, err := p.budgets.List(labels.Everything())
-	if err != nil {
-		return victims.Choice{}, fwk.AsStatus(fmt.Errorf("listing PodDisruptionBudgets: %w", err))
+func keyOf(group *schedulingv1beta1.PodGroup) types.NamespacedName {
+	if group == nil {
+		return types.NamespacedName{}
 	}
-	if !asked.Runs() { // one that runs gets its lost members back whoever waits
-		asked = p.outside(asked)
+	return types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+}
+
+// leave evicts the victims.
+func (p *GangPreemption) leave(
+	ctx context.Context, needs *waiting.Needs, of contention.Preempted, victims []snapshot.Unit,
+) {
+	x := needs.Question
+	p.recordVictims(ctx, x, of, victims)
+	p.queue.Evicting(of.Victims)
+	p.evict(victims, cause{
+		reason: corev1.PodReasonPreemptionByScheduler, event: "Preempted", action: "Preempting", by: x.Group,
+		message: "preempted by gang " + klog.KObj(x.Group).String() + ", which has a higher priority",
+	})
+}
+
+// units are the units of these names, with the accelerators of their claims.
+func (p *GangPreemption) units(x *waiting.Question, ids []contention.ID) []snapshot.Unit {
+	var out []snapshot.Unit
+	all := x.View.Units(p.handle.SnapshotSharedLister().PodGroups())
+	for _, u := range slices.Concat(all, x.Choices[0].Draining()) {
+		if slices.Contains(ids, contention.ID(u.Name)) {
+			if p.stock != nil {
+				u.Devices = p.stock.Held(u)
+			}
+			out = append(out, u)
+		}
 	}
-	found, short, err := victims.Choose(asked, p.handle.SnapshotSharedLister().PodGroups(), all, p.clock.Now())
-	switch {
-	case err != nil:
-		return victims.Choice{}, fwk.AsStatus(err)
-	case short != nil:
-		return victims.Choice{}, fwk.NewStatus(
-			fwk.UnschedulableAndUnresolvable,
-			"nobody whose departure would help is less important",
-		)
-	case len(found.Victims) == 0:
-		return victims.Choice{}, fwk.NewStatus(fwk.Unschedulable, "there is room by now")
-	}
-	return found, nil
+	return out
 }
 
 // confirm runs the framework's own cycle for the gang on a snapshot without the victims, and returns where its members would go.
 // Nothing of the snapshot is changed for others.
 func (p *GangPreemption) confirm(
-	ctx context.Context, found victims.Choice, schedule fwk.PodGroupSchedulingFunc,
-) (nominated map[types.NamespacedName]*fwk.NominatingInfo, status *fwk.Status) {
+	ctx context.Context, victims []snapshot.Unit, plan dryrun.Plan, schedule fwk.PodGroupSchedulingFunc,
+) (nominated nominations, status *fwk.Status) {
 	lister := p.handle.MutableSnapshotSharedLister()
 	if err := lister.StartMutations(); err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("changing the snapshot: %w", err))
@@ -156,20 +176,20 @@ func (p *GangPreemption) confirm(
 		}
 	}()
 	if p.stock != nil {
-		defer p.stock.Suppose(found.Victims)()
+		defer p.stock.Suppose(victims)()
 	}
-	for _, u := range found.Victims {
+	for _, u := range victims {
 		for _, pod := range u.Pods {
 			if err := lister.RemovePod(klog.FromContext(ctx), pod, pod.Spec.NodeName); err != nil {
 				return nil, fwk.AsStatus(fmt.Errorf("taking %s off the snapshot: %w", u.Name, err))
 			}
 		}
 	}
-	assignments, status := schedule(dryrun.With(ctx))
+	assignments, status := schedule(dryrun.Of(ctx, plan))
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	nominated = map[types.NamespacedName]*fwk.NominatingInfo{}
+	nominated = nominations{}
 	for _, assignment := range assignments.ProposedAssignments {
 		if pod := assignment.GetPod(); assignment.GetNodeName() != "" {
 			nominated[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = &fwk.NominatingInfo{
@@ -180,15 +200,17 @@ func (p *GangPreemption) confirm(
 	return nominated, nil
 }
 
-// tell counts and logs what is lost. Whoever is leaving already was counted before.
-func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found victims.Choice) {
+// recordVictims counts and logs what is lost. Units that leave already were counted before.
+func (p *GangPreemption) recordVictims(
+	ctx context.Context, x *waiting.Question, of contention.Preempted, victims []snapshot.Unit,
+) {
 	var names []string
 	var devices int64
-	for _, u := range found.Victims {
+	for _, u := range victims {
 		if p.underway.holds(u) {
 			continue
 		}
-		names, devices = append(names, u.Name), devices+u.Accelerators(asked.Accelerators)
+		names, devices = append(names, u.Name), devices+u.Accelerators(x.Kinds)
 		if u.Group != nil {
 			metrics.PreemptedGangs.Inc()
 		}
@@ -196,10 +218,10 @@ func (p *GangPreemption) tell(ctx context.Context, asked unplaced.Gang, found vi
 	if len(names) == 0 {
 		return
 	}
-	metrics.PreemptedHours.Add(float64(found.Lost) / 3600)
-	if own := snapshot.Accelerators(asked.Waiting, asked.Accelerators); own > 0 {
-		metrics.Amplification.Observe(float64(devices) / float64(own))
+	metrics.PreemptedHours.Add(float64(of.Cost) / 3600)
+	if x.Accelerators > 0 {
+		metrics.Amplification.Observe(float64(devices) / float64(x.Accelerators))
 	}
-	klog.FromContext(ctx).V(2).Info("Preempts", "gang", asked.Gang.Name, "victims", names,
-		"lostAcceleratorSeconds", found.Lost, "accelerators", devices, "optimal", found.Optimal)
+	klog.FromContext(ctx).V(2).Info("Preempting", "gang", x.Choices[0].Gang.Name, "victims", names,
+		"lostAcceleratorSeconds", of.Cost, "accelerators", devices, "optimal", of.Optimal)
 }

@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // narrow answers an event in constant time: nothing to do, or one member of the gang that is complete now.
@@ -23,7 +24,7 @@ func (q *GangQueue) narrow(_ klog.Logger, old, obj any) (fwk.PreQueueingHintResu
 		return fwk.PreQueueingHintResult{}, nil
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
-		q.lot.Release(key) // with one more member it asks another question
+		q.queue.Release(waiting.IDOf(key)) // with one more member it asks another question
 		return one(pod), nil
 	}
 	// A PodGroup is updated all the time; only an update that can complete the gang, or that changes what it asks for, is
@@ -33,7 +34,7 @@ func (q *GangQueue) narrow(_ klog.Logger, old, obj any) (fwk.PreQueueingHintResu
 	if !fresh && !asksElse {
 		return fwk.PreQueueingHintResult{}, nil
 	}
-	q.lot.Release(key)
+	q.queue.Release(waiting.IDOf(key))
 	if pod := q.anyWaiting(key); pod != nil {
 		return one(pod), nil
 	}
@@ -152,9 +153,8 @@ func (q *GangQueue) forget(obj any) {
 	defer q.mu.Unlock()
 	if q.open[key] == group.UID {
 		delete(q.open, key)
-		delete(q.waiting.gangs, key)
+		delete(q.events.gangs, key)
 	}
-	q.lot.Forget(key, group.UID)
 }
 
 // keyOf is the PodGroup that an event is about.

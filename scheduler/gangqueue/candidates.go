@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // candidates are the pods for which the scheduling queue has to evaluate an event. Whenever a pod is bound or deleted, the queue
@@ -42,7 +43,7 @@ func (q *GangQueue) enters(pod *corev1.Pod) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting.gangs[key] = nameOf(pod)
+	q.events.gangs[key] = nameOf(pod)
 }
 
 // PostFilter notes a pod that was refused, before the queue gets it back. It helps no pod.
@@ -75,15 +76,15 @@ func (q *GangQueue) refuse(pod *corev1.Pod) {
 	if now, err := q.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || now.UID != pod.UID {
 		return
 	}
-	q.waiting.refused[nameOf(pod)] = pod.UID
+	q.events.refused[nameOf(pod)] = pod.UID
 }
 
 // leaves drops a pod that is bound or deleted. Its gang stays until it is deleted: others of it may wait.
 func (q *GangQueue) leaves(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.waiting.refused[nameOf(pod)] == pod.UID {
-		delete(q.waiting.refused, nameOf(pod))
+	if q.events.refused[nameOf(pod)] == pod.UID {
+		delete(q.events.refused, nameOf(pod))
 	}
 }
 
@@ -91,18 +92,19 @@ func (q *GangQueue) leaves(pod *corev1.Pod) {
 // are not parked, which the lot wakes.
 func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, error) {
 	q.mu.Lock()
-	pods := make([]types.NamespacedName, 0, len(q.waiting.refused)+len(q.waiting.gangs))
-	for pod := range q.waiting.refused {
+	pods := make([]types.NamespacedName, 0, len(q.events.refused)+len(q.events.gangs))
+	for pod := range q.events.refused {
 		pods = append(pods, pod)
 	}
 	gangs := make(map[types.NamespacedName]types.NamespacedName)
-	for key, member := range q.waiting.gangs {
-		if uid, ok := q.open[key]; !ok || !q.lot.Holds(key, uid) {
-			gangs[key] = member
-		}
+	for key, member := range q.events.gangs {
+		gangs[key] = member
 	}
 	q.mu.Unlock()
 	for key, member := range gangs {
+		if q.queue.Holds(waiting.IDOf(key)) {
+			continue // the waiting queue wakes it
+		}
 		if pod, ok := q.member(key, member); ok {
 			pods = append(pods, pod)
 		}
@@ -120,10 +122,10 @@ func (q *GangQueue) member(key, known types.NamespacedName) (types.NamespacedNam
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if other == nil {
-		delete(q.waiting.gangs, key) // whoever comes passes PreEnqueue
+		delete(q.events.gangs, key) // whoever comes passes PreEnqueue
 		return known, false
 	}
-	q.waiting.gangs[key] = nameOf(other)
+	q.events.gangs[key] = nameOf(other)
 	return nameOf(other), true
 }
 

@@ -9,7 +9,7 @@
 //   - whichever object comes last, its event finds all others in the count and in the queue;
 //   - until then PreEnqueue keeps the gang gated, so that adding a member costs no pass over the others.
 //
-// A gang that does not fit is parked: PreEnqueue keeps it out until the cluster changes (see package parking).
+// A gang that does not fit is parked: PreEnqueue keeps it out until the cluster changes (see package waiting).
 //
 // Members that are bound before the scheduler sees them (after its restart) raise no such event: see Recheck.
 package gangqueue
@@ -28,11 +28,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/scheduler/held"
-	"github.com/lockstep-project/lockstep/scheduler/parking"
-	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // Name is the plugin's name in the scheduler's configuration.
@@ -45,9 +43,7 @@ const settle = time.Second
 type GangQueue struct {
 	handle fwk.Handle
 	clock  clock.WithDelayedExecution
-	lot    *parking.Lot
-	slots  *held.Slots
-	book   *reservation.Book
+	queue  *waiting.Queue
 	pods   corelisters.PodLister
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
@@ -61,7 +57,7 @@ type GangQueue struct {
 	early    map[types.NamespacedName]*corev1.Pod
 	came     int
 	// waiting are the pods and gangs that events are for.
-	waiting candidates
+	events candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
 }
@@ -69,18 +65,17 @@ type GangQueue struct {
 var (
 	_ fwk.QueueSortPlugin   = (*GangQueue)(nil)
 	_ fwk.PreEnqueuePlugin  = (*GangQueue)(nil)
-	_ fwk.FilterPlugin      = (*GangQueue)(nil)
 	_ fwk.PostFilterPlugin  = (*GangQueue)(nil)
 	_ fwk.ReservePlugin     = (*GangQueue)(nil)
 	_ fwk.EnqueueExtensions = (*GangQueue)(nil)
 )
 
-// New returns what makes the plugin, with the lot in which gangs wait that do not fit, and the room that is held.
+// New returns the plugin's factory.
 func New(
-	lot *parking.Lot, slots *held.Slots, book *reservation.Book, t timing.Timing,
+	queue *waiting.Queue, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		q, err := NewWithClock(handle, t.Clock, lot, slots, book)
+		q, err := NewWithClock(handle, t.Clock, queue)
 		if err != nil {
 			return nil, err
 		}
@@ -92,12 +87,12 @@ func New(
 
 // NewWithClock makes the plugin.
 func NewWithClock(
-	handle fwk.Handle, c clock.WithDelayedExecution, lot *parking.Lot, slots *held.Slots, book *reservation.Book,
+	handle fwk.Handle, c clock.WithDelayedExecution, queue *waiting.Queue,
 ) (*GangQueue, error) {
 	q := &GangQueue{
-		handle: handle, clock: c, lot: lot, slots: slots, book: book,
+		handle: handle, clock: c, queue: queue,
 		early:    make(map[types.NamespacedName]*corev1.Pod),
-		waiting:  newCandidates(),
+		events:   newCandidates(),
 		pods:     handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 		open:     make(map[types.NamespacedName]types.UID),
 		checking: make(map[types.NamespacedName]bool),
@@ -116,12 +111,11 @@ func NewWithClock(
 	q.seen = seen.HasSynced
 	nodes := handle.SharedInformerFactory().Core().V1().Nodes().Informer()
 	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { lot.Change() }, UpdateFunc: q.nodeChanged,
+		AddFunc: func(any) { queue.Changed() }, UpdateFunc: q.nodeChanged,
 	}); err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
-	lot.Wakes(q.activate)
-	book.OnFreed(func() { q.clock.AfterFunc(shortly, q.wakeSingles) }) // not in the middle of what gave it back
+	queue.Wakes(q.wake)
 	return q, nil
 }
 
@@ -147,7 +141,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return nil
 	}
 	if q.isOpen(key, group.UID) && q.complete(group) {
-		if q.lot.Keeps(key, group.UID) {
+		if q.queue.Keeps(waiting.IDOf(key)) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "gang "+key.Name+" waits until something changes")
 		}
 		q.enters(pod)

@@ -18,11 +18,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
-	"github.com/lockstep-project/lockstep/scheduler/held"
-	"github.com/lockstep-project/lockstep/scheduler/parking"
-	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // scheduler is what the plugin sees of the scheduler: its count of members and its queue.
@@ -237,9 +236,7 @@ func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.
 	plugin, err := gangqueue.NewWithClock(
 		s,
 		clock,
-		parking.NewLot(timing.With(clock)),
-		held.NewSlots(),
-		reservation.NewBook(nil),
+		waiting.New(timing.With(clock), contention.DefaultPolicy()),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -410,11 +407,7 @@ func BenchmarkAssemble(b *testing.B) {
 		plugin, err := gangqueue.NewWithClock(
 			s,
 			clocktesting.NewFakeClock(time.Unix(0, 0)),
-			parking.NewLot(
-				timing.With(clocktesting.NewFakeClock(time.Unix(0, 0))),
-			),
-			held.NewSlots(),
-			reservation.NewBook(nil),
+			waiting.New(timing.With(clocktesting.NewFakeClock(time.Unix(0, 0))), contention.DefaultPolicy()),
 		)
 		if err != nil {
 			b.Fatal(err)

@@ -2,8 +2,6 @@ package gangqueue
 
 import (
 	"maps"
-	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -11,41 +9,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// activate brings a gang back into the queue.
-func (q *GangQueue) activate(key types.NamespacedName) {
-	waiting := q.anyWaiting(key)
-	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
-	if waiting == nil || err != nil || !q.complete(group) {
-		q.lot.Release(key) // it cannot be asked, and must not keep others with its question from it
+// wake brings an entity back into the scheduling queue.
+func (q *GangQueue) wake(id contention.ID) {
+	key, single := waiting.NameOf(id)
+	if !single {
+		q.activate(key)
 		return
 	}
-	q.handle.Activate(klog.Background(), map[string]*corev1.Pod{waiting.Name: waiting})
-}
-
-// shortly is when single pods are woken after a reservation was given back.
-const shortly = 50 * time.Millisecond
-
-// wakeSingles brings the refused pods that are in no gang back into the queue: they may have been kept off a place that is reserved no
-// more.
-func (q *GangQueue) wakeSingles() {
-	q.mu.Lock()
-	names := slices.Collect(maps.Keys(q.waiting.refused))
-	q.mu.Unlock()
-	waiting := make(map[string]*corev1.Pod, len(names))
-	for _, name := range names {
-		if pod, err := q.pods.Pods(name.Namespace).Get(name.Name); err == nil && pod.Spec.NodeName == "" {
-			waiting[name.String()] = pod
-		}
-	}
-	if len(waiting) > 0 {
-		q.handle.Activate(klog.Background(), waiting)
+	if pod, err := q.pods.Pods(key.Namespace).Get(key.Name); err == nil && pod.Spec.NodeName == "" {
+		q.handle.Activate(klog.Background(), map[string]*corev1.Pod{key.String(): pod})
 	}
 }
 
-// podGone tells the lot of room that became free.
+// activate brings a gang back into the scheduling queue. One that is not complete any more leaves the waiting queue: it cannot be
+// evaluated, and must hold up no other.
+func (q *GangQueue) activate(key types.NamespacedName) {
+	member := q.anyWaiting(key)
+	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if member == nil || err != nil || !q.complete(group) {
+		q.queue.Remove(waiting.IDOf(key))
+		return
+	}
+	q.handle.Activate(klog.Background(), map[string]*corev1.Pod{member.Name: member})
+}
+
+// podGone tells the queue of room that became free.
 func (q *GangQueue) podGone(obj any) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
@@ -53,12 +46,14 @@ func (q *GangQueue) podGone(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		q.leaves(pod)
 		if pod.Spec.NodeName != "" {
-			q.lot.Change()
+			q.queue.Left(pod)
+		} else if key, ok := snapshot.GroupOf(pod); ok { // when the scheduler's own handlers have seen it
+			q.clock.AfterFunc(settle, func() { q.removeIncomplete(key) })
 		}
 	}
 }
 
-// podChanged tells the lot of a pod that ended, which frees its room before it is deleted.
+// podChanged tells the queue of a pod that ended, which frees its room before it is deleted.
 func (q *GangQueue) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
@@ -66,11 +61,19 @@ func (q *GangQueue) podChanged(old, obj any) {
 		q.leaves(after)
 	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
-		q.lot.Change()
+		q.queue.Left(after)
 	}
 }
 
-// nodeChanged tells the lot of a node that may take what it did not. Heartbeats change nothing that matters.
+// removeIncomplete takes a gang out of the waiting queue that lost a waiting member that it needs.
+func (q *GangQueue) removeIncomplete(key types.NamespacedName) {
+	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil || !q.complete(group) {
+		q.queue.Remove(waiting.IDOf(key))
+	}
+}
+
+// nodeChanged tells the queue of a node that may take what it did not. Heartbeats change nothing that matters.
 func (q *GangQueue) nodeChanged(old, obj any) {
 	before, ok := old.(*corev1.Node)
 	after, same := obj.(*corev1.Node)
@@ -81,6 +84,6 @@ func (q *GangQueue) nodeChanged(old, obj any) {
 		!maps.Equal(before.Labels, after.Labels) ||
 		!apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
 		!apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable) {
-		q.lot.Change()
+		q.queue.Changed()
 	}
 }

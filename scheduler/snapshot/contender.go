@@ -4,10 +4,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Reading says how units are read for package contention.
@@ -18,27 +20,30 @@ type Reading struct {
 	Protected func(priorityClass string) bool
 	// Budgets returns how many pods of a unit each disruption budget covers; nil is none.
 	Budgets func(pods []*corev1.Pod) []contention.Covered
+	// Devices returns how many accelerators the claims of a unit have; nil is none.
+	Devices func(Unit) int64
+	// Version changes whenever the functions may answer otherwise than before. All units are read again then.
+	Version int
 }
 
 // Contenders returns what runs as package contention reads it, in the numbers of the view's tree and resources. The set is the index's:
-// it holds until the next Update. Units of which no pod came or left, and whose PodGroup is the same object, are read once. After a
-// change of what the Reading says, Reread has all of them read again.
+// it changes with the next call only. Units whose pods and whose PodGroup are the same objects are read once for each version of the Reading.
 func (v View) Contenders(groups fwk.PodGroupLister, r Reading) *contention.Units {
 	return v.running.contend(groups, v.resources, r)
-}
-
-// Reread has all units read again by the next Contenders.
-func (v View) Reread() {
-	for _, m := range v.running.groups {
-		m.built = false
-	}
 }
 
 func (r *running) contend(
 	groups fwk.PodGroupLister, resources []corev1.ResourceName, reading Reading,
 ) *contention.Units {
+	again := r.version != reading.Version
+	r.version = reading.Version
+	for _, id := range r.gone {
+		r.contenders.Remove(id)
+	}
+	r.gone = r.gone[:0]
 	for _, key := range r.order {
 		m := r.groups[key]
+		m.read = m.read && !again
 		if group := gangOf(key, groups); !m.built || m.group != group {
 			m.units, m.group, m.built, m.read = m.build(key, group, resources), group, true, false
 		}
@@ -47,7 +52,7 @@ func (r *running) contend(
 		}
 		r.forget(m)
 		for _, u := range m.units {
-			unit := u.contender(reading)
+			unit := u.Contender(reading)
 			r.contenders.Add(unit)
 			m.ids = append(m.ids, unit.ID)
 		}
@@ -64,8 +69,17 @@ func (r *running) forget(m *members) {
 	m.ids = m.ids[:0]
 }
 
-// contender returns the unit as package contention reads it.
-func (u Unit) contender(r Reading) *contention.Unit {
+// Contender returns the unit as package contention reads it. A ComputeDomain that drains leaves by itself.
+func (u Unit) Contender(r Reading) *contention.Unit {
+	if u.Domain != "" {
+		return &contention.Unit{
+			ID: contention.ID(u.Name), Holds: u.Holds, Priority: u.Priority, Preemptible: true, Leaving: true,
+			End: contention.End{At: seconds(u.until), Certainty: contention.Certain},
+		}
+	}
+	if r.Devices != nil {
+		u.Devices = r.Devices(u)
+	}
 	out := &contention.Unit{
 		ID: contention.ID(u.Name), Holds: u.Holds, Priority: u.Priority,
 		Preemptible:  len(u.Pods) > 0 && !u.Returns() && !u.protected(r),
@@ -121,4 +135,9 @@ func seconds(at time.Time) int64 {
 		return 0
 	}
 	return at.Unix()
+}
+
+// Protects reports whether an administrator has marked the PriorityClass as not to be preempted.
+func Protects(class *schedulingv1.PriorityClass) bool {
+	return class.Annotations[topology.AnnotationPreemptible] == "false"
 }

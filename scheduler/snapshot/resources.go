@@ -134,3 +134,16 @@ func (v View) Room(shape topology.Shape) corev1.ResourceList {
 	}
 	return list
 }
+
+// Takes returns what the pod takes of a node, in the units of capacities.
+func Takes(pod *corev1.Pod) map[corev1.ResourceName]int64 {
+	out := make(map[corev1.ResourceName]int64)
+	for name, quantity := range Requests(pod) {
+		if name == corev1.ResourceCPU {
+			out[name] = quantity.MilliValue()
+		} else {
+			out[name] = quantity.Value()
+		}
+	}
+	return out
+}

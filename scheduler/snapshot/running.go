@@ -28,6 +28,10 @@ type running struct {
 	order []unitKey
 	// contenders are the units as package contention reads them, as far as they were asked for.
 	contenders contention.Units
+	// version is that of the last Reading.
+	version int
+	// gone are contenders whose pods have left. They are dropped with the next reading: others may look at the set until then.
+	gone []contention.ID
 }
 
 // unitKey is a PodGroup, or a pod in none.
@@ -129,7 +133,7 @@ func (r *running) leave(node int, before, now []*tenant) {
 		if len(m.nodes) > 0 {
 			continue
 		}
-		r.forget(m)
+		r.gone = append(r.gone, m.ids...)
 		delete(r.groups, key)
 		at, _ := slices.BinarySearchFunc(r.order, key, compareKeys)
 		r.order = slices.Delete(r.order, at, at+1)

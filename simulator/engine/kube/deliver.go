@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
@@ -96,38 +96,40 @@ func (w *world) evict(asked calls) error {
 	return nil
 }
 
-// reportKept tells for whom a place is kept, if that is other than before.
+// kept is what was reported of a job's closed lease.
+type kept struct {
+	nodes []int
+	from  time.Duration
+}
+
+// reportKept reports the closed leases that are new, or whose place or firm instant changed.
 func (w *world) reportKept() {
-	if w.parts.book == nil {
+	if w.parts.waiting == nil {
 		return
 	}
-	head := w.parts.book.Head()
-	before := w.kept
-	w.kept = head
-	if head == nil {
-		return
-	}
-	same := before != nil && before.Group.UID == head.Group.UID && before.At == head.At &&
-		slices.Equal(slices.Sorted(maps.Keys(before.Rooms)), slices.Sorted(maps.Keys(head.Rooms)))
-	who, ok := w.byGroup[head.Key]
-	if same || !ok || who.job == engine.Nobody {
-		return
-	}
-	event := engine.Event{
-		At:      w.since(),
-		Kind:    engine.Kept,
-		Job:     who.job,
-		Running: engine.Nobody,
-		From:    scenario.Forever,
-	}
-	for name := range head.Rooms {
-		if at, ok := w.scene.Ledger.Tree.Index(name); ok {
-			event.Nodes = append(event.Nodes, at)
+	now := make(map[int]kept)
+	for _, l := range w.parts.waiting.Leases() {
+		who, ok := w.byGroup[l.Owner]
+		if !ok || who.job == engine.Nobody || l.Lease.Open || l.Lease.Reason != contention.Head {
+			continue
 		}
+		k := kept{from: scenario.Forever}
+		if l.Lease.Firm {
+			k.from = time.Unix(l.Lease.Instant, 0).Sub(w.scene.Begin)
+		}
+		for name := range l.Room {
+			if at, ok := w.scene.Ledger.Tree.Index(name); ok {
+				k.nodes = append(k.nodes, at)
+			}
+		}
+		slices.Sort(k.nodes)
+		now[who.job] = k
+		if before, known := w.kept[who.job]; known && before.from == k.from && slices.Equal(before.nodes, k.nodes) {
+			continue
+		}
+		w.watcher.Happens(engine.Event{
+			At: w.since(), Kind: engine.Kept, Job: who.job, Running: engine.Nobody, Nodes: k.nodes, From: k.from,
+		})
 	}
-	slices.Sort(event.Nodes)
-	if head.At < decision.Someday {
-		event.From = time.Unix(head.At, 0).Sub(w.scene.Begin)
-	}
-	w.watcher.Happens(event)
+	w.kept = now
 }

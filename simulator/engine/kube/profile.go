@@ -9,8 +9,8 @@ import (
 
 	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler"
-	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // native is the stock profile, with its generator of placements in an order that can be had again, and ties between them broken by
@@ -40,8 +40,8 @@ const nativeName = "native-tas"
 type parts struct {
 	config   *schedulerconfig.KubeSchedulerConfiguration
 	registry frameworkruntime.Registry
-	// book is where a place is kept for the first of the queue, nil for a scheduler that keeps none.
-	book *reservation.Book
+	// waiting is our plugins' queue, nil for a scheduler without.
+	waiting *waiting.Queue
 	// name is the schedulerName of its pods.
 	name string
 }
@@ -53,7 +53,7 @@ func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error
 	if p == Native {
 		out.name, text, out.registry = nativeName, []byte(native), ties(seed)
 	} else {
-		out.registry, out.book = scheduler.Plugins(t)
+		out.registry, out.waiting = scheduler.Plugins(t)
 	}
 	decoded, _, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
 	if err != nil {

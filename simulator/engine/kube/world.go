@@ -21,7 +21,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/scheduler/reservation"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/simulator/clock"
 	"github.com/lockstep-project/lockstep/simulator/engine"
@@ -69,8 +68,8 @@ type world struct {
 	fresh   []int
 	// started are jobs whose last member was bound just now.
 	started []int
-	// kept is what was last told of the first of the queue.
-	kept *reservation.Head
+	// kept is what was reported of closed leases, by job.
+	kept map[int]kept
 	// quiet is when something last happened that could let somebody start, left when the scheduler next looks at those
 	// that wait for no reason.
 	quiet, left time.Time

@@ -1,0 +1,131 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// These are for drivers that have another queue choose who is evaluated next, and another scheduler place single pods.
+
+// Candidate reports whether an entity that waits may have to be evaluated now. It is true for an entity that the machine does not know.
+func (m *Machine) Candidate(id ID) bool {
+	s := m.queue.spots[id]
+	if s == nil {
+		return true
+	}
+	if l := m.Lease(id); l != nil && l.dirty && l.Reason.waits() {
+		return true
+	}
+	if s.lane.candidate() == s {
+		return true
+	}
+	if s.lane.noPlace || m.policy.MaxLeases == 0 {
+		return false
+	}
+	heads, last := m.heads()
+	return m.taker(s.lane, heads, last) == s
+}
+
+// Knows reports whether an entity waits.
+func (m *Machine) Knows(id ID) bool { return m.queue.spots[id] != nil }
+
+// Pass lets time pass in which nothing happened, and releases the leases that have expired. Gangs whose start makes no progress are
+// named. Drivers call it at the instant of a Rechecks.
+func (m *Machine) Pass(now int64) []Action {
+	m.advance(now)
+	return append(m.expire(now), m.stuck(now)...)
+}
+
+// expire releases the leases past their expiry.
+func (m *Machine) expire(now int64) []Action {
+	var out []Action
+	for _, l := range m.Leases() {
+		if l.Expiry <= now {
+			out = append(out, m.release(l, WhyExpired)...)
+		}
+	}
+	return out
+}
+
+// HoldIn is Hold for a place in the coordinates of a World.
+func (m *Machine) HoldIn(w *World, l Lease) []Action {
+	m.enter(w)
+	return m.Hold(l, w.Now)
+}
+
+// Reopen has the first entity of each lane evaluated again: the last evaluations may have read a World that was behind.
+func (m *Machine) Reopen() { m.openAll() }
+
+// Trial returns where an entity would be placed in a World, or why it does not fit. It is for dry runs: it changes neither the queue nor
+// a lease.
+func (m *Machine) Trial(e Entity, w *World) Answer {
+	m.enter(w)
+	own := w.placer().Place(w.Ledger, e.Ask)
+	binding := m.binding(&e, w.Now)
+	if own.Refusal != nil || len(touching(binding, own.Placement.Nodes)) == 0 {
+		return own
+	}
+	t := &turn{Machine: m, w: w, s: &spot{Entity: e}, binding: binding}
+	left := t.beside(w, binding)
+	defer left.Discard()
+	if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
+		return own
+	}
+	return w.placer().Place(left, e.Ask)
+}
+
+// Guard returns what an entity may use of each leased node; nil if no lease binds it. Only the entity's order, run time, priority and
+// preemptibility are read.
+func (m *Machine) Guard(e Entity, w *World) map[int]topology.Capacity {
+	m.enter(w)
+	binding := m.binding(&e, w.Now)
+	if len(binding) == 0 {
+		return nil
+	}
+	t := &turn{Machine: m, w: w, s: &spot{Entity: e}, binding: binding}
+	left := t.beside(w, binding)
+	defer left.Discard()
+	out := make(map[int]topology.Capacity)
+	for _, l := range binding {
+		for _, node := range l.Nodes {
+			out[node] = slices.Clone(left.Free[node])
+		}
+	}
+	return out
+}
+
+// Binds reports whether a lease binds an entity.
+func (m *Machine) Binds(e Entity, now int64) bool { return len(m.binding(&e, now)) > 0 }
+
+// Why drivers revoke leases.
+const (
+	// WhyArrived: the late member is there.
+	WhyArrived = "the member is there"
+	// WhyGone: the owner is deleted.
+	WhyGone = "the owner is deleted"
+)
+
+// Whole returns where a gang that lost members can start again as a whole if what is left of it leaves; false if it fits nowhere. ask
+// is the gang as it is before its start.
+func (m *Machine) Whole(e Entity, ask Ask, w *World) (topology.Placement, bool) {
+	m.enter(w)
+	own := w.Running.Get(e.ID)
+	if own == nil {
+		return topology.Placement{}, false
+	}
+	found, ok := choose(w, without(w, Ask{Gang: ask.Least(), Needed: ask.Needed}, m.binding(&e, w.Now)), []*Unit{own})
+	return found.placement, ok
+}
+
+// Refuse adds an entity whose question cannot be evaluated, as one that does not fit.
+func (m *Machine) Refuse(e Entity, reason Wait, now int64) []Action {
+	m.advance(now)
+	m.Add(e)
+	s := m.queue.spots[e.ID]
+	s.lane.full, s.reason = true, reason
+	if l := m.Lease(e.ID); l != nil && l.Reason.waits() {
+		return m.release(l, WhyWrong)
+	}
+	return nil
+}

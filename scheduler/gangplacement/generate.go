@@ -1,0 +1,189 @@
+package gangplacement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/dryrun"
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
+)
+
+// question is what one cycle asks.
+type question struct {
+	group  *schedulingv1beta1.PodGroup
+	key    types.NamespacedName
+	parent *fwk.Placement
+	fleet  fleet
+	// waiting are the members to place, running those that have nodes, needed how many of the waiting have to be placed.
+	waiting, running []*corev1.Pod
+	needed           int
+	// told is the number of nodes that the framework is told of.
+	told int
+	// began is the time when the question was asked.
+	began time.Time
+}
+
+// GeneratePlacements plans a gang on the nodes of the parent placement. Groups that are no gangs are left alone.
+func (p *GangPlacement) GeneratePlacements(
+	ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement,
+) (*fwk.GeneratePlacementsResult, *fwk.Status) {
+	group := info.GetPodGroup()
+	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
+		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
+	}
+	q := question{
+		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
+		waiting: info.GetUnscheduledPods(), running: p.running(group), began: p.clock.Now(),
+	}
+	q.fleet = p.fleetOf(ctx, q.key)
+	q.told = p.memory.nodesAtFirst(q)
+	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
+	if len(q.waiting) == 0 {
+		return &fwk.GeneratePlacementsResult{}, nil
+	}
+	if len(q.waiting) < q.needed {
+		return nil, infeasible(q) // some were lost on the way to here
+	}
+	plan, status := p.answer(ctx, state, q)
+	if plan == nil {
+		return nil, status
+	}
+	p.clearNominations(plan, q.waiting)
+	p.memory.remember(q, plan)
+	if q.fleet == withoutVictims {
+		p.poke(q, plan)
+	}
+	state.Write(planKey, plan)
+	return &fwk.GeneratePlacementsResult{Placements: plan.placements()}, nil
+}
+
+// answer plans the gang, or says why it waits.
+func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState, q question) (*plan, *fwk.Status) {
+	refused, failed := p.memory.takeRefusals(q, p.clock.Now())
+	p.restore(ctx, q.parent)
+	x, err := p.reader.Read(ctx, waiting.Asked{
+		Group:   q.group,
+		Waiting: q.waiting,
+		Running: q.running,
+		Nodes:   q.parent.Nodes,
+		Refused: refused,
+		Spoken:  p.spoken(q),
+		Now:     q.began,
+	})
+	if err != nil {
+		return p.cannotAsk(ctx, q, err)
+	}
+	p.logFamilies(ctx)
+	if q.fleet == withoutVictims {
+		return p.dryRun(ctx, q, x)
+	}
+	x.Lags = p.memory.lags(x.View)
+	p.memory.gauge(p.clock.Now(), x.Room(), x.Choices[0].Gang)
+	if len(q.running) == 0 {
+		p.queue.EndHold(waiting.IDOf(q.key), contention.LateMember)
+	}
+	out := p.queue.Turn(x)
+	if out.Placed == nil {
+		return nil, p.waits(ctx, state, q, x, out)
+	}
+	if failed {
+		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters})
+	}
+	p.observePlacement(ctx, q, x.View, out.Placed.Placement)
+	plan := p.newPlan(x.View, out.Placed.Placement, out.Placed.Gang, q)
+	plan.question = x
+	p.memory.coming = coming{q.key, plan}
+	return plan, nil
+}
+
+// dryRun confirms a plan, or plans the gang on a fleet without victims. It decides nothing.
+func (p *GangPlacement) dryRun(ctx context.Context, q question, x *waiting.Question) (*plan, *fwk.Status) {
+	if given := dryrun.PlanOf(ctx); given != nil {
+		plan := p.newPlan(x.View, given.Placement, given.Gang, q)
+		plan.question = x
+		return plan, nil
+	}
+	answer := p.queue.Trial(x)
+	if answer.Refusal != nil {
+		p.memory.drop(q)
+		return nil, infeasible(q)
+	}
+	plan := p.newPlan(x.View, answer.Placement, answer.Gang, q)
+	plan.question = x
+	return plan, nil
+}
+
+// waits says why the gang waits, and hands what has to be evicted for it to preemption.
+func (p *GangPlacement) waits(
+	ctx context.Context, state fwk.PodGroupCycleState, q question, x *waiting.Question, out waiting.Outcome,
+) *fwk.Status {
+	if out.Deferred {
+		p.explain.Queued(q.group)
+		metrics.Shortfalls.WithLabelValues(ruleTurn).Inc()
+		p.observe(ctx, q, metrics.ResultWaits, "why", "earlier entities are evaluated first")
+		return rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
+	}
+	// What was refused may be possible by the next attempt, and nothing else is.
+	p.memory.drop(q)
+	no := p.refusalOf(x, out)
+	p.tell(q, no)
+	p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
+	state.Write(waiting.NeedsKey, &waiting.Needs{Question: x, Outcome: out})
+	if len(out.Preempted) > 0 || len(q.running) > 0 && q.needed > 0 {
+		return rejected(q, fwk.Unschedulable)
+	}
+	return infeasible(q)
+}
+
+// cannotAsk lets a gang wait whose request cannot be read, and says why; anything else is a fault of ours.
+func (p *GangPlacement) cannotAsk(ctx context.Context, q question, err error) (*plan, *fwk.Status) {
+	if !errors.Is(err, waiting.ErrRequest) {
+		p.observe(ctx, q, metrics.ResultError)
+		return nil, fwk.AsStatus(err)
+	}
+	p.tell(q, refusal{explanation.WrongRequest, waiting.Request(err), ruleRequest})
+	if q.fleet == asItIs {
+		p.queue.Wrong(q.group)
+	}
+	p.observe(ctx, q, metrics.ResultWrong)
+	return nil, infeasible(q)
+}
+
+// running are the members that have nodes in this cycle's snapshot, but for those that are being deleted: a member that starts
+// now would start without them.
+func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod {
+	state, err := p.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return nil // the group has no pods yet
+	}
+	return slices.DeleteFunc(state.ScheduledPods(), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+}
+
+// logFamilies logs the label families of the fleet when they change.
+func (p *GangPlacement) logFamilies(ctx context.Context) {
+	if found := p.reader.Indices.Found(); found != p.memory.found {
+		p.memory.found = found
+		klog.FromContext(ctx).Info("Detected topology labels", "families", found)
+	}
+}
+
+// clearNominations drops the nominations of members that are now planned elsewhere: they would hold room twice.
+func (p *GangPlacement) clearNominations(plan *plan, waiting []*corev1.Pod) {
+	for _, pod := range waiting {
+		if pin := plan.pins[pod.Name]; pin == nil || pin.node != pod.Status.NominatedNodeName {
+			p.handle.DeleteNominatedPodIfExists(pod)
+		}
+	}
+}

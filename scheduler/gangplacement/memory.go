@@ -1,0 +1,43 @@
+package gangplacement
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// memory is what the plugin remembers from cycle to cycle, and from events.
+type memory struct {
+	// found are the label families that were logged last, restored is set once the places of gangs that run already are leased again,
+	// last is what the gauges say, coming the last plan. Only the scheduling loop uses them.
+	found    string
+	restored bool
+	last     reading
+	coming   coming
+
+	mu      sync.Mutex
+	refused map[string]*refusals
+	// leaving are the nodes of pods that left, as far as the snapshot did not show it yet.
+	leaving map[types.UID]string
+	// suspects are the nodes whose kubelets refused a pod.
+	suspects map[string]suspicion
+	// marked are the nodes under maintenance.
+	marked marks
+	// kinds are the nodes with and without accelerators.
+	kinds kinds
+	// preempting are the gangs for which in-tree preemption found a way and that were not evaluated since.
+	preempting map[types.NamespacedName]*preemption
+	// counted is how many nodes there were when each gang was evaluated first.
+	counted map[types.NamespacedName]count
+	// accelerators are the resources that count as accelerators.
+	accelerators []corev1.ResourceName
+}
+
+func newMemory(accelerators []corev1.ResourceName) *memory {
+	return &memory{
+		refused: make(map[string]*refusals), leaving: make(map[types.UID]string), suspects: make(map[string]suspicion),
+		marked: make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),
+		counted: make(map[types.NamespacedName]count), accelerators: accelerators,
+	}
+}

@@ -1,0 +1,175 @@
+package waiting
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Left reports that a pod has left its node.
+func (q *Queue) Left(pod *corev1.Pod) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.machine.Waiting()) == 0 && len(q.machine.Leases()) == 0 {
+		return
+	}
+	u := contention.Unit{Started: q.now()}
+	if of := q.unitOf(pod); of != nil {
+		u.ID, u.End, u.Started = of.ID, of.End, of.Started
+	}
+	for _, node := range q.numbers([]string{pod.Spec.NodeName}) {
+		u.Holds = append(u.Holds, topology.Held{Node: node})
+	}
+	clear(q.vain)
+	q.machine.Ended(&u, q.now())
+	q.remindIfCandidates()
+}
+
+// unitOf returns the unit of a pod as of the last World.
+func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
+	if q.seen.units == nil {
+		return nil
+	}
+	if group, ok := snapshot.GroupOf(pod); ok {
+		if u := q.seen.units.Get(IDOf(group)); u != nil {
+			return u
+		}
+	}
+	return q.seen.units.Get(IDOfPod(pod))
+}
+
+// Taken reports that capacity on a node went to a pod of another scheduler, or that the node is lost.
+func (q *Queue) Taken(node string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.machine.Leases()) == 0 {
+		return
+	}
+	q.machine.Taken(q.numbers([]string{node}))
+	q.remindIfCandidates()
+}
+
+// Changed reports that the fleet changed in a way that could help any entity: nodes, devices, or rules about who may use them.
+func (q *Queue) Changed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.machine.Waiting()) == 0 {
+		return
+	}
+	clear(q.vain)
+	q.machine.Freed(nil)
+	q.remind(&q.waker.soon, gather)
+	q.remind(&q.waker.later, settle)
+}
+
+// Again has candidates evaluated again since capacity came back that no event tells of.
+func (q *Queue) Again() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.machine.Reopen()
+	q.remindIfCandidates()
+}
+
+// eviction is one that has begun, and that the view may not show yet.
+type eviction struct {
+	since time.Time
+	// leaving is the unit as it was marked, nil before.
+	leaving *contention.Unit
+}
+
+// longestEviction is how long an eviction may be under way before the view shows it. After that it is taken to have failed.
+const longestEviction = 30 * time.Second
+
+// Evicting reports that the eviction of units has begun: they leave, though the view does not show it yet.
+func (q *Queue) Evicting(units []contention.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range units {
+		if q.evicted[id] == nil {
+			q.evicted[id] = &eviction{since: q.clock.Clock.Now()}
+		}
+	}
+}
+
+// markEvicted marks the units as leaving whose eviction has begun.
+func (q *Queue) markEvicted(units *contention.Units, now time.Time) {
+	for id, e := range q.evicted {
+		u := units.Get(id)
+		switch {
+		case now.Sub(e.since) > longestEviction:
+			q.version++ // it is read again
+			delete(q.evicted, id)
+		case u == nil, u.Leaving && u != e.leaving:
+			delete(q.evicted, id)
+		case u != e.leaving:
+			leaving := *u
+			leaving.Leaving, leaving.End = true, contention.End{
+				At:        e.since.Unix() + u.Grace,
+				Certainty: contention.Certain,
+			}
+			e.leaving = &leaving
+			units.Add(&leaving)
+		}
+	}
+}
+
+// Version is that of the readings of units (see snapshot.Reading). It is called with the queue's lock held.
+func (q *Queue) Version() int { return q.version }
+
+// Reread has all units read again: a rule about who may be evicted has changed.
+func (q *Queue) Reread() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.version++
+}
+
+// away returns since when a node cannot be used that is expected back.
+func (q *Queue) away(x *Question, node int) (int64, bool) {
+	info := x.View.Infos[node]
+	if info == nil || info.Node() == nil {
+		return 0, false
+	}
+	of := info.Node()
+	if _, marked := snapshot.Maintenance(of); marked {
+		return 0, false
+	}
+	for _, c := range of.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c.LastTransitionTime.Unix(), true
+		}
+	}
+	at := slices.IndexFunc(of.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+	if !of.Spec.Unschedulable || at < 0 || of.Spec.Taints[at].TimeAdded == nil {
+		return 0, false
+	}
+	return of.Spec.Taints[at].TimeAdded.Unix(), true
+}
+
+// Hold leases the places of members for a time.
+func (q *Queue) Hold(x *Question, reason contention.Reason, holds []topology.Held, expiry time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.clock.Clock.Now()
+	w, e := q.world(x, now), x.entity(&q.atlas.demands, now)
+	l := contention.Lease{
+		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Accelerators: e.Accelerators,
+		Expiry: now.Add(expiry).Unix(),
+	}
+	for _, action := range q.machine.HoldIn(&w, l) {
+		q.act(x, action)
+	}
+	q.recheck(l.Expiry)
+}
+
+// InVain reports that the filters refused the place that victims would have made.
+func (q *Queue) InVain(owner contention.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.vain[owner] = true
+	q.revoke(owner, contention.WhyInVain)
+}

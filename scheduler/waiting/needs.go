@@ -1,0 +1,107 @@
+package waiting
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// NeedsKey is where a cycle keeps the Needs of its gang.
+const NeedsKey fwk.StateKey = "lockstep.dev/needs"
+
+// Needs is what a gang that waits needs from preemption. It is valid as long as its cycle.
+type Needs struct {
+	Question *Question
+	Outcome  Outcome
+}
+
+// Clone returns the needs themselves: nothing changes them.
+func (n *Needs) Clone() fwk.StateData { return n }
+
+// NeedsOf returns the needs of a cycle's gang, nil if it has none.
+func NeedsOf(state fwk.PodGroupCycleState) *Needs {
+	data, err := state.Read(NeedsKey)
+	if err != nil {
+		return nil
+	}
+	needs, _ := data.(*Needs)
+	return needs
+}
+
+// Request returns what is wrong with a request, for people.
+func Request(err error) string { return strings.TrimPrefix(err.Error(), ErrRequest.Error()+": ") }
+
+// Wrong reports that a gang's request cannot be read. The gang stays out until it, or the fleet, changes.
+func (q *Queue) Wrong(group *schedulingv1beta1.PodGroup) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	x := Question{Group: group}
+	e := contention.Entity{ID: x.id(), Order: orderOf(group, nil), Question: "wrong/" + string(x.id())}
+	for _, action := range q.machine.Refuse(e, contention.Wait{Cause: contention.WrongQuestion, At: contention.None}, q.now()) {
+		q.act(nil, action)
+	}
+	q.waker.evaluated(e.ID)
+}
+
+// EndHold ends the lease of an owner if it is for this reason.
+func (q *Queue) EndHold(owner contention.ID, reason contention.Reason) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.machine.Lease(owner); l != nil && l.Reason == reason {
+		q.revoke(owner, contention.WhyArrived)
+	}
+}
+
+// Call brings an entity back into the scheduling queue, whether it is kept out or not.
+func (q *Queue) Call(id contention.ID) {
+	q.mu.Lock()
+	q.waker.released[id] = true
+	q.mu.Unlock()
+	q.wakeAll([]contention.ID{id})
+}
+
+// moveGrace is how long the place to which a gang moves is leased: its survivors have to leave, and its job makes new members.
+const moveGrace = 5 * time.Minute
+
+// Move leases a place where a gang that lost members, and that has no room for them near the others, can start again as a whole. It is
+// false if the gang has lost none that it needs, or fits nowhere.
+func (q *Queue) Move(x *Question) (topology.Placement, bool) {
+	if len(x.Running) == 0 || x.Needed() <= 0 {
+		return topology.Placement{}, false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.clock.Clock.Now()
+	w, e := q.world(x, now), x.entity(&q.atlas.demands, now)
+	whole := contention.Ask{Gang: x.Choices[0].Gang, Needed: x.Needed() + len(x.Running)}
+	whole.Gang.Members = slices.Clone(whole.Gang.Members)
+	for i := range whole.Gang.Members {
+		whole.Gang.Members[i].Placed, whole.Gang.Members[i].Node = false, 0
+	}
+	to, ok := q.machine.Whole(e, whole, &w)
+	if !ok {
+		return to, false
+	}
+	l := contention.Lease{
+		Owner:        e.ID,
+		Order:        e.Order,
+		Reason:       contention.Move,
+		Accelerators: e.Accelerators,
+		Expiry:       now.Add(moveGrace).Unix(),
+	}
+	for rank, node := range to.Nodes {
+		shape := whole.Gang.Shapes[whole.Gang.Members[rank].Shape]
+		l.Holds = append(l.Holds, topology.Held{Node: node, Demand: shape.Demand})
+	}
+	for _, action := range q.machine.HoldIn(&w, l) {
+		q.act(x, action)
+	}
+	q.recheck(l.Expiry)
+	return to, true
+}

@@ -1,0 +1,113 @@
+package waiting
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lockstep-project/lockstep/dra"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// place is a leased place by node name, and the question of its owner.
+type place struct {
+	seats []seat
+	// ask is the owner's question in these coordinates.
+	ask contention.Ask
+	at  coordinates
+}
+
+// seat is the place of one member.
+type seat struct {
+	node string
+	// takes is what it takes of each resource.
+	takes map[corev1.ResourceName]int64
+	// demands are the devices that it claims.
+	demands []*dra.Demand
+}
+
+// seats returns the place of a lease in the coordinates of a question.
+func (x *Question) seats(holds []topology.Held) []seat {
+	out := make([]seat, len(holds))
+	names, claimed := x.View.Resources(), x.Choices[0].Demands()
+	for i, h := range holds {
+		s := seat{node: x.View.Tree.Node(h.Node), takes: make(map[corev1.ResourceName]int64)}
+		for r, amount := range h.Demand {
+			switch {
+			case amount == 0:
+			case r < len(names):
+				s.takes[names[r]] = amount
+			case r-len(names) < len(claimed):
+				s.demands = append(s.demands, claimed[r-len(names)])
+			}
+		}
+		out[i] = s
+	}
+	return out
+}
+
+// held returns a place in the coordinates of a question; seats on nodes that are not there are missing. A seat that claims the same
+// devices as the question takes one of what they count; where it claims other devices, none of the question's are left on its node.
+func (x *Question) held(seats []seat) []topology.Held {
+	out := make([]topology.Held, 0, len(seats))
+	names, claimed := x.View.Resources(), x.Choices[0].Demands()
+	for _, s := range seats {
+		node, ok := x.View.Tree.Index(s.node)
+		if !ok {
+			continue
+		}
+		demand := make(topology.Capacity, len(names)+len(claimed))
+		for r, name := range names {
+			demand[r] = s.takes[name]
+		}
+		for k, of := range claimed {
+			switch {
+			case len(s.demands) == 0:
+			case slices.ContainsFunc(s.demands, of.Same):
+				demand[len(names)+k] = 1
+			default:
+				demand[len(names)+k] = allOf(x.Choices[0].Ledger, node, len(names)+k)
+			}
+		}
+		out = append(out, topology.Held{Node: node, Demand: demand})
+	}
+	return out
+}
+
+// allOf returns all that a node has of a resource.
+func allOf(l topology.Ledger, node, resource int) int64 {
+	var n int64
+	for _, c := range []topology.Capacity{l.Free[node], l.Total[node]} {
+		if resource < len(c) {
+			n = max(n, c[resource])
+		}
+	}
+	return n
+}
+
+// room returns what a place takes by node.
+func room(seats []seat) map[string]corev1.ResourceList {
+	sums := make(map[string]map[corev1.ResourceName]int64)
+	for _, s := range seats {
+		if sums[s.node] == nil {
+			sums[s.node] = make(map[corev1.ResourceName]int64)
+		}
+		for name, n := range s.takes {
+			sums[s.node][name] += n
+		}
+	}
+	out := make(map[string]corev1.ResourceList, len(sums))
+	for node, sum := range sums {
+		out[node] = make(corev1.ResourceList, len(sum))
+		for name, n := range sum {
+			if name == corev1.ResourceCPU {
+				out[node][name] = *resource.NewMilliQuantity(n, resource.DecimalSI)
+			} else {
+				out[node][name] = *resource.NewQuantity(n, resource.DecimalSI)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package waiting
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-project/lockstep/dra"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Question is one evaluation: a gang or a single pod, and the fleet as it is.
+type Question struct {
+	// Group is nil for a pod that is in no gang.
+	Group *schedulingv1beta1.PodGroup
+	// Waiting are the members without nodes, at least one. Running are those with nodes.
+	Waiting, Running []*corev1.Pod
+	View             snapshot.View
+	// Choices hold the gang, and the ledger with the devices that it claims. Of several, any may be answered.
+	Choices []devices.Asked
+	// Accelerators is how many the waiting members ask for, Kinds the resources that count as such.
+	Accelerators int64
+	Kinds        []corev1.ResourceName
+	// Protected says that an administrator marked the PriorityClass of a member as not to be preempted.
+	Protected bool
+	// Lags says that pods have left which the view still shows.
+	Lags bool
+	// Fleet reads what runs. It is called with the queue's lock held.
+	Fleet func() Fleet
+}
+
+// Fleet reads what runs in a view.
+type Fleet struct {
+	// Units are those of the view, with the devices that they would give back to the question.
+	Units *contention.Units
+	// Budgets are the evictions that each disruption budget still allows, by the numbers in Units.
+	Budgets []int
+}
+
+// IDOf returns the ID of a gang, and of the unit that it becomes.
+func IDOf(gang types.NamespacedName) contention.ID { return contention.ID(gang.String()) }
+
+// IDOfPod returns the ID of a pod that is in no gang.
+func IDOfPod(pod *corev1.Pod) contention.ID {
+	return contention.ID(pod.Namespace + "/" + pod.Name + "/")
+}
+
+// NameOf returns the namespace and name of an entity, and whether it is a single pod.
+func NameOf(id contention.ID) (name types.NamespacedName, single bool) {
+	namespace, rest, _ := strings.Cut(string(id), "/")
+	name.Namespace = namespace
+	name.Name, single = strings.CutSuffix(rest, "/")
+	return name, single
+}
+
+// id is that of the question's entity.
+func (x *Question) id() contention.ID {
+	if x.Group == nil {
+		return IDOfPod(x.Waiting[0])
+	}
+	return IDOf(types.NamespacedName{Namespace: x.Group.Namespace, Name: x.Group.Name})
+}
+
+// Needed returns how many of the waiting members have to start together; zero or less if enough of them run.
+func (x *Question) Needed() int {
+	if x.Group == nil {
+		return 1
+	}
+	return int(x.Group.Spec.SchedulingPolicy.Gang.MinCount) - len(x.Running)
+}
+
+// entity returns the question as the machine takes it.
+func (x *Question) entity(demands *demands, now time.Time) contention.Entity {
+	gang, pod := x.Choices[0].Gang, slices.Concat(x.Waiting, x.Running)[0]
+	e := contention.Entity{
+		ID: x.id(), Order: orderOf(x.Group, pod), Question: demands.question(x.Choices[0]),
+		Ask:           contention.Ask{Gang: gang, Needed: x.Needed(), End: topology.EndUnknown},
+		Preemptible:   !x.Protected,
+		NeverPreempts: x.Group == nil || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
+		Accelerators:  x.Accelerators,
+	}
+	e.Order.Replacement = len(x.Running) > 0 && x.Needed() > 0
+	e.RunTime = runTime(x.Group, pod, now)
+	if e.RunTime > 0 {
+		e.Ask.End = now.Unix() + e.RunTime
+	}
+	for _, pod := range x.Waiting {
+		e.Grace = max(e.Grace, graceOf(pod))
+	}
+	return e
+}
+
+func graceOf(pod *corev1.Pod) int64 {
+	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+}
+
+func orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
+	if group != nil {
+		return snapshot.OrderOf(group, ptr.Deref(group.Spec.Priority, 0))
+	}
+	return snapshot.OrderOf(pod, corev1helpers.PodPriority(pod))
+}
+
+// runTime returns how many seconds the entity runs at most if it starts now, 0 if that is not known: the time until the expected end of
+// a gang, the deadline of a single pod. An end that has passed says nothing.
+func runTime(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, now time.Time) int64 {
+	if group == nil {
+		return ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0)
+	}
+	if end := snapshot.ExpectedEnd(group); end.After(now) {
+		return end.Unix() - now.Unix()
+	}
+	return 0
+}
+
+// coordinates name a numbering of nodes and a list of columns. Questions about devices have columns of their own.
+type coordinates struct {
+	tree    *topology.Tree
+	columns int
+	devices *Question
+}
+
+func (x *Question) coordinates() coordinates {
+	c := coordinates{tree: x.View.Tree, columns: len(x.View.Resources())}
+	if x.claims() {
+		c.devices = x
+	}
+	return c
+}
+
+// claims reports whether columns stand for devices.
+func (x *Question) claims() bool { return len(x.Choices[0].Demands()) > 0 }
+
+// world returns what one evaluation reads, but for the places of leases.
+func (x *Question) world(fleet Fleet, now time.Time) contention.World {
+	w := contention.World{
+		Now:         now.Unix(),
+		Ledger:      x.Choices[0].Ledger,
+		Running:     fleet.Units,
+		Budgets:     fleet.Budgets,
+		Coordinates: x.coordinates(),
+	}
+	if len(x.Choices) > 1 {
+		w.Placer = choices{x.Choices}
+	}
+	for i, name := range x.View.Resources() {
+		if slices.Contains(x.Kinds, name) {
+			w.Accelerators = append(w.Accelerators, i)
+		}
+	}
+	for _, total := range x.View.Total {
+		for _, i := range w.Accelerators {
+			if i < len(total) {
+				w.Fleet += total[i]
+			}
+		}
+	}
+	return w
+}
+
+// choices is the Placer of a question with several answers: devices that all members share are in one place or another.
+type choices struct{ all []devices.Asked }
+
+// Place places the gang with the first choice that holds it.
+func (c choices) Place(l topology.Ledger, ask contention.Ask) contention.Answer {
+	first := contention.Place(l, ask)
+	for _, other := range c.all[1:] {
+		if first.Refusal == nil {
+			break
+		}
+		ask.Gang.Shapes = other.Gang.Shapes
+		if answer := contention.Place(l, ask); answer.Refusal == nil {
+			return answer
+		}
+	}
+	return first
+}
+
+// Reserve finds the earliest place of the first choice that has one.
+func (c choices) Reserve(
+	l topology.Ledger, ask contention.Ask, running []topology.Running,
+) (topology.Reservation, bool) {
+	for _, choice := range c.all {
+		ask.Gang.Shapes = choice.Gang.Shapes
+		if r, short, err := topology.Reserve(l, ask.Fewest(), running); short == nil && err == nil {
+			return r, true
+		}
+	}
+	return topology.Reservation{}, false
+}
+
+// demands numbers the device demands that were ever asked, so that equal ones can be named in a question.
+type demands struct{ known []*dra.Demand }
+
+// mostDemands is how many are known at most: more come from claims that differ each time.
+const mostDemands = 1024
+
+// question sums up what is asked. Questions with the same sum are answered alike.
+func (d *demands) question(asked devices.Asked) string {
+	sum := contention.Question(asked.Gang)
+	for _, demand := range asked.Demands() {
+		sum += "/" + d.name(demand)
+	}
+	return sum
+}
+
+func (d *demands) name(demand *dra.Demand) string {
+	at := slices.IndexFunc(d.known, demand.Same)
+	if at < 0 && len(d.known) < mostDemands {
+		at, d.known = len(d.known), append(d.known, demand)
+	}
+	if at < 0 {
+		return fmt.Sprintf("%p", demand)
+	}
+	return strconv.Itoa(at)
+}

@@ -1,0 +1,306 @@
+package waiting
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Queue holds the waiting entities and the leases of one process. It is safe for concurrent use.
+type Queue struct {
+	mu      sync.Mutex
+	machine *contention.Machine
+	clock   timing.Timing
+	// seen is the last World: what events are translated with.
+	seen  seen
+	atlas atlas
+	waker waker
+	// placed is the entity that was placed last and has not started yet.
+	placed *contention.Placed
+	// evicted are the units whose eviction has begun.
+	evicted map[contention.ID]*eviction
+	// version is that of the readings of units.
+	version int
+	// vain are the entities whose victims would not make room, as the filters say. They choose none until something changes.
+	vain map[contention.ID]bool
+	// used is set when the first entity was evaluated.
+	used bool
+	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
+	reserved map[contention.ID]time.Time
+}
+
+// seen is what the queue remembers of its last World.
+type seen struct {
+	tree  *topology.Tree
+	units *contention.Units
+}
+
+// New returns an empty queue.
+func New(t timing.Timing, policy contention.Policy) *Queue {
+	q := &Queue{
+		machine: contention.New(policy),
+		clock:   t,
+		evicted: make(map[contention.ID]*eviction),
+		reserved: make(
+			map[contention.ID]time.Time,
+		),
+		vain:  make(map[contention.ID]bool),
+		atlas: atlas{places: make(map[contention.ID]*place)},
+	}
+	q.waker = newWaker()
+	return q
+}
+
+// Outcome is what becomes of an entity.
+type Outcome struct {
+	// Placed is nil if the entity waits.
+	Placed *contention.Placed
+	// Preempted are the evictions that are needed for the entity, or for its leased place.
+	Preempted []contention.Preempted
+	// Wait is why it waits.
+	Wait contention.Wait
+	// Lease is a copy of the entity's lease, nil if it has none.
+	Lease *contention.Lease
+	// Deferred says that earlier entities have to be evaluated first.
+	Deferred bool
+}
+
+// Turn evaluates an entity. An entity that is placed has to be reported by Started before the next Turn; else it is taken to have been
+// refused, and leaves the queue.
+func (q *Queue) Turn(x *Question) Outcome {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.used = true
+	q.dropRefused()
+	now := q.clock.Clock.Now()
+	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
+	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
+	q.machine.Add(e)
+	q.waker.evaluated(e.ID)
+	q.atlas.asks(e.ID, e.Ask, x.coordinates())
+	if q.defers(e.ID) {
+		q.remind(&q.waker.soon, gather)
+		return Outcome{Deferred: true}
+	}
+	if !q.machine.Candidate(e.ID) {
+		reason, _ := q.machine.Reason(e.ID)
+		return Outcome{Wait: reason, Lease: q.lease(e.ID)}
+	}
+	out := q.evaluate(x, e.ID, &w)
+	if x.Lags && out.Placed == nil {
+		q.remind(&q.waker.lagging, lag)
+	}
+	if _, more := q.machine.Next(); more {
+		q.remind(&q.waker.soon, gather)
+	}
+	q.count()
+	return out
+}
+
+// evaluate has the machine evaluate an entity and end the round.
+func (q *Queue) evaluate(x *Question, id contention.ID, w *contention.World) Outcome {
+	out := Outcome{}
+	actions := q.machine.Turn(id, w)
+	for _, action := range slices.Concat(actions, q.machine.Settle(w)) {
+		q.act(x, action)
+		switch a := action.(type) {
+		case contention.Placed:
+			out.Placed, q.placed = &a, &a
+		case contention.Preempted:
+			out.Preempted = append(out.Preempted, a)
+		case contention.Waits:
+			out.Wait = a.Reason
+		}
+	}
+	out.Lease = q.lease(id)
+	return out
+}
+
+// act takes note of an action.
+func (q *Queue) act(x *Question, action contention.Action) {
+	switch a := action.(type) {
+	case contention.Leased:
+		q.atlas.leased(x, a.Lease)
+		if _, told := q.reserved[a.Lease.Owner]; !told && a.Lease.Reason == contention.Head {
+			q.reserved[a.Lease.Owner] = expected(a.Lease)
+		}
+	case contention.Released:
+		q.atlas.released(a.Lease.Owner)
+	case contention.Rechecks:
+		q.recheck(a.At)
+	}
+}
+
+// expected is the instant that a lease names, zero if that is a guess.
+func expected(l *contention.Lease) time.Time {
+	if !l.Firm || l.Instant == contention.None {
+		return time.Time{}
+	}
+	return time.Unix(l.Instant, 0)
+}
+
+// world returns what an evaluation of the question reads.
+func (q *Queue) world(x *Question, now time.Time) contention.World {
+	fleet := x.Fleet()
+	w := x.world(fleet, now)
+	w.Held = func(l *contention.Lease) []topology.Held { return q.atlas.held(x, l.Owner) }
+	w.Owner = func(l *contention.Lease) (contention.Ask, bool) { return q.atlas.owner(x, l.Owner) }
+	w.Away = func(node int) (int64, bool) { return q.away(x, node) }
+	q.markEvicted(fleet.Units, now)
+	q.seen = seen{tree: x.View.Tree, units: fleet.Units}
+	return w
+}
+
+// dropRefused removes the entity that was placed last and did not start: the framework's filters know something that the machine does
+// not. It comes back by the scheduling queue's own backoff.
+func (q *Queue) dropRefused() {
+	if q.placed == nil {
+		return
+	}
+	for _, action := range q.machine.Remove(q.placed.ID, q.now()) {
+		q.act(nil, action)
+	}
+	q.placed = nil
+}
+
+func (q *Queue) now() int64 { return q.clock.Clock.Now().Unix() }
+
+// lease returns a copy of an owner's lease.
+func (q *Queue) lease(owner contention.ID) *contention.Lease {
+	l := q.machine.Lease(owner)
+	if l == nil {
+		return nil
+	}
+	of := *l
+	return &of
+}
+
+// Trial returns where the entity would be placed, for a dry run.
+func (q *Queue) Trial(x *Question) contention.Answer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.clock.Clock.Now()
+	w := q.world(x, now)
+	return q.machine.Trial(x.entity(&q.atlas.demands, now), &w)
+}
+
+// Started reports that members of the gang, or the pod, got these nodes. It returns the instant that was first reported for its
+// lease, and whether it had one.
+func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, leased bool) {
+	q.mu.Lock()
+	at := q.numbers(nodes)
+	if q.placed == nil || q.placed.ID != id { // another member of it
+		q.machine.Taken(at)
+		if len(q.machine.Leases()) > 0 {
+			q.remindIfCandidates()
+		}
+		q.mu.Unlock()
+		return time.Time{}, false
+	}
+	q.placed = nil
+	for _, action := range q.machine.Started(id, at, q.now()) {
+		q.act(nil, action)
+	}
+	expected, leased = q.reserved[id]
+	delete(q.reserved, id)
+	delete(q.vain, id)
+	q.count()
+	next := q.due()
+	q.mu.Unlock()
+	q.wakeAll(next)
+	return expected, leased
+}
+
+// numbers are the nodes in the machine's numbering.
+func (q *Queue) numbers(names []string) []int {
+	var out []int
+	if q.seen.tree == nil {
+		return nil
+	}
+	for _, name := range names {
+		if at, ok := q.seen.tree.Index(name); ok {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// Remove takes an entity out that is not ready any more.
+func (q *Queue) Remove(id contention.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.machine.Knows(id) {
+		return
+	}
+	for _, action := range q.machine.Remove(id, q.now()) {
+		q.act(nil, action)
+	}
+	delete(q.reserved, id)
+	delete(q.vain, id)
+	q.waker.evaluated(id)
+	q.count()
+	q.remindIfCandidates()
+}
+
+// Forget drops an entity that is deleted, and all leases for it.
+func (q *Queue) Forget(id contention.ID) {
+	q.Remove(id)
+	q.Revoke(id, contention.WhyGone)
+}
+
+// Revoke ends the lease of an owner.
+func (q *Queue) Revoke(owner contention.ID, why string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.revoke(owner, why)
+}
+
+func (q *Queue) revoke(owner contention.ID, why string) {
+	actions := q.machine.Revoke(owner, why, q.now())
+	for _, action := range actions {
+		q.act(nil, action)
+	}
+	if len(actions) > 0 {
+		q.remindIfCandidates()
+	}
+}
+
+// Used reports whether an entity was evaluated yet. A scheduler that stands by for another one has all its informers, but evaluates
+// nothing.
+func (q *Queue) Used() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.used
+}
+
+// Leases returns copies of all leases in the order of their owners, with the room of each by node name.
+func (q *Queue) Leases() []Leased {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	leases := q.machine.Leases()
+	out := make([]Leased, len(leases))
+	for i, l := range leases {
+		out[i].Lease = *l
+		if p := q.atlas.places[l.Owner]; p != nil {
+			out[i].Room = room(p.seats)
+		}
+		out[i].Owner, _ = NameOf(l.Owner)
+	}
+	return out
+}
+
+func (q *Queue) count() { metrics.Parked.Set(float64(len(q.machine.Waiting()))) }
+
+// Leased is a lease by names.
+type Leased struct {
+	Lease contention.Lease
+	Owner types.NamespacedName
+	Room  Room
+}
