@@ -260,7 +260,13 @@ func TestAPlaceWithDevicesIsKept(t *testing.T) {
 	c := listed(t, slices.Concat(objects, as(endsIn(group, time.Hour)), as(members...), claims, itsClaims)...)
 	c.collects(t)
 	c.add(t, waits, its)
-	if why := c.waitRejected(t, "waits"); !strings.Contains(why, "a place is kept for it in fabric.0, expected at ") {
+	if why := c.waitRejected(
+		t,
+		"waits",
+	); !strings.Contains(
+		why,
+		"a place is reserved for it in fabric.0, expected to be free at ",
+	) {
 		t.Errorf("it waits for: %s", why)
 	}
 	c.end(t, members)
@@ -288,7 +294,13 @@ func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
 		claims, itsClaims, staysClaims, passesClaims)...)
 	c.collects(t)
 	c.add(t, first, its)
-	if why := c.waitRejected(t, "first"); !strings.Contains(why, "a place is kept for it in fabric.0, expected at ") {
+	if why := c.waitRejected(
+		t,
+		"first",
+	); !strings.Contains(
+		why,
+		"a place is reserved for it in fabric.0, expected to be free at ",
+	) {
 		t.Errorf("the first waits for: %s", why)
 	}
 	c.add(t, long, stays)
@@ -323,7 +335,7 @@ func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
 	c.add(t, first, its)
 	c.waitRejected(t, "first")
 	c.add(t, other, three)
-	if why := c.waitRejected(t, "other"); !strings.Contains(why, "kept for the first of the queue") {
+	if why := c.waitRejected(t, "other"); !strings.Contains(why, "reserved for default/first") {
 		t.Errorf("the other waits for: %s", why)
 	}
 	c.end(t, members)
@@ -357,7 +369,7 @@ func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
 	c := listed(t, slices.Concat(objects, itsClaims, theirClaims)...)
 	c.collects(t)
 	c.add(t, first, its)
-	if why := c.waitRejected(t, "first"); !strings.Contains(why, "a place is kept for it in fabric.0") {
+	if why := c.waitRejected(t, "first"); !strings.Contains(why, "a place is reserved for it in fabric.0") {
 		t.Fatalf("the first waits for: %s", why)
 	}
 	c.add(t, second, theirs)

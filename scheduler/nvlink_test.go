@@ -145,7 +145,7 @@ func TestANodeInAnotherComputeDomainIsNotFreeYet(t *testing.T) {
 	c.add(t, group, members)
 	why := c.waitRejected(t, "train")
 	for _, part := range []string{
-		"nearest fabric.0: 2 of 4, 2 nodes full there", "2 nodes are still in other ComputeDomains", "a place is kept for it",
+		"nearest fabric.0: 2 of 4, 2 nodes full there", "2 nodes are still in other ComputeDomains", "a place is reserved for it",
 	} {
 		if !strings.Contains(why, part) {
 			t.Errorf("it waits for: %s; want %q", why, part)

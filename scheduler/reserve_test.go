@@ -51,7 +51,13 @@ func TestALargeGangIsNotOvertaken(t *testing.T) {
 	const reservations = "lockstep_scheduler_reservations_total"
 	before := counted(t, reservations, "kept")
 	c, runs, large := busy(t)
-	if why := c.waitRejected(t, "large"); !strings.Contains(why, "a place is kept for it in fabric.0, expected at ") {
+	if why := c.waitRejected(
+		t,
+		"large",
+	); !strings.Contains(
+		why,
+		"a place is reserved for it in fabric.0, expected to be free at ",
+	) {
 		t.Errorf("it waits for: %s", why)
 	}
 	var stream []*corev1.Pod

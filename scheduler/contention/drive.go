@@ -31,10 +31,21 @@ func (m *Machine) Candidate(id ID) bool {
 func (m *Machine) Knows(id ID) bool { return m.queue.spots[id] != nil }
 
 // Pass lets time pass in which nothing happened, and releases the leases that have expired. Gangs whose start makes no progress are
-// named. Drivers call it at the instant of a Rechecks.
+// named, and so is the next such instant. Drivers call it at the instant of a Rechecks.
 func (m *Machine) Pass(now int64) []Action {
 	m.advance(now)
-	return append(m.expire(now), m.stuck(now)...)
+	out := append(m.expire(now), m.stuck(now)...)
+	next := m.firstStuck()
+	for _, l := range m.leases {
+		next = min(next, l.Expiry)
+		if l.recheck > now {
+			next = min(next, l.recheck)
+		}
+	}
+	if next != None {
+		out = append(out, Rechecks{next})
+	}
+	return out
 }
 
 // expire releases the leases past their expiry.

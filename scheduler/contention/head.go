@@ -307,6 +307,9 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 	if since, away := w.away(node); away {
 		return w.Now, true, w.Now-since < t.policy.Grace
 	}
+	if barred(owner.Ask.Gang, node) {
+		return 0, false, false
+	}
 	free := w.Ledger.Free[node]
 	if fitsIn(free, need) {
 		return w.Now, true, true
@@ -318,6 +321,13 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 		return sooner, true, true
 	}
 	return at, false, ok
+}
+
+// barred reports whether no member of a gang may use a node.
+func barred(gang topology.Gang, node int) bool {
+	return len(gang.Shapes) > 0 && !slices.ContainsFunc(gang.Shapes, func(s topology.Shape) bool {
+		return node >= len(s.Barred) || s.Barred[node] == ""
+	})
 }
 
 // endsOn returns the units on a node by their expected end for an owner. It holds until the next call.

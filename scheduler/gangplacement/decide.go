@@ -45,8 +45,12 @@ func besideLeases(w contention.Wait) string {
 func leaseOf(out waiting.Outcome) string {
 	l := out.Lease
 	switch {
-	case out.Wait.Cause == contention.Victims:
-		return fmt.Sprintf("; it waits until %d preempted workloads have left", len(out.Wait.Of))
+	case l != nil && l.Reason == contention.Preemption:
+		return fmt.Sprintf(
+			"; a place is reserved for it in %s, which %d workloads have yet to leave",
+			l.Within,
+			len(out.Wait.Of),
+		)
 	case l == nil || l.Reason != contention.Head:
 		return ""
 	case l.Open:

@@ -9,7 +9,7 @@ import (
 
 // followDevices tells the queue of changes that may help a gang: devices that are published, and devices that are given back.
 func (p *GangPlacement) followDevices() error {
-	changed := func(any) { p.queue.Changed() }
+	changed := func(any) { p.queue.Settling() }
 	resources := p.handle.SharedInformerFactory().Resource().V1()
 	published := cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) }, DeleteFunc: changed,
@@ -20,7 +20,7 @@ func (p *GangPlacement) followDevices() error {
 			before, ok := old.(*resourcev1.ResourceClaim)
 			after, same := now.(*resourcev1.ResourceClaim)
 			if ok && same && before.Status.Allocation != nil && after.Status.Allocation == nil {
-				p.queue.Changed()
+				p.queue.Settling()
 			}
 		},
 		DeleteFunc: changed,

@@ -34,7 +34,7 @@ func (p *GangPlacement) podLeft(obj any) {
 	p.memory.leaving[pod.UID] = pod.Spec.NodeName
 }
 
-// lags reports whether the snapshot still has pods of which we know that they left.
+// lags reports whether the snapshot still has pods of which we know that they left, or nodes that we know otherwise.
 func (m *memory) lags(view snapshot.View) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,5 +44,9 @@ func (m *memory) lags(view snapshot.View) bool {
 			return pod.GetPod().UID == uid
 		})
 	})
-	return len(m.leaving) > 0
+	maps.DeleteFunc(m.changed, func(node, version string) bool {
+		at, ok := view.Tree.Index(node)
+		return ok && view.Infos[at].Node().ResourceVersion == version
+	})
+	return len(m.leaving)+len(m.changed) > 0
 }

@@ -90,8 +90,10 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 				obj = missed.Obj
 			}
 			if node, ok := obj.(*corev1.Node); ok {
+				p.queue.NodeGone(node.Name)
 				p.memory.mu.Lock()
 				defer p.memory.mu.Unlock()
+				delete(p.memory.changed, node.Name)
 				delete(p.memory.marked, node.UID)
 				p.memory.kinds.remove(node.Name)
 			}
@@ -100,9 +102,11 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 }
 
 func (p *GangPlacement) mark(node *corev1.Node) {
+	p.queue.Node(node)
 	_, marked := snapshot.Maintenance(node)
 	p.memory.mu.Lock()
 	defer p.memory.mu.Unlock()
+	p.memory.changed[node.Name] = node.ResourceVersion
 	p.memory.kinds.remove(node.Name)
 	p.kindOf(node).Insert(node.Name)
 	if marked {

@@ -20,6 +20,8 @@ type memory struct {
 	refused map[string]*refusals
 	// leaving are the nodes of pods that left, as far as the snapshot did not show it yet.
 	leaving map[types.UID]string
+	// changed are the versions of nodes that changed, as far as the snapshot did not show them yet.
+	changed map[string]string
 	// suspects are the nodes whose kubelets refused a pod.
 	suspects map[string]suspicion
 	// marked are the nodes under maintenance.
@@ -36,8 +38,9 @@ type memory struct {
 
 func newMemory(accelerators []corev1.ResourceName) *memory {
 	return &memory{
-		refused: make(map[string]*refusals), leaving: make(map[types.UID]string), suspects: make(map[string]suspicion),
-		marked: make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),
+		refused: make(map[string]*refusals), leaving: make(map[types.UID]string), changed: make(map[string]string),
+		suspects: make(map[string]suspicion),
+		marked:   make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),
 		counted: make(map[types.NamespacedName]count), accelerators: accelerators,
 	}
 }

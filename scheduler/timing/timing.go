@@ -15,14 +15,24 @@ type Timing struct {
 	Clock clock.WithDelayedExecution
 	// Beside has something done soon, but not before it returns: callers hold locks.
 	Beside func(do func())
+	// Gather is how long changes are gathered before entities are woken: a job that ends frees many nodes one by one. 0 is until the
+	// loop stands still, for virtual time, in which all that happens at an instant has happened then.
+	Gather time.Duration
 }
+
+// gather is the Gather of a scheduler.
+const gather = 50 * time.Millisecond
 
 // With is a clock and goroutines.
 func With(c clock.WithDelayedExecution) Timing {
-	return Timing{Clock: c, Beside: func(do func()) { go do() }}
+	return Timing{Clock: c, Beside: func(do func()) { go do() }, Gather: gather}
 }
 
 // AfterFunc has something done beside the scheduling loop when the duration is over.
 func (t Timing) AfterFunc(after time.Duration, do func()) {
+	if after == 0 {
+		t.Beside(do)
+		return
+	}
 	t.Clock.AfterFunc(after, func() { t.Beside(do) })
 }

@@ -63,7 +63,14 @@ func (q *Queue) Changed() {
 	}
 	clear(q.vain)
 	q.machine.Freed(nil)
-	q.remind(&q.waker.soon, gather)
+	q.soon()
+}
+
+// Settling is Changed for a change that the scheduler may see after us, and that no view shows.
+func (q *Queue) Settling() {
+	q.Changed()
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.remind(&q.waker.later, settle)
 }
 
@@ -128,26 +135,40 @@ func (q *Queue) Reread() {
 	q.version++
 }
 
+// Node reports a node as it is now: one that is cordoned, or whose kubelet is silent, is expected back for the machine's grace.
+func (q *Queue) Node(node *corev1.Node) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, known := q.missing[node.Name]
+	switch away := isAway(node); {
+	case away && !known:
+		q.missing[node.Name] = q.now()
+	case !away:
+		delete(q.missing, node.Name)
+	}
+}
+
+// NodeGone forgets a node.
+func (q *Queue) NodeGone(name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.missing, name)
+}
+
+// isAway reports whether a node cannot be used for a while. A node under maintenance is not expected back.
+func isAway(node *corev1.Node) bool {
+	if _, marked := snapshot.Maintenance(node); marked {
+		return false
+	}
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
+
 // away returns since when a node cannot be used that is expected back.
 func (q *Queue) away(x *Question, node int) (int64, bool) {
-	info := x.View.Infos[node]
-	if info == nil || info.Node() == nil {
-		return 0, false
-	}
-	of := info.Node()
-	if _, marked := snapshot.Maintenance(of); marked {
-		return 0, false
-	}
-	for _, c := range of.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return c.LastTransitionTime.Unix(), true
-		}
-	}
-	at := slices.IndexFunc(of.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
-	if !of.Spec.Unschedulable || at < 0 || of.Spec.Taints[at].TimeAdded == nil {
-		return 0, false
-	}
-	return of.Spec.Taints[at].TimeAdded.Unix(), true
+	since, away := q.missing[x.View.Tree.Node(node)]
+	return since, away
 }
 
 // Hold leases the places of members for a time.

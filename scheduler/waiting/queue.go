@@ -30,6 +30,8 @@ type Queue struct {
 	version int
 	// vain are the entities whose victims would not make room, as the filters say. They choose none until something changes.
 	vain map[contention.ID]bool
+	// missing are the nodes that cannot be used for a while, and since when.
+	missing map[string]int64
 	// used is set when the first entity was evaluated.
 	used bool
 	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
@@ -51,8 +53,9 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 		reserved: make(
 			map[contention.ID]time.Time,
 		),
-		vain:  make(map[contention.ID]bool),
-		atlas: atlas{places: make(map[contention.ID]*place)},
+		vain:    make(map[contention.ID]bool),
+		missing: make(map[string]int64),
+		atlas:   atlas{places: make(map[contention.ID]*place)},
 	}
 	q.waker = newWaker()
 	return q
@@ -86,7 +89,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 	q.waker.evaluated(e.ID)
 	q.atlas.asks(e.ID, e.Ask, x.coordinates())
 	if q.defers(e.ID) {
-		q.remind(&q.waker.soon, gather)
+		q.soon()
 		return Outcome{Deferred: true}
 	}
 	if !q.machine.Candidate(e.ID) {
@@ -98,7 +101,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 		q.remind(&q.waker.lagging, lag)
 	}
 	if _, more := q.machine.Next(); more {
-		q.remind(&q.waker.soon, gather)
+		q.soon()
 	}
 	q.count()
 	return out

@@ -7,8 +7,6 @@ import (
 )
 
 const (
-	// gather is how long changes are gathered before entities are woken: a job that ends frees many nodes one by one.
-	gather = 50 * time.Millisecond
 	// lag is when they are evaluated again if the scheduler's snapshot is known to be behind.
 	lag = 150 * time.Millisecond
 	// settle is how long an entity that was woken may hold up later ones, and when all are evaluated once more after a change that the
@@ -65,7 +63,7 @@ func (q *Queue) Keeps(id contention.ID) bool {
 			q.machine.Knows(id) { // a call may have been lost, and those who were called with it are evaluated next
 			q.waker.back[id] = true
 			delete(q.waker.called, id)
-			q.remind(&q.waker.soon, gather)
+			q.soon()
 		}
 		return false
 	}
@@ -134,9 +132,12 @@ func (q *Queue) wakeAll(ids []contention.ID) {
 // remindIfCandidates wakes candidates soon, if there are any.
 func (q *Queue) remindIfCandidates() {
 	if _, ok := q.machine.Next(); ok {
-		q.remind(&q.waker.soon, gather)
+		q.soon()
 	}
 }
+
+// soon wakes the candidates when changes have been gathered.
+func (q *Queue) soon() { q.remind(&q.waker.soon, q.clock.Gather) }
 
 // remind wakes the candidates after a while, unless that is under way.
 func (q *Queue) remind(due *bool, after time.Duration) {
@@ -165,16 +166,14 @@ func (q *Queue) recheck(at int64) {
 	wait := time.Unix(at, 0).Sub(q.clock.Clock.Now())
 	q.clock.AfterFunc(max(wait, time.Millisecond), func() {
 		q.mu.Lock()
+		defer q.mu.Unlock()
 		if q.waker.timer != at {
-			q.mu.Unlock()
 			return
 		}
 		q.waker.timer = 0
 		for _, action := range q.machine.Pass(q.now()) {
 			q.act(nil, action)
 		}
-		next := q.due()
-		q.mu.Unlock()
-		q.wakeAll(next)
+		q.remindIfCandidates()
 	})
 }

@@ -62,8 +62,8 @@ func TestAGangWaitsForRoom(t *testing.T) {
 0s started most
 5s submitted next
 1m0s ended most
-1m0.05s started next
-2m0.05s ended next
+1m0s started next
+2m0s ended next
 `)
 	expect(t, play(t, s, kube.Native).story(s), `
 0s submitted most
@@ -101,13 +101,13 @@ func TestPreemption(t *testing.T) {
 3s started d
 30s submitted urgent
 30s preempted d
-30.05s started urgent
-1m30.05s ended urgent
-1m30.1s started d
+30s started urgent
+1m30s ended urgent
+1m30s started d
 2m0s ended a
 2m1s ended b
 2m2s ended c
-3m30.1s ended d
+3m30s ended d
 `)
 }
 
@@ -127,12 +127,12 @@ func TestAPlaceThatIsTaken(t *testing.T) {
 20s submitted slow
 30s submitted urgent
 30s started urgent
-30.05s started slow
+30s started slow
 1m40s ended most
-8m50.05s ended slow
+8m50s ended slow
 17m10s ended urgent
-17m10.05s started rest
-18m50.05s ended rest
+17m10s started rest
+18m50s ended rest
 `)
 }
 
@@ -157,8 +157,8 @@ func TestNodesFail(t *testing.T) {
 20s submitted all
 1m10s ended a
 1m40s nodes-returned
-1m40.05s started all
-2m40.05s ended all
+1m40s started all
+2m40s ended all
 `)
 		}
 		for i, e := range r.events {
@@ -189,10 +189,10 @@ func TestBackfill(t *testing.T) {
 21s submitted slow
 1m10s ended short
 1m40s ended most
-1m40.05s started rest
-3m20.05s ended rest
-3m20.1s started slow
-11m40.1s ended slow
+1m40s started rest
+3m20s ended rest
+3m20s started slow
+11m40s ended slow
 `)
 	var refused, kept []string
 	for _, e := range r.events {
