@@ -2,6 +2,8 @@ package gangqueue
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,14 +95,17 @@ func (q *GangQueue) leaves(pod *corev1.Pod) {
 func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, error) {
 	q.mu.Lock()
 	pods := make([]types.NamespacedName, 0, len(q.events.refused)+len(q.events.gangs))
-	for pod := range q.events.refused {
-		pods = append(pods, pod)
-	}
+	refused := slices.Collect(maps.Keys(q.events.refused))
 	gangs := make(map[types.NamespacedName]types.NamespacedName)
 	for key, member := range q.events.gangs {
 		gangs[key] = member
 	}
 	q.mu.Unlock()
+	for _, pod := range refused {
+		if !q.queue.Holds(waiting.IDOfSingle(pod)) {
+			pods = append(pods, pod)
+		}
+	}
 	for key, member := range gangs {
 		if q.queue.Holds(waiting.IDOf(key)) {
 			continue // the waiting queue wakes it

@@ -129,7 +129,9 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the scheduler starts")
 	}
 	if !ok {
-		q.enters(pod)
+		if q.queue.Keeps(waiting.IDOfPod(pod)) {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits until something changes that could help it")
+		}
 		return nil
 	}
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)

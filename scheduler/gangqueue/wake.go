@@ -47,7 +47,11 @@ func (q *GangQueue) podGone(obj any) {
 		q.leaves(pod)
 		if pod.Spec.NodeName != "" {
 			q.queue.Left(pod)
-		} else if key, ok := snapshot.GroupOf(pod); ok { // when the scheduler's own handlers have seen it
+		}
+		if _, member := snapshot.GroupOf(pod); !member && pod.Spec.NodeName == "" {
+			q.queue.Remove(waiting.IDOfPod(pod))
+		}
+		if key, ok := snapshot.GroupOf(pod); ok && pod.Spec.NodeName == "" { // when the scheduler's own handlers have seen it
 			q.clock.AfterFunc(settle, func() { q.removeIncomplete(key) })
 		}
 	}

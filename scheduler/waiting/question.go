@@ -53,8 +53,11 @@ func IDOf(gang types.NamespacedName) contention.ID { return contention.ID(gang.S
 
 // IDOfPod returns the ID of a pod that is in no gang.
 func IDOfPod(pod *corev1.Pod) contention.ID {
-	return contention.ID(pod.Namespace + "/" + pod.Name + "/")
+	return IDOfSingle(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 }
+
+// IDOfSingle returns the ID of a pod of this name that is in no gang.
+func IDOfSingle(pod types.NamespacedName) contention.ID { return contention.ID(pod.String() + "/") }
 
 // NameOf returns the namespace and name of an entity, and whether it is a single pod.
 func NameOf(id contention.ID) (name types.NamespacedName, single bool) {

@@ -199,7 +199,7 @@ func (q *Queue) Trial(x *Question) contention.Answer {
 func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, leased bool) {
 	q.mu.Lock()
 	at := q.numbers(nodes)
-	if q.placed == nil || q.placed.ID != id { // another member of it
+	if !q.machine.Knows(id) { // another member of it, or a pod that has not waited
 		q.machine.Taken(at)
 		if len(q.machine.Leases()) > 0 {
 			q.remindIfCandidates()
@@ -207,7 +207,9 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 		q.mu.Unlock()
 		return time.Time{}, false
 	}
-	q.placed = nil
+	if q.placed != nil && q.placed.ID == id {
+		q.placed = nil
+	}
 	for _, action := range q.machine.Started(id, at, q.now()) {
 		q.act(nil, action)
 	}
@@ -299,7 +301,12 @@ func (q *Queue) Leases() []Leased {
 	return out
 }
 
-func (q *Queue) count() { metrics.Parked.Set(float64(len(q.machine.Waiting()))) }
+func (q *Queue) count() {
+	if q.clock.Flush > 0 {
+		q.remind(&q.waker.flush, q.clock.Flush)
+	}
+	metrics.Parked.Set(float64(len(q.machine.Waiting())))
+}
 
 // Leased is a lease by names.
 type Leased struct {
