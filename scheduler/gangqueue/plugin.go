@@ -130,7 +130,10 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	}
 	if !ok {
 		if q.queue.Keeps(waiting.IDOfPod(pod)) {
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits until something changes that could help it")
+			return fwk.NewStatus(
+				fwk.UnschedulableAndUnresolvable,
+				"the pod waits until something changes that could help it",
+			)
 		}
 		return nil
 	}

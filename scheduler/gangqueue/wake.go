@@ -51,7 +51,10 @@ func (q *GangQueue) podGone(obj any) {
 		if _, member := snapshot.GroupOf(pod); !member && pod.Spec.NodeName == "" {
 			q.queue.Remove(waiting.IDOfPod(pod))
 		}
-		if key, ok := snapshot.GroupOf(pod); ok && pod.Spec.NodeName == "" { // when the scheduler's own handlers have seen it
+		if key, ok := snapshot.GroupOf(
+			pod,
+		); ok &&
+			pod.Spec.NodeName == "" { // when the scheduler's own handlers have seen it
 			q.clock.AfterFunc(settle, func() { q.removeIncomplete(key) })
 		}
 	}

@@ -32,6 +32,8 @@ type Queue struct {
 	vain map[contention.ID]bool
 	// missing are the nodes that cannot be used for a while, and since when.
 	missing map[string]int64
+	// changes counts what happened to leases.
+	changes int
 	// used is set when the first entity was evaluated.
 	used bool
 	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
@@ -85,6 +87,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 	now := q.clock.Clock.Now()
 	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
 	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
+	q.revokeUnwanted(x, &e)
 	q.machine.Add(e)
 	q.waker.evaluated(e.ID)
 	q.atlas.asks(e.ID, e.Ask, x.coordinates())
@@ -130,11 +133,13 @@ func (q *Queue) evaluate(x *Question, id contention.ID, w *contention.World) Out
 func (q *Queue) act(x *Question, action contention.Action) {
 	switch a := action.(type) {
 	case contention.Leased:
+		q.changes++
 		q.atlas.leased(x, a.Lease)
 		if _, told := q.reserved[a.Lease.Owner]; !told && a.Lease.Reason == contention.Head {
 			q.reserved[a.Lease.Owner] = expected(a.Lease)
 		}
 	case contention.Released:
+		q.changes++
 		q.atlas.released(a.Lease.Owner)
 	case contention.Rechecks:
 		q.recheck(a.At)

@@ -26,7 +26,8 @@ func Alike(pod *corev1.Pod) bool {
 	}
 	return !slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.ISCSI != nil || v.AWSElasticBlockStore != nil ||
-			v.GCEPersistentDisk != nil || v.RBD != nil
+			v.GCEPersistentDisk != nil ||
+			v.RBD != nil
 	})
 }
 
