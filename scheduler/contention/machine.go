@@ -22,6 +22,9 @@ type Machine struct {
 	blocked bool
 	// coordinates are those in which the leases stand.
 	coordinates any
+	// domains are those of the last World's tree, services the number of changes of its services.
+	domains  domains
+	services int
 }
 
 // New returns an empty machine.
@@ -103,64 +106,6 @@ func (m *Machine) Started(id ID, nodes []int, now int64) []Action {
 		return m.release(l, WhyStarted)
 	}
 	return nil
-}
-
-// Taken says that capacity on these nodes went to something, or that nodes were lost: leases there are evaluated again.
-func (m *Machine) Taken(nodes []int) {
-	nodes = slices.Sorted(slices.Values(nodes))
-	for _, l := range m.leases {
-		if !l.Open && slices.ContainsFunc(nodes, l.holdsNode) { // an open one is placed anew when it may close
-			l.dirty = true
-		}
-	}
-}
-
-// Freed says that capacity on these nodes came back, or that nodes came, which was not expected: there may be earlier places than
-// those that are leased.
-func (m *Machine) Freed(nodes []int) {
-	m.Taken(nodes)
-	m.queue.mayHavePlaces()
-	m.openAll()
-	for _, l := range m.leases {
-		l.dirty, l.searching = true, true
-	}
-}
-
-// early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with an instant that
-// is no later. What fits nowhere at the unit's instant does not fit before, with or without it.
-func (m *Machine) early(instant int64) {
-	m.openAll()
-	for _, l := range m.leases {
-		if !l.Firm || l.limit(m.policy, m.now) <= instant {
-			l.dirty, l.searching = true, true
-		}
-	}
-}
-
-// limit is the last instant before which another place is of use: the lease's own, or the horizon if that is what keeps it open.
-func (l *Lease) limit(p Policy, now int64) int64 {
-	if l.Open && p.Horizon > 0 && l.Instant > now+p.Horizon {
-		return now + p.Horizon
-	}
-	return l.Instant
-}
-
-// Ended says that a unit has left its nodes. If it was expected to have left by now, leases elsewhere stay as they are.
-func (m *Machine) Ended(u *Unit, now int64) {
-	m.advance(now)
-	nodes := nodesOf(u.Holds)
-	for _, l := range m.leases {
-		if l.touches(nodes) {
-			l.overrun(u, now)
-		}
-	}
-	if at, _ := u.Expected(now-1, m.policy.MinRemaining); at > now {
-		m.Taken(nodes)
-		m.early(at)
-		return
-	}
-	m.Taken(nodes)
-	m.openAll()
 }
 
 // Hold leases a place that no entity waits for at an instant: that of a start, a replacement, a late member or a move. It
@@ -292,25 +237,20 @@ func (m *Machine) advance(now int64) {
 // enter lets time pass until the World, and translates the leases into its coordinates.
 func (m *Machine) enter(w *World) {
 	m.advance(w.Now)
+	m.services = w.Running.services
 	if w.Coordinates == m.coordinates || w.Held == nil {
 		return
 	}
 	m.coordinates = w.Coordinates
+	for _, l := range m.queue.lanes {
+		l.lacks.forget()
+	}
 	for _, l := range m.leases {
 		members := len(l.Holds)
 		l.settle(w.Held(l))
 		if len(l.Holds) < members {
 			l.broken, l.dirty = true, true
 		}
-	}
-}
-
-// openAll has all lanes evaluated from the first on.
-func (m *Machine) openAll() {
-	m.queue.open()
-	for _, l := range m.leases {
-		clear(l.refused)
-		clear(l.bars)
 	}
 }
 

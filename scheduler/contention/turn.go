@@ -51,6 +51,7 @@ func (t *turn) decide() {
 	own := t.w.placer().Place(t.w.Ledger, e.Ask)
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
 		t.s.lane.full = true
+		t.s.lane.lacks.forget()
 		t.emit(t.drop(WhyWrong)...)
 		t.noPlace()
 		t.wait(Wait{Cause: WrongQuestion, Refusal: own.Refusal, At: None})
@@ -67,6 +68,7 @@ func (t *turn) decide() {
 		t.refuse(refusing)
 	} else {
 		t.s.lane.full = true
+		t.lacks()
 	}
 	if !t.preempt(reason) {
 		t.lease(reason)
