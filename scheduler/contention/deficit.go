@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
@@ -11,8 +12,10 @@ import (
 //
 // Numbers of nodes and resources are those of the World in which it was counted.
 type deficit struct {
-	// known says that each domain lacked a member when they were counted.
+	// known says that each domain lacked a member when they were counted, and does still.
 	known bool
+	// futile is how many counts in a row found a domain that lacks none, pause how many are left out before the next one.
+	futile, pause int
 	// at is the instant of the count, until the one by which units were taken to have ended.
 	at, until int64
 	// priority is that of the owner if units of lower priority were taken to be evicted.
@@ -20,19 +23,24 @@ type deficit struct {
 	evicts   bool
 	// demand is the least that a member takes of each resource.
 	demand topology.Capacity
-	// rest is, by resource, the most that a node has beside its members if it is this resource that it has too little of for one more;
-	// -1 for a resource that no node has too little of first.
-	rest topology.Capacity
+	// short is, by node, the resource that it has too little of for one member more, none if the node takes no member; left is what it has
+	// of that resource.
+	short []uint8
+	left  []int64
 	// domains are the domains of the nodes, -1 for none; nil for one domain.
 	domains []int32
 	// missing is by domain.
 	missing []int64
-	// returned is what has come back.
-	returned map[share]int64
 }
 
-// share is one resource of a node.
-type share struct{ node, resource int }
+// mostCounted bounds the memory of all deficits, in nodes times lanes: nine bytes each.
+const mostCounted = 1 << 24
+
+// longestPause bounds how many counts are left out after futile ones.
+const longestPause = 16
+
+// none is no resource.
+const none = math.MaxUint8
 
 // forget makes the deficit unknown: any returned capacity may do.
 func (d *deficit) forget() { d.known = false }
@@ -40,18 +48,22 @@ func (d *deficit) forget() { d.known = false }
 // count counts anew. gone are units that are taken to have ended.
 func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) {
 	d.known, d.at = false, w.Now
-	needed, shapes := waiting(ask)
-	d.demand = leastDemand(shapes)
-	if !slices.ContainsFunc(d.demand, func(n int64) bool { return n > 0 }) || !d.place(m, w, ask.Gang.Required) {
+	if d.pause > 0 {
+		d.pause--
 		return
 	}
-	d.rest = append(d.rest[:0], d.demand...)
-	for r := range d.rest {
-		d.rest[r] = -1
+	d.futile++
+	d.pause = min(d.futile-1, longestPause)
+	needed, shapes := waiting(ask)
+	d.demand = leastDemand(shapes)
+	nodes := w.Ledger.Len()
+	if !slices.ContainsFunc(d.demand, func(n int64) bool { return n > 0 }) || len(d.demand) >= none ||
+		nodes*len(m.queue.lanes) > mostCounted || !d.place(m, w, ask.Gang.Required) {
+		return
 	}
-	clear(d.returned)
+	d.short, d.left = slices.Grow(d.short[:0], nodes)[:nodes], slices.Grow(d.left[:0], nodes)[:nodes]
 	sums := &m.scratch.sums
-	sums.reset(w.Ledger.Len())
+	sums.reset(nodes)
 	for _, of := range gone {
 		for _, h := range of.Holds {
 			sums.add(need{h.Node, h.Demand}, None)
@@ -61,11 +73,14 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 		d.missing[i] = needed
 	}
 	for node, free := range w.Ledger.Free {
+		d.short[node] = none
 		if domain := d.domainOf(node); domain >= 0 && !barred(shapes, node) {
-			d.missing[domain] -= d.room(free, sums.of[node])
+			d.missing[domain] -= d.room(node, free, sums.of[node])
 		}
 	}
-	d.known = !slices.ContainsFunc(d.missing, func(n int64) bool { return n <= 0 })
+	if d.known = !slices.ContainsFunc(d.missing, func(n int64) bool { return n <= 0 }); d.known {
+		d.futile, d.pause = 0, 0
+	}
 }
 
 // place finds the domains one of which has to hold the gang; false if there are none.
@@ -93,35 +108,27 @@ func (d *deficit) domainOf(node int) int {
 	return int(d.domains[node])
 }
 
-// room returns how many members fit, and notes what is left beside them of the resource of which there is too little for more.
-func (d *deficit) room(free, more topology.Capacity) int64 {
-	const many = 1 << 31
-	room, short, rest := int64(many), 0, int64(0)
+// room returns how many members fit on a node with what is free and more.
+func (d *deficit) room(node int, free, more topology.Capacity) int64 {
+	room := int64(math.MaxInt32)
 	for r, demand := range d.demand {
 		if demand <= 0 {
 			continue
 		}
 		there := max(0, at(free, r)+at(more, r))
+		if there < demand {
+			d.short[node], d.left[node] = uint8(r), there
+			return 0
+		}
 		if n := there / demand; n < room {
-			room, short, rest = n, r, there%demand
+			room, d.short[node], d.left[node] = n, uint8(r), there
 		}
 	}
-	d.rest[short] = max(d.rest[short], rest)
 	return room
 }
 
-// gains bounds how many more members a node can take.
-func (d *deficit) gains(node int) int64 {
-	most := int64(0)
-	for r, demand := range d.demand {
-		if demand > 0 && d.rest[r] >= 0 {
-			most = max(most, (d.rest[r]+d.returned[share{node, r}])/demand)
-		}
-	}
-	return most
-}
-
-// add counts what a unit that has ended held, and reports whether the gang may fit now.
+// add counts what a unit that has ended held, and reports whether the gang may fit now. A node takes no more members than it has
+// room for in the resource of which it had too little.
 func (d *deficit) add(u *Unit) bool {
 	if !d.known {
 		return true
@@ -129,25 +136,39 @@ func (d *deficit) add(u *Unit) bool {
 	if d.counted(u) {
 		return false
 	}
-	if d.returned == nil {
-		d.returned = make(map[share]int64)
-	}
 	for _, h := range u.Holds {
-		domain := d.domainOf(h.Node)
-		if domain < 0 {
+		if h.Node >= len(d.short) || d.short[h.Node] == none {
 			continue
 		}
-		before := d.gains(h.Node)
-		for r, n := range h.Demand {
-			if n > 0 && at(d.demand, r) > 0 && d.rest[r] >= 0 {
-				d.returned[share{h.Node, r}] += n
-			}
-		}
-		if d.missing[domain] -= d.gains(h.Node) - before; d.missing[domain] <= 0 {
-			d.known = false
-		}
+		short := int(d.short[h.Node])
+		before := d.left[h.Node] / d.demand[short]
+		d.left[h.Node] += at(h.Demand, short)
+		d.gain(h.Node, d.left[h.Node]/d.demand[short]-before)
 	}
 	return !d.known
+}
+
+// recount counts a node on which something has changed.
+func (d *deficit) recount(w *World, node int) {
+	if !d.known || node >= len(d.short) || d.short[node] == none {
+		return
+	}
+	before := d.left[node] / d.demand[d.short[node]]
+	var more topology.Capacity
+	for _, u := range w.Running.On(node) {
+		if d.counted(u) {
+			more = sum(more, onNode(u.Holds, node))
+		}
+	}
+	d.gain(node, d.room(node, w.Ledger.Free[node], more)-before)
+}
+
+// gain notes that a node takes more members than before, or fewer.
+func (d *deficit) gain(node int, members int64) {
+	domain := d.domainOf(node)
+	if d.missing[domain] -= members; d.missing[domain] <= 0 {
+		d.known = false
+	}
 }
 
 // counted reports whether a unit was taken to have ended, or has started on capacity that was free.

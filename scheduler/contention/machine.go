@@ -22,9 +22,12 @@ type Machine struct {
 	blocked bool
 	// coordinates are those in which the leases stand.
 	coordinates any
-	// domains are those of the last World's tree, services the number of changes of its services.
-	domains  domains
-	services int
+	// domains are those of the last World's tree.
+	domains domains
+	// touched are the nodes on which something has changed since the last World.
+	touched []int
+	// services and eased are those of the last World's units.
+	services, eased int
 }
 
 // New returns an empty machine.
@@ -234,23 +237,37 @@ func (m *Machine) advance(now int64) {
 	m.now = now
 }
 
-// enter lets time pass until the World, and translates the leases into its coordinates.
-func (m *Machine) enter(w *World) {
+// Observe lets time pass until the World, translates the leases into its coordinates, and brings guesses up to date. Turn and Settle
+// observe their World first.
+func (m *Machine) Observe(w *World) []Action {
 	m.advance(w.Now)
 	m.services = w.Running.services
-	if w.Coordinates == m.coordinates || w.Held == nil {
-		return
+	if eased := w.Running.eased; eased != m.eased {
+		m.eased = eased
+		m.forget()
 	}
-	m.coordinates = w.Coordinates
+	if w.Coordinates != m.coordinates && w.Held != nil {
+		m.coordinates = w.Coordinates
+		m.forget()
+		for _, l := range m.leases {
+			members := len(l.Holds)
+			l.settle(w.Held(l))
+			if len(l.Holds) < members {
+				l.broken, l.dirty = true, true
+			}
+		}
+	}
+	m.recount(w)
+	return m.drift(w)
+}
+
+// forget makes unknown what all lanes and leases lack.
+func (m *Machine) forget() {
 	for _, l := range m.queue.lanes {
 		l.lacks.forget()
 	}
 	for _, l := range m.leases {
-		members := len(l.Holds)
-		l.settle(w.Held(l))
-		if len(l.Holds) < members {
-			l.broken, l.dirty = true, true
-		}
+		l.lacks.forget()
 	}
 }
 
@@ -292,7 +309,7 @@ func (m *Machine) release(l *Lease, why string) []Action {
 	m.queue.mayHavePlaces()
 	for _, other := range m.leases { // what was displaced by it may find an earlier place
 		if other.Order.Compare(l.Order) > 0 && other.Reason.waits() {
-			other.dirty, other.searching = true, true
+			other.dirty, other.searching, other.skipped = true, true, false
 		}
 	}
 	return []Action{Released{l, why}}

@@ -54,6 +54,9 @@ func (s *spot) runTime() int64 {
 	return s.RunTime
 }
 
+// leads reports whether the entity is the first of its lane; false for none.
+func (s *spot) leads() bool { return s != nil && s == s.lane.spots[0] }
+
 // queue holds the waiting entities.
 type queue struct {
 	lanes []*lane

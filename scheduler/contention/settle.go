@@ -5,9 +5,9 @@ import "slices"
 // Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
 // changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
 func (m *Machine) Settle(w *World) []Action {
-	m.enter(w)
-	var out []Action
+	out := m.Observe(w)
 	for _, l := range m.Leases() {
+		l.skipped = false
 		l.dirty = l.dirty && l.Reason.waits()
 		if l.Expiry <= w.Now {
 			out = append(out, m.release(l, WhyExpired)...)
@@ -43,13 +43,18 @@ func (m *Machine) opens(l *Lease, now int64) bool {
 	if l.Firm || m.policy.MaxGuesses == 0 {
 		return false
 	}
-	guesses := 0
+	return m.guesses(l) >= m.policy.MaxGuesses
+}
+
+// guesses counts the closed leases before one that rest on guesses.
+func (m *Machine) guesses(l *Lease) int {
+	n := 0
 	for _, other := range m.leases {
 		if other != l && !other.Open && !other.Firm && other.Reason.waits() && other.Order.Compare(l.Order) < 0 {
-			guesses++
+			n++
 		}
 	}
-	return guesses >= m.policy.MaxGuesses
+	return n
 }
 
 // idle returns how many leased accelerators of a place are free while an entity is refused for them, 0 if none is.

@@ -22,6 +22,8 @@ type Units struct {
 	byNode      map[int][]*Unit
 	// changes counts Add and Remove, services those of units that never end.
 	changes, services int
+	// eased counts the changes after which a unit that runs may end earlier than it had to before.
+	eased int
 	// list is what Expected returned at the instant and after as many changes as listed says.
 	list   []Expectation
 	listed listing
@@ -45,7 +47,9 @@ func (u *Units) Add(unit *Unit) {
 	if u.all == nil {
 		u.all, u.byNode = make(map[ID]*Unit), make(map[int][]*Unit)
 	}
-	u.Remove(unit.ID)
+	if old := u.Remove(unit.ID); old != nil && eases(old, unit) {
+		u.eased++
+	}
 	u.changes++
 	u.all[unit.ID] = unit
 	if unit.End.Certainty == Never {
@@ -99,6 +103,12 @@ func (u *Units) Remove(id ID) *Unit {
 		}
 	}
 	return unit
+}
+
+// eases reports whether a unit may be taken to end earlier than before.
+func eases(before, now *Unit) bool {
+	return now.End.firm() && (!before.End.firm() || now.End.At < before.End.At) ||
+		now.Preemptible && (!before.Preemptible || now.Priority < before.Priority)
 }
 
 // removed removes an entry from a list.

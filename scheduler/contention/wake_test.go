@@ -14,7 +14,7 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 	saved, all := 0, 0
 	for seed := range uint64(scenes(t)) {
 		s := randomScene(seed)
-		if seed%3 == 0 {
+		if seed%6 == 0 {
 			s = crowdedScene(seed)
 		}
 		eager, most := decided(t, s, contention.DefaultPolicy().Eager())
@@ -57,6 +57,9 @@ func decided(t *testing.T, s contentiontest.Scene, policy contention.Policy) ([]
 	if err := p.Play(60 * day); err != nil {
 		t.Logf("%v\n%s", err, p.Log[len(p.Log)-1])
 		return nil, 0
+	}
+	for i, line := range p.Log {
+		p.Log[i], _, _ = strings.Cut(line, " passing ") // open leases may have other places, which bind no one
 	}
 	return slices.DeleteFunc(p.Log, func(line string) bool {
 		return !strings.Contains(line, " starts ") && !strings.Contains(line, " preempts ") &&
