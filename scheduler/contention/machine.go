@@ -297,7 +297,7 @@ func (m *Machine) grant(l *Lease) []Action {
 func (m *Machine) displace(l *Lease) {
 	for _, other := range m.leases {
 		if other != l && other.Order.Compare(l.Order) > 0 && other.touches(l.Nodes) {
-			other.dirty = true
+			other.dirty, other.skipped = true, false
 		}
 	}
 }

@@ -15,7 +15,7 @@ type Units struct {
 	ends  []topology.Running
 	// predicted counts those of them whose end is not firm.
 	predicted int
-	// guessed are the units without one, the latest start first, so that their expected ends ascend.
+	// guessed are the units without one, the earliest start first: a unit that starts is appended. Their expected ends descend.
 	guessed []*Unit
 	// preemptible are the units that may be evicted, by (priority, ID).
 	preemptible []*Unit
@@ -159,7 +159,7 @@ func (u *Units) sorted(unit *Unit) (list *[]*Unit, compare func(a, b *Unit) int)
 		return nil, nil
 	case Unknown:
 		return &u.guessed, func(a, b *Unit) int {
-			return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(a.ID, b.ID))
+			return cmp.Or(cmp.Compare(a.Started, b.Started), cmp.Compare(a.ID, b.ID))
 		}
 	default:
 		return &u.timed, func(a, b *Unit) int {
@@ -213,6 +213,7 @@ func (u *Units) Expected(now, atLeast int64) []Expectation {
 	}
 	future := u.overdue(now)
 	late := slices.Concat(u.timed[:future], u.guessed)
+	slices.Reverse(late[future:])
 	guesses := make([]Expectation, len(late))
 	for i, unit := range late {
 		guesses[i] = expectation(unit, now, atLeast)
