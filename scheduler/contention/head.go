@@ -119,6 +119,8 @@ func (t *turn) hold(l *Lease, next prospect) {
 	l.searching, l.recheck = false, None
 	if !moves {
 		l.Risk = risk
+	} else if l.drifted && l.punctual {
+		l.Late = false // no unit of this place was late
 	}
 	t.watch(l)
 	switch { // others may use it now

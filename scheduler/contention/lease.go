@@ -85,6 +85,8 @@ type Lease struct {
 	overdue int64
 	// drifts says that an instant which rests on guesses has to be brought up to date.
 	drifts bool
+	// drifted says that this was done in this round, punctual that the lease was not Late before.
+	drifted, punctual bool
 	// skipped says that the lease, which is open, is not placed anew in this round, since it could not close.
 	skipped bool
 	// evaluated is the instant of the last evaluation.

@@ -7,7 +7,7 @@ import "slices"
 func (m *Machine) Settle(w *World) []Action {
 	out := m.Observe(w)
 	for _, l := range m.Leases() {
-		l.skipped = false
+		l.skipped, l.drifted = false, false
 		l.dirty = l.dirty && l.Reason.waits()
 		if l.Expiry <= w.Now {
 			out = append(out, m.release(l, WhyExpired)...)

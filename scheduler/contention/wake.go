@@ -188,7 +188,9 @@ func (m *Machine) drift(w *World) []Action {
 			continue
 		}
 		next.Within = l.Within
+		l.punctual = !l.Late
 		t.hold(l, next)
+		l.drifted = true
 		if owner.reason.Cause == OwnLease {
 			owner.reason.At = l.Instant
 		}
