@@ -100,7 +100,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 		return Outcome{Wait: reason, Lease: q.lease(e.ID)}
 	}
 	out := q.evaluate(x, e.ID, &w)
-	if x.Lags && out.Placed == nil {
+	if x.Lags {
 		q.remind(&q.waker.lagging, lag)
 	}
 	if _, more := q.machine.Next(); more {
