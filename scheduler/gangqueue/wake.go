@@ -88,7 +88,7 @@ func (q *GangQueue) nodeChanged(old, obj any) {
 		return
 	}
 	if !snapshot.SameMaintenance(before, after) || before.Spec.Unschedulable != after.Spec.Unschedulable ||
-		!maps.Equal(before.Labels, after.Labels) ||
+		!maps.Equal(before.Labels, after.Labels) && q.queue.Matters(before, after) ||
 		!apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
 		!apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable) {
 		q.queue.Changed()

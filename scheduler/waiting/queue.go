@@ -32,6 +32,8 @@ type Queue struct {
 	vain map[contention.ID]bool
 	// missing are the nodes that cannot be used for a while, and since when.
 	missing map[string]int64
+	// labels are the node labels that were asked for.
+	labels labels
 	// changes counts what happened to leases.
 	changes int
 	// used is set when the first entity was evaluated.
@@ -57,6 +59,7 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 		),
 		vain:    make(map[contention.ID]bool),
 		missing: make(map[string]int64),
+		labels:  make(labels),
 		atlas:   atlas{places: make(map[contention.ID]*place)},
 	}
 	q.waker = newWaker()
@@ -161,6 +164,7 @@ func (q *Queue) world(x *Question, now time.Time) contention.World {
 	w.Held = func(l *contention.Lease) []topology.Held { return q.atlas.held(x, l.Owner) }
 	w.Owner = func(l *contention.Lease) (contention.Ask, bool) { return q.atlas.owner(x, l.Owner) }
 	w.Away = func(node int) (int64, bool) { return q.away(x, node) }
+	q.labels.asks(x)
 	q.markEvicted(fleet.Units, now)
 	q.seen = seen{tree: x.View.Tree, units: fleet.Units}
 	return w

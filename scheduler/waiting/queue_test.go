@@ -147,3 +147,25 @@ func TestQueue_RefusedPlansHoldUpNone(t *testing.T) {
 		t.Error("it had a lease")
 	}
 }
+
+// A label that no gang asks for is changed on a node, and one that makes a level, or that a pod selects by.
+func TestQueue_LabelsThatMatter(t *testing.T) {
+	f := newFleet(t, 2, 2)
+	group := f.group("picky", 3)
+	x := f.question(group, "8")
+	for _, p := range x.Waiting {
+		p.Spec.NodeSelector = map[string]string{"example.com/pool": "a"}
+	}
+	f.queue.Turn(x)
+	before := f.nodes[0].Node()
+	for key, want := range map[string]bool{
+		"example.com/jobs": false, "example.com/pool": true, topology.LabelClique: true,
+		"topology.kubernetes.io/zone": true,
+	} {
+		after := before.DeepCopy()
+		after.Labels[key] = "other"
+		if got := f.queue.Matters(before, after); got != want {
+			t.Errorf("a change of %s matters: %v", key, got)
+		}
+	}
+}
