@@ -97,9 +97,7 @@ func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, err
 	pods := make([]types.NamespacedName, 0, len(q.gangs.events.refused)+len(q.gangs.events.gangs))
 	refused := slices.Collect(maps.Keys(q.gangs.events.refused))
 	gangs := make(map[types.NamespacedName]types.NamespacedName)
-	for key, member := range q.gangs.events.gangs {
-		gangs[key] = member
-	}
+	maps.Copy(gangs, q.gangs.events.gangs)
 	q.gangs.mu.Unlock()
 	for _, pod := range refused {
 		if !q.queue.Holds(waiting.IDOfSingle(pod)) {

@@ -4,15 +4,18 @@ package reservations
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/configz"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
@@ -93,7 +96,7 @@ func instant(at int64) *metav1.Time {
 	return &t
 }
 
-// Serve lists the leases of a queue at Path, and as metrics.
+// Serve lists the leases of a queue at Path, and as metrics. A process has one.
 func Serve(queue *waiting.Queue, c clock.PassiveClock) error {
 	configz.Delete(Entry)
 	entry, err := configz.New(Entry)
@@ -103,7 +106,11 @@ func Serve(queue *waiting.Queue, c clock.PassiveClock) error {
 	if err := entry.Set(&served{queue}); err != nil {
 		return fmt.Errorf("serving reservations: %w", err)
 	}
-	register(queue, c)
+	err = legacyregistry.CustomRegister(newCollector(queue, c))
+	known := prometheus.AlreadyRegisteredError{} // a process of tests has several queues
+	if err != nil && !errors.As(err, &known) {
+		return fmt.Errorf("registering metrics of reservations: %w", err)
+	}
 	return nil
 }
 

@@ -75,7 +75,10 @@ func benchmarkTouch(b *testing.B, nodes int) {
 		}
 		f.queue.Left(old)
 		info.AddPod(fresh)
-		x, err := f.reader.Read(b.Context(), waiting.Asked{Group: later, Waiting: members, Nodes: f.nodes, Now: f.clock.Now()})
+		x, err := f.reader.Read(
+			b.Context(),
+			waiting.Asked{Group: later, Waiting: members, Nodes: f.nodes, Now: f.clock.Now()},
+		)
 		if err != nil {
 			b.Fatal(err)
 		}

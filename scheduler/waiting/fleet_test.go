@@ -67,7 +67,11 @@ func newFleet(tb testing.TB, nodes, perClique int) *fleet {
 		info := framework.NewNodeInfo()
 		info.SetNode(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("n%05d", i), Labels: map[string]string{topology.LabelClique: fmt.Sprint("c.", i/perClique)},
+				Name: fmt.Sprintf(
+					"n%05d",
+					i,
+				),
+				Labels: map[string]string{topology.LabelClique: fmt.Sprint("c.", i/perClique)},
 			},
 			Status: corev1.NodeStatus{Capacity: has, Allocatable: has},
 		})
@@ -84,7 +88,9 @@ func pod(name, gpus string) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
-			Containers:    []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks}}},
+			Containers: []corev1.Container{
+				{Name: "main", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks}},
+			},
 		},
 	}
 }

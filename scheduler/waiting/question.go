@@ -211,11 +211,11 @@ const mostDemands = 1024
 
 // question sums up what is asked. Questions with the same sum are answered alike.
 func (d *demands) question(asked devices.Asked) string {
-	sum := contention.Question(asked.Gang)
+	sum := []string{contention.Question(asked.Gang)}
 	for _, demand := range asked.Demands() {
-		sum += "/" + d.name(demand)
+		sum = append(sum, d.name(demand))
 	}
-	return sum
+	return strings.Join(sum, "/")
 }
 
 func (d *demands) name(demand *dra.Demand) string {

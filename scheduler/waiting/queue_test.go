@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
@@ -46,7 +45,8 @@ func TestQueue_OnlyShortGangsPass(t *testing.T) {
 	f, _ := busy(t)
 	f.clock.Step(time.Second)
 	long := f.asks(f.group("long", 1), "8")
-	if long.Placed != nil || long.Wait.Cause != contention.OtherLease || !slices.Equal(long.Wait.Of, []contention.ID{"team/head"}) {
+	if long.Placed != nil || long.Wait.Cause != contention.OtherLease ||
+		!slices.Equal(long.Wait.Of, []contention.ID{"team/head"}) {
 		t.Errorf("the long gang: %+v", long)
 	}
 	short := f.group("short", 1)

@@ -25,7 +25,8 @@ func Alike(pod *corev1.Pod) bool {
 		return false
 	}
 	return !slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.ISCSI != nil || v.AWSElasticBlockStore != nil ||
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.ISCSI != nil ||
+			v.AWSElasticBlockStore != nil ||
 			v.GCEPersistentDisk != nil ||
 			v.RBD != nil
 	})

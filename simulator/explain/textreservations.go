@@ -37,8 +37,11 @@ func WriteReservations(out io.Writer, list reservations.List, now time.Time) err
 		if r.BudgetHours > 0 {
 			budget = fmt.Sprintf("%.1f/%.1f", r.IdleHours, r.BudgetHours)
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", r.Owner, r.Reason, r.Domain, len(r.Nodes), state, free,
-			duration.HumanDuration(now.Sub(r.Since.Time)), budget))
+		rows = append(
+			rows,
+			fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", r.Owner, r.Reason, r.Domain, len(r.Nodes), state, free,
+				duration.HumanDuration(now.Sub(r.Since.Time)), budget),
+		)
 	}
 	for _, row := range rows {
 		if _, err := fmt.Fprintln(table, row); err != nil {

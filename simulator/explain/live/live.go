@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// Namespace and Lease are where the scheduler that acts writes its name.
-	Namespace = "lockstep-system"
-	Lease     = "lockstep-scheduler"
+	// namespace and lease are where the scheduler that acts writes its name.
+	namespace = "lockstep-system"
+	lease     = "lockstep-scheduler"
 	// securePort is that of kube-scheduler.
 	securePort = 10259
 	// timeout bounds a question.
@@ -36,7 +36,7 @@ const (
 )
 
 // ErrNoScheduler indicates that no scheduler acts in the cluster.
-var ErrNoScheduler = errors.New("no scheduler holds the lease " + Namespace + "/" + Lease)
+var ErrNoScheduler = errors.New("no scheduler holds the lease " + namespace + "/" + lease)
 
 // Reservations asks the scheduler that acts in a cluster, through the API server: the caller needs the right to create
 // pods/portforward in lockstep-system and to get the URL /configz.
@@ -61,14 +61,14 @@ func Reservations(ctx context.Context, cluster *rest.Config) (reservations.List,
 
 // leader returns the pod of the scheduler that acts.
 func leader(ctx context.Context, client kubernetes.Interface) (string, error) {
-	lease, err := client.CoordinationV1().Leases(Namespace).Get(ctx, Lease, metav1.GetOptions{})
+	held, err := client.CoordinationV1().Leases(namespace).Get(ctx, lease, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("finding the scheduler: %w", err)
 	}
-	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+	if held.Spec.HolderIdentity == nil || *held.Spec.HolderIdentity == "" {
 		return "", ErrNoScheduler
 	}
-	pod, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_") // kube-scheduler's identity is <host name>_<UID>
+	pod, _, _ := strings.Cut(*held.Spec.HolderIdentity, "_") // kube-scheduler's identity is <host name>_<UID>
 	return pod, nil
 }
 
@@ -76,7 +76,14 @@ func leader(ctx context.Context, client kubernetes.Interface) (string, error) {
 func forward(
 	ctx context.Context, cluster *rest.Config, client kubernetes.Interface, pod string,
 ) (port int, stop func(), err error) {
-	to := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(Namespace).Name(pod).SubResource("portforward").URL()
+	to := client.CoreV1().
+		RESTClient().
+		Post().
+		Resource("pods").
+		Namespace(namespace).
+		Name(pod).
+		SubResource("portforward").
+		URL()
 	transport, upgrader, err := spdy.RoundTripperFor(cluster)
 	if err != nil {
 		return 0, nil, fmt.Errorf("reaching pod %s: %w", pod, err)
@@ -93,7 +100,7 @@ func forward(
 	select {
 	case <-ready:
 	case err := <-failed:
-		return 0, nil, fmt.Errorf("reaching pod %s/%s, which holds the scheduler's lease: %w", Namespace, pod, err)
+		return 0, nil, fmt.Errorf("reaching pod %s/%s, which holds the scheduler's lease: %w", namespace, pod, err)
 	case <-ctx.Done():
 		stop()
 		return 0, nil, fmt.Errorf("reaching pod %s: %w", pod, ctx.Err())
@@ -120,15 +127,20 @@ func ReservationsAt(ctx context.Context, cluster *rest.Config, address string) (
 		return reservations.List{}, fmt.Errorf("scheduler at %s: %w", address, ErrNotLoopback)
 	}
 	own := rest.CopyConfig(cluster)
-	own.Host, own.TLSClientConfig.Insecure = address, true
-	own.TLSClientConfig.CAFile, own.TLSClientConfig.CAData, own.TLSClientConfig.ServerName = "", nil, ""
+	own.Host, own.Insecure = address, true
+	own.CAFile, own.CAData, own.ServerName = "", nil, ""
 	own.Proxy = nil
 	client, err := rest.HTTPClientFor(own)
 	if err != nil {
 		return reservations.List{}, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	client.Timeout = timeout
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.JoinPath(reservations.Path).String(), http.NoBody)
+	request, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodGet,
+		at.JoinPath(reservations.Path).String(),
+		http.NoBody,
+	)
 	if err != nil {
 		return reservations.List{}, fmt.Errorf("asking the scheduler: %w", err)
 	}
