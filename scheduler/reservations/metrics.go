@@ -44,7 +44,8 @@ func (c *collector) CollectWithStability(out chan<- metrics.Metric) {
 	for _, l := range c.queue.Leases() {
 		values := []string{l.Owner.Namespace, l.Owner.Name, string(l.Lease.Reason), strconv.FormatBool(l.Lease.Open)}
 		since := now.Sub(time.Unix(l.Lease.Since, 0)).Seconds()
-		out <- metrics.NewLazyConstMetric(age, metrics.GaugeValue, since, values...)
-		out <- metrics.NewLazyConstMetric(idle, metrics.GaugeValue, float64(l.Lease.Budget.Idled), values...)
+		out <- metrics.NewLazyConstMetric(age, metrics.GaugeValue, since, values...) //nolint:promlinter // cannot follow a field
+		spent := float64(l.Lease.Budget.Idled)
+		out <- metrics.NewLazyConstMetric(idle, metrics.GaugeValue, spent, values...) //nolint:promlinter // cannot follow a field
 	}
 }

@@ -25,10 +25,17 @@ func TestServe_ListsLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue.Restore(waiting.State{
-		Machine: contention.State{Leases: []contention.Lease{{
-			Owner: "team/large", Reason: contention.Head, Instant: 1_003_600, Firm: true, Expiry: contention.None, Since: 999_940,
-			Budget: contention.Budget{Granted: 7200, Idled: 3600},
-		}}},
+		Machine: contention.State{Leases: []contention.Lease{
+			{
+				Owner:   "team/large",
+				Reason:  contention.Head,
+				Instant: 1_003_600,
+				Firm:    true,
+				Expiry:  contention.None,
+				Since:   999_940,
+				Budget:  contention.Budget{Granted: 7200, Idled: 3600},
+			},
+		}},
 		Places: map[contention.ID][]waiting.Seats{"team/large": {{Nodes: []string{"n1", "n0"}}}},
 	})
 	mux := http.NewServeMux()
