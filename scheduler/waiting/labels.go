@@ -20,6 +20,9 @@ func (l labels) asks(x *Question) {
 	if len(x.Choices) > 0 {
 		l.add(x.Choices[0].Gang.Required)
 	}
+	for _, key := range x.Labels {
+		l.add(key)
+	}
 	for _, pod := range x.Waiting {
 		for key := range pod.Spec.NodeSelector {
 			l.add(key)

@@ -32,6 +32,8 @@ type Question struct {
 	// Accelerators is how many the waiting members ask for, Kinds the resources that count as such.
 	Accelerators int64
 	Kinds        []corev1.ResourceName
+	// Labels are the keys of node labels on which the devices that it claims depend.
+	Labels []string
 	// Protected says that an administrator marked the PriorityClass of a member as not to be preempted.
 	Protected bool
 	// Lags says that pods have left which the view still shows.
