@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal/rehearsaltest"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
+	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
 	"github.com/lockstep-project/lockstep/simulator/capture/capturetest"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/session"
@@ -38,7 +38,7 @@ type lab struct {
 	server      *capturetest.Server
 }
 
-func newLab(t *testing.T, objects rehearsal.Objects, more string) *lab {
+func newLab(t *testing.T, objects whatif.Objects, more string) *lab {
 	t.Helper()
 	server := capturetest.New(t, more)
 	server.Served = []string{"podgroups", "pods"}
@@ -100,7 +100,7 @@ func (l *lab) explain(t *testing.T, args ...string) (code int, out, err string) 
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code = cli.Run(t.Context(), append([]string{"explain", "--scheduler-config", l.config}, args...), cli.Environment{
-		Out: &stdout, Err: &stderr, Clock: clocktesting.NewFakeClock(rehearsaltest.Now()),
+		Out: &stdout, Err: &stderr, Clock: clocktesting.NewFakeClock(whatiftest.Now()),
 	})
 	return code, stdout.String(), stderr.String()
 }
@@ -124,9 +124,9 @@ func (l *lab) says(t *testing.T, want string, wantCode int, args ...string) {
 	}
 }
 
-func draw(t *testing.T, picture string) rehearsal.Objects {
+func draw(t *testing.T, picture string) whatif.Objects {
 	t.Helper()
-	objects, err := rehearsaltest.Fleet(picture)
+	objects, err := whatiftest.Fleet(picture)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestExplainAJobWithClaimsBeforeSubmitting(t *testing.T) {
 		{Cmd: "publishes", CmdArgs: []datadriven.CmdArg{{Key: "r1"}}},
 		{Cmd: "runs", CmdArgs: []datadriven.CmdArg{{Key: "a"}, {Key: "has", Vals: []string{"4"}}}},
 	} {
-		if _, err := rehearsaltest.Draw(&objects, script); err != nil {
+		if _, err := whatiftest.Draw(&objects, script); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -314,7 +314,7 @@ func TestExplainAJobWithALauncher(t *testing.T) {
 // What a file says is what the cluster said when it was taken; the instant is that of the file.
 func TestExplainASnapshot(t *testing.T) {
 	objects := draw(t, "r1: aaaa ....")
-	rehearsaltest.Add(&objects, rehearsaltest.Wait{Name: "x", Workers: 2, GPUs: 4, Queued: 10})
+	whatiftest.Add(&objects, whatiftest.Wait{Name: "x", Workers: 2, GPUs: 4, Queued: 10})
 	l := newLab(t, objects, "")
 	file := filepath.Join(l.dir, "c.snapshot.json.gz")
 	if code, _, stderr := execute(t, "snapshot", "-o", file); code != 0 {

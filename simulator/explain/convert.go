@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // About is the answer about a gang. The forecast may be nil; then only what the verdict itself tells is said of its start.
-func About(v rehearsal.Verdict, f *Forecast, now time.Time) Gang {
+func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 	g := Gang{
 		Name: v.Gang.Name.String(), State: string(v.State), Starts: v.Starts(), Position: v.Gang.Position,
 		Priority: v.Gang.Priority, QueuedAt: v.Gang.Since.UTC(), Members: v.Gang.Members, Needed: v.Gang.Needed,
@@ -39,7 +39,7 @@ func About(v rehearsal.Verdict, f *Forecast, now time.Time) Gang {
 		g.Preemption = preemptionOf(*p)
 	}
 	switch v.State {
-	case rehearsal.Waits, rehearsal.Fits, rehearsal.Preempts, rehearsal.Moves:
+	case whatif.Waits, whatif.Fits, whatif.Preempts, whatif.Moves:
 		g.Start = f.start(v, now)
 	default:
 	}
@@ -47,7 +47,7 @@ func About(v rehearsal.Verdict, f *Forecast, now time.Time) Gang {
 	return g
 }
 
-func whereOf(w rehearsal.Where) Where {
+func whereOf(w whatif.Where) Where {
 	out := Where{Within: named(w.Within)}
 	nodes := make(map[string]bool, len(w.Seats))
 	for _, seat := range w.Seats {
@@ -94,7 +94,7 @@ func shortfallOf(s *topology.Shortfall) *Shortfall {
 	return out
 }
 
-func keptOf(k rehearsal.Kept) *Kept {
+func keptOf(k whatif.Kept) *Kept {
 	out := &Kept{For: k.For.String(), At: known(k.At), Where: whereOf(k.Where), WaitsFor: []Waited{}}
 	for _, w := range k.Waits {
 		name, pod := unitName(w.Name)
@@ -109,7 +109,7 @@ func keptOf(k rehearsal.Kept) *Kept {
 // unitName tells a gang from a single pod, which has a slash after its name.
 func unitName(name string) (string, bool) { return strings.CutSuffix(name, "/") }
 
-func preemptionOf(p rehearsal.Preemption) *Preemption {
+func preemptionOf(p whatif.Preemption) *Preemption {
 	out := &Preemption{LostHours: hours(p.Lost), Cheapest: p.Cheapest, Exceeded: p.Exceeded}
 	for _, v := range p.Victims {
 		name, pod := unitName(v.Name)
@@ -127,7 +127,7 @@ func preemptionOf(p rehearsal.Preemption) *Preemption {
 }
 
 // AboutQueue is the answer about everybody who waits.
-func AboutQueue(verdicts []rehearsal.Verdict, f *Forecast, now time.Time) *Queue {
+func AboutQueue(verdicts []whatif.Verdict, f *Forecast, now time.Time) *Queue {
 	q := &Queue{Gangs: []Gang{}}
 	for _, v := range verdicts {
 		q.Gangs = append(q.Gangs, About(v, f, now))
@@ -136,7 +136,7 @@ func AboutQueue(verdicts []rehearsal.Verdict, f *Forecast, now time.Time) *Queue
 }
 
 // AboutDrain is the answer about a drain.
-func AboutDrain(d rehearsal.Displaced, now time.Time) *Drain {
+func AboutDrain(d whatif.Displaced, now time.Time) *Drain {
 	out := &Drain{
 		Nodes:     d.Nodes,
 		Settled:   d.Settled(),

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/decision"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -29,7 +29,7 @@ type Forecast struct {
 }
 
 // NewForecast plays the queue. The error is that of a fleet that cannot be read.
-func NewForecast(ctx context.Context, r *rehearsal.Rehearsal) (*Forecast, error) {
+func NewForecast(ctx context.Context, r *whatif.WhatIf) (*Forecast, error) {
 	left, err := r.Scene(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func runningOf(u topology.Running, now int64) direct.Running {
 }
 
 // jobOf is a gang that waits already. Of what has no deadline nobody knows when it ends.
-func jobOf(w rehearsal.Waiting, now int64) direct.Job {
+func jobOf(w whatif.Waiting, now int64) direct.Job {
 	job := direct.Job{
 		Name: w.Name.String(), Order: w.Order, Gang: w.Ask.Gang, Needed: w.Ask.Needed, Arrives: now,
 		Accelerators: w.Accelerators, Runs: direct.Forever,
@@ -82,7 +82,7 @@ func jobOf(w rehearsal.Waiting, now int64) direct.Job {
 	return job
 }
 
-func endless(left rehearsal.Scene) []string {
+func endless(left whatif.Scene) []string {
 	type unit struct {
 		name  string
 		nodes int
@@ -106,13 +106,13 @@ func endless(left rehearsal.Scene) []string {
 
 // start says when a gang starts. Without a forecast, and of gangs that are not in it, only that is known which
 // the gang's own verdict tells.
-func (f *Forecast) start(v rehearsal.Verdict, now time.Time) *Start {
+func (f *Forecast) start(v whatif.Verdict, now time.Time) *Start {
 	switch {
-	case v.State == rehearsal.Fits:
+	case v.State == whatif.Fits:
 		return &Start{At: known(now), Text: "now"}
-	case v.State == rehearsal.Moves:
+	case v.State == whatif.Moves:
 		return &Start{Text: "when what is left of it has ended and its job has made it anew"}
-	case v.State == rehearsal.Preempts:
+	case v.State == whatif.Preempts:
 		return &Start{Text: "when its victims have left: at the end of their terminationGracePeriodSeconds"}
 	case v.Shortfall != nil && v.Shortfall.Never:
 		return &Start{Text: "never on this fleet"}
@@ -137,7 +137,7 @@ func (f *Forecast) start(v rehearsal.Verdict, now time.Time) *Start {
 }
 
 // overdue is whom a gang waits for although it should be over.
-func overdue(v rehearsal.Verdict) string {
+func overdue(v whatif.Verdict) string {
 	if v.Kept == nil || len(v.Kept.Waits) == 0 {
 		return "what holds its place"
 	}
@@ -146,7 +146,7 @@ func overdue(v rehearsal.Verdict) string {
 }
 
 // unknown says why nobody knows when a gang starts.
-func (f *Forecast) unknown(v rehearsal.Verdict) string {
+func (f *Forecast) unknown(v whatif.Verdict) string {
 	var names []string
 	if v.Kept != nil {
 		for _, w := range v.Kept.Waits {

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 // sentence is the answer in one line.
-func sentence(v rehearsal.Verdict, g Gang, now time.Time) string {
+func sentence(v whatif.Verdict, g Gang, now time.Time) string {
 	switch v.State {
-	case rehearsal.Placed:
+	case whatif.Placed:
 		text := fmt.Sprintf("runs on %s", place(*g.Where))
 		if g.Members > g.Running {
 			text += fmt.Sprintf("; %s to come, and places are held", count(g.Members-g.Running, "late member"))
 		}
 		return text
-	case rehearsal.Fits:
+	case whatif.Fits:
 		text := "fits: it starts with the scheduler's next look, on " + place(*g.Where)
 		if g.Running > 0 {
 			text = fmt.Sprintf(
@@ -29,17 +29,17 @@ func sentence(v rehearsal.Verdict, g Gang, now time.Time) string {
 			)
 		}
 		return text
-	case rehearsal.Preempts:
+	case whatif.Preempts:
 		return fmt.Sprintf("starts instead of %s, on %s", victims(*g.Preemption), place(*g.Where))
-	case rehearsal.Moves:
+	case whatif.Moves:
 		return "starts again as a whole, since there is no room for the members that it lost: on " + place(*g.Where)
-	case rehearsal.Incomplete:
+	case whatif.Incomplete:
 		return incomplete(g)
-	case rehearsal.Wrong:
+	case whatif.Wrong:
 		return "asks for what cannot be on this fleet"
-	case rehearsal.Foreign:
+	case whatif.Foreign:
 		return fmt.Sprintf("is the business of scheduler %s, not ours", v.Gang.Scheduler)
-	case rehearsal.Waits:
+	case whatif.Waits:
 	}
 	switch {
 	case v.Shortfall != nil && v.Shortfall.Never:
@@ -112,7 +112,7 @@ func (d *Drain) sentence() string {
 		switch {
 		case m.Forever:
 			gone++
-		case !m.Then.Starts && m.Then.State != string(rehearsal.Foreign):
+		case !m.Then.Starts && m.Then.State != string(whatif.Foreign):
 			left++
 		}
 	}

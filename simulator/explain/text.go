@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 // WriteText prints the answer first, and then its evidence.
@@ -73,7 +73,7 @@ func (t *text) gang(g Gang) {
 		t.places(*g.Where)
 	}
 	waited := t.now.Sub(g.QueuedAt)
-	if g.State == string(rehearsal.Placed) || waited < 0 {
+	if g.State == string(whatif.Placed) || waited < 0 {
 		return
 	}
 	queue := "not in the queue"

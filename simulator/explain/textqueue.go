@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 // queue prints a line for everybody.
@@ -56,7 +56,7 @@ func short(g Gang) string {
 	switch s := g.Shortfall; {
 	case g.Problem != "":
 		return g.Problem
-	case g.State == string(rehearsal.Fits) && g.Where != nil:
+	case g.State == string(whatif.Fits) && g.Where != nil:
 		return "fits on " + place(*g.Where)
 	case g.Behind != nil:
 		return "its place is kept for " + g.Behind.Head

@@ -1,4 +1,4 @@
-package rehearsaltest
+package whatiftest
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -26,7 +26,7 @@ import (
 // Settings: require=rack, priority=10, end=2h (from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1,
 // scheduler=NAME, owner=DaemonSet, leaving, lost=0 (the completion index of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one
 // that does not exist), has=2 (of members that run: the first pairs of their nodes).
-func Draw(o *rehearsal.Objects, d *datadriven.TestData) (drawn bool, err error) {
+func Draw(o *whatif.Objects, d *datadriven.TestData) (drawn bool, err error) {
 	switch d.Cmd {
 	case "fleet":
 		*o, err = Fleet(d.Input)
@@ -81,7 +81,7 @@ func number(d *datadriven.TestData, key string, into *int) error {
 }
 
 // set changes a gang or a single pod.
-func set(o *rehearsal.Objects, name, key, value string) error {
+func set(o *whatif.Objects, name, key, value string) error {
 	group := Group(*o, name)
 	pods := members(*o, name)
 	if known, err := setClaims(o, pods, key, value); known || err != nil {
@@ -107,7 +107,7 @@ func set(o *rehearsal.Objects, name, key, value string) error {
 }
 
 // setClaims does the settings of claims.
-func setClaims(o *rehearsal.Objects, pods []*corev1.Pod, key, value string) (known bool, err error) {
+func setClaims(o *whatif.Objects, pods []*corev1.Pod, key, value string) (known bool, err error) {
 	if key != "claims" && key != "has" {
 		return false, nil
 	}
@@ -124,7 +124,7 @@ func setClaims(o *rehearsal.Objects, pods []*corev1.Pod, key, value string) (kno
 }
 
 // setGroup does the settings of a PodGroup.
-func setGroup(o *rehearsal.Objects, group *schedulingv1beta1.PodGroup, key, value string) (known bool, err error) {
+func setGroup(o *whatif.Objects, group *schedulingv1beta1.PodGroup, key, value string) (known bool, err error) {
 	switch key {
 	case "workers", "gpus", "queued":
 	case "require":

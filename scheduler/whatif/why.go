@@ -1,4 +1,4 @@
-package rehearsal
+package whatif
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 var ErrNoGang = errors.New("no such gang")
 
 // Names are all gangs, by name.
-func (r *Rehearsal) Names() []types.NamespacedName {
+func (r *WhatIf) Names() []types.NamespacedName {
 	var names []types.NamespacedName
 	for _, group := range r.objects.PodGroups {
 		if group.Spec.SchedulingPolicy.Gang != nil {
@@ -33,7 +33,7 @@ func (r *Rehearsal) Names() []types.NamespacedName {
 }
 
 // Why says what the scheduler would decide about a gang. The error is an ErrNoGang, or a fault of the fleet's objects.
-func (r *Rehearsal) Why(ctx context.Context, name types.NamespacedName) (Verdict, error) {
+func (r *WhatIf) Why(ctx context.Context, name types.NamespacedName) (Verdict, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return Verdict{}, err
@@ -61,7 +61,7 @@ func (r *Rehearsal) Why(ctx context.Context, name types.NamespacedName) (Verdict
 
 // Queue says what the scheduler would decide about every gang that waits: those of the queue in its order, then those that are not
 // in it because they are incomplete, by name.
-func (r *Rehearsal) Queue(ctx context.Context) ([]Verdict, error) {
+func (r *WhatIf) Queue(ctx context.Context) ([]Verdict, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func behind(g *gang, o outcome) *Behind {
 }
 
 // preemption says who would leave.
-func (r *Rehearsal) preemption(o outcome) *Preemption {
+func (r *WhatIf) preemption(o outcome) *Preemption {
 	out := &Preemption{Cheapest: o.choice.Optimal && !o.moves}
 	var pods []*corev1.Pod
 	for _, u := range o.choice.Victims {
@@ -245,7 +245,7 @@ func (r *Rehearsal) preemption(o outcome) *Preemption {
 }
 
 // exceeded are the budgets that these pods exceed if they leave.
-func (r *Rehearsal) exceeded(pods []*corev1.Pod) []string {
+func (r *WhatIf) exceeded(pods []*corev1.Pod) []string {
 	var names []string
 	for _, budget := range victims.Exceeded(r.objects.Budgets, pods) {
 		names = append(names, budget.Namespace+"/"+budget.Name)

@@ -1,4 +1,4 @@
-package rehearsal
+package whatif
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ func (r rooms) add(node string, room corev1.ResourceList) { r[node] = quota.Add(
 
 // stage is the cluster while the queue is played through: gangs that are placed are put on it, and who leaves is taken off.
 type stage struct {
-	*Rehearsal
+	*WhatIf
 	gangs  map[types.NamespacedName]*gang
 	groups groupLister
 	nodes  []fwk.NodeInfo // by name
@@ -47,9 +47,9 @@ type stage struct {
 }
 
 // newStage builds the cluster as it is, in which gangs that run hold places for their late members.
-func (r *Rehearsal) newStage() (*stage, error) {
+func (r *WhatIf) newStage() (*stage, error) {
 	s := &stage{
-		Rehearsal: r, gangs: r.objects.gangs(), groups: make(groupLister, len(r.objects.PodGroups)),
+		WhatIf: r, gangs: r.objects.gangs(), groups: make(groupLister, len(r.objects.PodGroups)),
 		infos:   make(map[string]*framework.NodeInfo, len(r.objects.Nodes)),
 		indices: snapshot.NewIndices(r.levels),
 		fixed:   devices.NewFixed(r.objects.Devices.Slices, r.objects.Devices.Classes, r.objects.Devices.Claims),

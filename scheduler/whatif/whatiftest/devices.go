@@ -1,4 +1,4 @@
-package rehearsaltest
+package whatiftest
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // publish lets nodes publish pairs of a GPU and a NIC below one PCIe root each, in place of the GPUs that they have as a resource;
 // the NICs of broken pairs are elsewhere. The class gpu stands for the resource.
-func publish(o *rehearsal.Objects, d *datadriven.TestData) error {
+func publish(o *whatif.Objects, d *datadriven.TestData) error {
 	pairs, broken := perNode, 0
 	if err := number(d, "pairs", &pairs); err != nil {
 		return err
@@ -103,7 +103,7 @@ func pairsTemplate(pairs int) *resourcev1.ResourceClaimTemplate {
 }
 
 // claim lets pods claim pairs by a template; 0 pairs by one that does not exist.
-func claim(o *rehearsal.Objects, pods []*corev1.Pod, pairs int) {
+func claim(o *whatif.Objects, pods []*corev1.Pod, pairs int) {
 	name := template + strconv.Itoa(pairs)
 	if pairs > 0 {
 		o.Devices.Templates = append(o.Devices.Templates, pairsTemplate(pairs))
@@ -114,7 +114,7 @@ func claim(o *rehearsal.Objects, pods []*corev1.Pod, pairs int) {
 }
 
 // give lets pods that run have the first pairs of their nodes, instead of GPUs by number.
-func give(o *rehearsal.Objects, pods []*corev1.Pod, pairs int) {
+func give(o *whatif.Objects, pods []*corev1.Pod, pairs int) {
 	claim(o, pods, pairs)
 	for _, p := range pods {
 		delete(p.Spec.Containers[0].Resources.Requests, gpu)

@@ -1,4 +1,4 @@
-package rehearsal
+package whatif
 
 import (
 	"cmp"
@@ -62,7 +62,7 @@ func (d Displaced) Settled() bool {
 // Drain says whom the drain of nodes displaces and where they go: they are planned again in the queue's order, among those who wait
 // already, on the fleet without these nodes, their own room elsewhere being free. The error is a SelectionError, or a fault
 // of the fleet's objects.
-func (r *Rehearsal) Drain(ctx context.Context, selection []string) (Displaced, error) {
+func (r *WhatIf) Drain(ctx context.Context, selection []string) (Displaced, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return Displaced{}, err

@@ -1,10 +1,10 @@
-// Package rehearsaltest draws clusters for tests. A fleet is a picture: a line for each rack, a word for each of its nodes, a
+// Package whatiftest draws clusters for tests. A fleet is a picture: a line for each rack, a word for each of its nodes, a
 // letter for each GPU. Small letters are gangs that run, with one member on each of their nodes; capitals are single pods; a dot
 // is free. Node 2 of rack r1 is r1-2; of rack b1/r1, rack r1 in block b1, b1-r1-2.
 //
 //	r1: aa.. aaaa bb.. ....
 //	r2: cccc S... ccdd ....
-package rehearsaltest
+package whatiftest
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 const (
@@ -40,16 +40,16 @@ const (
 func Now() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 // Profile is that of the scheduler in all scenes.
-func Profile() rehearsal.Profile {
-	return rehearsal.Profile{Scheduler: scheduler, Placement: config.GangPlacementArgs{
+func Profile() whatif.Profile {
+	return whatif.Profile{Scheduler: scheduler, Placement: config.GangPlacementArgs{
 		Levels:       []config.Level{{Key: blockKey}, {Key: rackKey}},
 		Accelerators: []string{string(gpu)},
 	}}
 }
 
 // Fleet reads a picture.
-func Fleet(picture string) (rehearsal.Objects, error) {
-	o := rehearsal.Objects{Replaces: map[types.NamespacedName]bool{}}
+func Fleet(picture string) (whatif.Objects, error) {
+	o := whatif.Objects{Replaces: map[types.NamespacedName]bool{}}
 	for line := range strings.Lines(picture) {
 		path, nodes, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok {
@@ -85,7 +85,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 }
 
 // fill puts onto a node what its letters say.
-func fill(o *rehearsal.Objects, node, slots string) error {
+func fill(o *whatif.Objects, node, slots string) error {
 	if len(slots) != perNode {
 		return fmt.Errorf("node %s has %d slots, not %d: %s", node, len(slots), perNode, slots)
 	}
@@ -129,7 +129,7 @@ func group(name string, size int32) *schedulingv1beta1.PodGroup {
 }
 
 // member makes the next member of a gang, which then has to be whole with it.
-func member(o *rehearsal.Objects, gang string, gpus int) *corev1.Pod {
+func member(o *whatif.Objects, gang string, gpus int) *corev1.Pod {
 	g := Group(*o, gang)
 	rank := g.Spec.SchedulingPolicy.Gang.MinCount
 	g.Spec.SchedulingPolicy.Gang.MinCount++
@@ -159,7 +159,7 @@ func pod(name string, gpus int) *corev1.Pod {
 }
 
 // Group is the PodGroup of that name, nil if there is none.
-func Group(o rehearsal.Objects, name string) *schedulingv1beta1.PodGroup {
+func Group(o whatif.Objects, name string) *schedulingv1beta1.PodGroup {
 	for _, g := range o.PodGroups {
 		if g.Name == name {
 			return g
@@ -169,7 +169,7 @@ func Group(o rehearsal.Objects, name string) *schedulingv1beta1.PodGroup {
 }
 
 // members are the pods of a gang, or the single pod of that name.
-func members(o rehearsal.Objects, name string) []*corev1.Pod {
+func members(o whatif.Objects, name string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, p := range o.Pods {
 		if g := p.Spec.SchedulingGroup; g != nil && *g.PodGroupName == name || g == nil && p.Name == name {
@@ -188,7 +188,7 @@ type Wait struct {
 }
 
 // Add lets a gang come, or more members of one that is there, and returns it with those that came.
-func Add(o *rehearsal.Objects, w Wait) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
+func Add(o *whatif.Objects, w Wait) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	g := Group(*o, w.Name)
 	if g == nil {
 		g = group(w.Name, 0)

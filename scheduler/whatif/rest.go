@@ -1,4 +1,4 @@
-package rehearsal
+package whatif
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (s *stage) accelerates(name corev1.ResourceName) bool {
 }
 
 // Scene is what comes after the present: from here on only ends change something.
-func (r *Rehearsal) Scene(ctx context.Context) (Scene, error) {
+func (r *WhatIf) Scene(ctx context.Context) (Scene, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return Scene{}, err

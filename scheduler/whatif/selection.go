@@ -1,4 +1,4 @@
-package rehearsal
+package whatif
 
 import (
 	"fmt"
@@ -107,7 +107,7 @@ func nodesOf(view snapshot.View) []string {
 }
 
 // Levels are the levels of the fleet, outermost first, and what label families they come from.
-func (r *Rehearsal) Levels() ([]topology.Level, string, error) {
+func (r *WhatIf) Levels() ([]topology.Level, string, error) {
 	s, err := r.newStage()
 	if err != nil {
 		return nil, "", err

@@ -17,12 +17,12 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 // draft is a cluster that is not played yet.
 type draft struct {
-	rehearsal.Objects
+	whatif.Objects
 	members map[string][]*corev1.Pod
 }
 
@@ -71,20 +71,20 @@ func drawDraft(r *rand.Rand) *draft {
 	return d
 }
 
-// What a rehearsal says before is what the scheduler does: the same gangs start, each member on the node that was named, and the
+// What the what-if says before is what the scheduler does: the same gangs start, each member on the node that was named, and the
 // others wait.
-func TestARehearsalIsRight(t *testing.T) {
+func TestWhatIf_IsWhatTheSchedulerDoes(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			rehearsed(t, drawDraft(rand.New(rand.NewPCG(seed, 7))))
+			verify(t, drawDraft(rand.New(rand.NewPCG(seed, 7))))
 		})
 	}
 }
 
-// rehearsed plays a cluster, and holds the scheduler to what was said before.
-func rehearsed(t *testing.T, d *draft) {
+// verify plays a cluster, and holds the scheduler to what was said before.
+func verify(t *testing.T, d *draft) {
 	t.Helper()
-	said, err := rehearsal.New(d.Objects, asShipped(t), time.Now())
+	said, err := whatif.New(d.Objects, asShipped(t), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +104,9 @@ func rehearsed(t *testing.T, d *draft) {
 }
 
 // compare waits for the scheduler's decision about a gang and holds it to the verdict.
-func compare(t *testing.T, c *cluster, v rehearsal.Verdict, members []*corev1.Pod) {
+func compare(t *testing.T, c *cluster, v whatif.Verdict, members []*corev1.Pod) {
 	t.Helper()
-	if v.State != rehearsal.Fits {
+	if v.State != whatif.Fits {
 		why := c.waitRejected(t, v.Gang.Name.Name)
 		if said := sentence(v); !strings.HasPrefix(why, said) {
 			t.Errorf("%s waits: %s\nand it was said: %s", v.Gang.Name.Name, why, said)
@@ -134,14 +134,14 @@ func compare(t *testing.T, c *cluster, v rehearsal.Verdict, members []*corev1.Po
 }
 
 // sentence is why the gang waits, in the scheduler's words, but for what it adds about places that are kept.
-func sentence(v rehearsal.Verdict) string {
+func sentence(v whatif.Verdict) string {
 	if v.Shortfall != nil {
 		return v.Shortfall.String() + v.Note
 	}
 	return v.Problem
 }
 
-// withDevices are the objects that a rehearsal takes apart.
+// withDevices are the objects that a what-if takes apart.
 func (d *draft) withDevices(objects []runtime.Object) {
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -212,21 +212,21 @@ func drawDevices(r *rand.Rand) *draft {
 }
 
 // What it says before of gangs that claim devices is what the scheduler does, too, and in the same words.
-func TestARehearsalWithDevicesIsRight(t *testing.T) {
+func TestWhatIf_IsWhatTheSchedulerDoesWithDevices(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			rehearsed(t, drawDevices(rand.New(rand.NewPCG(seed, 11))))
+			verify(t, drawDevices(rand.New(rand.NewPCG(seed, 11))))
 		})
 	}
 }
 
-func asShipped(t *testing.T) rehearsal.Profile {
+func asShipped(t *testing.T) whatif.Profile {
 	t.Helper()
 	args, err := config.Placement(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rehearsal.Profile{Scheduler: scheduler.ProfileName, Placement: args}
+	return whatif.Profile{Scheduler: scheduler.ProfileName, Placement: args}
 }
 
 // picture says what was drawn, a line for each gang.
@@ -250,24 +250,24 @@ func picture(d *draft) string {
 }
 
 // Whom an important gang would end, and where it would start then, is what happens when it comes.
-func TestARehearsalKnowsTheVictims(t *testing.T) {
+func TestWhatIf_NamesTheVictims(t *testing.T) {
 	s := full(2, 4)
 	since(s.groups["low-0-0"], s.pods["low-0-0"], 2*time.Hour, 0)
 	since(s.groups["low-1-0"], s.pods["low-1-0"], 4*time.Hour, time.Minute) // it saved: its end is the cheapest
-	var objects rehearsal.Objects
+	var objects whatif.Objects
 	objects.Nodes = cliques(2, 4)
 	for name, group := range s.groups {
 		objects.PodGroups, objects.Pods = append(objects.PodGroups, group), slices.Concat(objects.Pods, s.pods[name])
 	}
 	high, members := ranked("high", 4, "clique", unchanged)
 	raise(high, members, 1000)
-	before, err := rehearsal.New(objects, asShipped(t), time.Now())
+	before, err := whatif.New(objects, asShipped(t), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := before.With(high, members, rehearsal.Devices{}).
+	v, err := before.With(high, members, whatif.Devices{}).
 		Why(t.Context(), types.NamespacedName{Namespace: namespace, Name: "high"})
-	if err != nil || v.State != rehearsal.Preempts {
+	if err != nil || v.State != whatif.Preempts {
 		t.Fatalf("%v, %+v", err, v)
 	}
 	c, nodes := s.play(t, unchanged)

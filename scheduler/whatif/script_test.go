@@ -1,4 +1,4 @@
-package rehearsal_test
+package whatif_test
 
 import (
 	"errors"
@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal/rehearsaltest"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
+	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
 )
 
-// TestScripts plays the scenes in testdata. What draws is in rehearsaltest; questions are:
+// TestScripts plays the scenes in testdata. What draws is in whatiftest; questions are:
 //
 //	why x            what becomes of a gang
 //	with x ...       the same of one that is added (as waits), which is forgotten afterwards
@@ -25,10 +25,10 @@ import (
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		t.Helper()
-		var objects rehearsal.Objects
+		var objects whatif.Objects
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
-			drawn, err := rehearsaltest.Draw(&objects, d)
+			drawn, err := whatiftest.Draw(&objects, d)
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
@@ -49,8 +49,8 @@ func TestScripts(t *testing.T) {
 }
 
 // copied is a copy of all that a question could change.
-func copied(o rehearsal.Objects) rehearsal.Objects {
-	out := rehearsal.Objects{Replaces: maps.Clone(o.Replaces)}
+func copied(o whatif.Objects) whatif.Objects {
+	out := whatif.Objects{Replaces: maps.Clone(o.Replaces)}
 	for _, node := range o.Nodes {
 		out.Nodes = append(out.Nodes, node.DeepCopy())
 	}
@@ -78,32 +78,32 @@ func copied(o rehearsal.Objects) rehearsal.Objects {
 	return out
 }
 
-func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string {
+func ask(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {
 	t.Helper()
-	r, err := rehearsal.New(objects, rehearsaltest.Profile(), rehearsaltest.Now())
+	r, err := whatif.New(objects, whatiftest.Profile(), whatiftest.Now())
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
 	var answer string
 	switch d.Cmd {
 	case "why":
-		var v rehearsal.Verdict
+		var v whatif.Verdict
 		v, err = r.Why(t.Context(), types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
 		answer = sayVerdict(v)
 	case "with":
 		more := objects
-		more.PodGroups, more.Pods, more.Devices = nil, nil, rehearsal.Devices{}
+		more.PodGroups, more.Pods, more.Devices = nil, nil, whatif.Devices{}
 		waits := *d
 		waits.Cmd = "waits"
-		if _, err := rehearsaltest.Draw(&more, &waits); err != nil {
+		if _, err := whatiftest.Draw(&more, &waits); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		var v rehearsal.Verdict
+		var v whatif.Verdict
 		v, err = r.With(more.PodGroups[0], more.Pods, more.Devices).
 			Why(t.Context(), types.NamespacedName{Namespace: "default", Name: d.CmdArgs[0].Key})
 		answer = sayVerdict(v)
 	case "queue":
-		var all []rehearsal.Verdict
+		var all []whatif.Verdict
 		all, err = r.Queue(t.Context())
 		var b strings.Builder
 		for _, v := range all {
@@ -115,13 +115,13 @@ func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string
 		for _, arg := range d.CmdArgs {
 			words = append(words, arg.String())
 		}
-		var out rehearsal.Displaced
+		var out whatif.Displaced
 		out, err = r.Drain(t.Context(), words)
 		answer = sayDrain(out)
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
-	if unclear, ok := errors.AsType[*rehearsal.SelectionError](err); ok {
+	if unclear, ok := errors.AsType[*whatif.SelectionError](err); ok {
 		return fmt.Sprintf("%s; %s: %s\n", unclear, unclear.Of, strings.Join(unclear.Known, " "))
 	}
 	if err != nil {
@@ -130,7 +130,7 @@ func ask(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string
 	return answer
 }
 
-func sayVerdict(v rehearsal.Verdict) string {
+func sayVerdict(v whatif.Verdict) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", v.Gang.Name.Name, v.State)
 	if v.Gang.Position > 0 {
@@ -180,7 +180,7 @@ func sayVerdict(v rehearsal.Verdict) string {
 	return b.String()
 }
 
-func sayWhere(w rehearsal.Where) string {
+func sayWhere(w whatif.Where) string {
 	var seats []string
 	for _, s := range w.Seats {
 		seat := s.Node
@@ -199,10 +199,10 @@ func sayTime(at time.Time) string {
 	if at.IsZero() {
 		return "nobody knows when"
 	}
-	return "in " + at.Sub(rehearsaltest.Now()).String()
+	return "in " + at.Sub(whatiftest.Now()).String()
 }
 
-func sayDrain(d rehearsal.Displaced) string {
+func sayDrain(d whatif.Displaced) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d stay, %d GPU-s lost, exceeds %v, settled %t\n",
 		strings.Join(d.Nodes, " "), d.Stay, d.Lost, d.Exceeded, d.Settled())

@@ -1,4 +1,4 @@
-package rehearsal
+package whatif
 
 import (
 	"fmt"
@@ -34,8 +34,8 @@ type Profile struct {
 	Placement config.GangPlacementArgs
 }
 
-// Rehearsal is a cluster at an instant, ready to be asked.
-type Rehearsal struct {
+// WhatIf is a cluster at an instant, ready to be asked.
+type WhatIf struct {
 	objects      Objects
 	profile      Profile
 	now          time.Time
@@ -43,13 +43,13 @@ type Rehearsal struct {
 	accelerators []corev1.ResourceName
 }
 
-// New makes a Rehearsal. The error says which of the nodes or levels cannot be read.
-func New(objects Objects, profile Profile, now time.Time) (*Rehearsal, error) {
+// New makes a WhatIf. The error says which of the nodes or levels cannot be read.
+func New(objects Objects, profile Profile, now time.Time) (*WhatIf, error) {
 	levels, err := profile.Placement.Ladder()
 	if err != nil {
 		return nil, fmt.Errorf("levels: %w", err)
 	}
-	r := &Rehearsal{objects: objects, profile: profile, now: now, levels: levels}
+	r := &WhatIf{objects: objects, profile: profile, now: now, levels: levels}
 	for _, name := range profile.Placement.Accelerators {
 		r.accelerators = append(r.accelerators, corev1.ResourceName(name))
 	}
@@ -62,9 +62,9 @@ func New(objects Objects, profile Profile, now time.Time) (*Rehearsal, error) {
 }
 
 // With is the same cluster with one more gang, its members, and what came with it.
-func (r *Rehearsal) With(
+func (r *WhatIf) With(
 	group *schedulingv1beta1.PodGroup, members []*corev1.Pod, devices Devices,
-) *Rehearsal {
+) *WhatIf {
 	more := *r
 	more.objects.PodGroups = slices.Concat(r.objects.PodGroups, []*schedulingv1beta1.PodGroup{group})
 	more.objects.Pods = slices.Concat(r.objects.Pods, members)
@@ -74,4 +74,4 @@ func (r *Rehearsal) With(
 }
 
 // Now is the instant for which the answers are.
-func (r *Rehearsal) Now() time.Time { return r.now }
+func (r *WhatIf) Now() time.Time { return r.now }
