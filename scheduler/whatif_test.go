@@ -1,7 +1,9 @@
 package scheduler_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -9,15 +11,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // draft is a cluster that is not played yet.
@@ -43,7 +52,7 @@ func drawDraft(r *rand.Rand) *draft {
 			}
 			group, members := running(fmt.Sprintf("runs-%d-%d", c, n), 100, nodeName(c, n))
 			if r.IntN(3) > 0 {
-				endsIn(group, time.Duration(1+r.IntN(5))*time.Hour)
+				endsIn(group, time.Duration(1+r.IntN(5))*time.Hour+10*time.Minute) // no end is twice as far as another
 			}
 			d.add(group, members)
 		}
@@ -72,7 +81,7 @@ func drawDraft(r *rand.Rand) *draft {
 }
 
 // What the what-if says before is what the scheduler does: the same gangs start, each member on the node that was named, and the
-// others wait.
+// others wait for the same reason, with the same reservations.
 func TestWhatIf_IsWhatTheSchedulerDoes(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -94,22 +103,47 @@ func verify(t *testing.T, d *draft) {
 	}
 	c := unstarted(t, slices.Concat(as(d.Nodes...), as(d.PodGroups...), as(d.Pods...), as(d.Devices.Slices...),
 		as(d.Devices.Classes...), as(d.Devices.Claims...))...)
-	c.startNaming(t)
+	queue := c.startWatched(t)
 	for _, v := range verdicts {
 		compare(t, c, v, d.members[v.Gang.Name.Name])
+	}
+	var want []string
+	for _, v := range verdicts {
+		want = append(want, reason(v))
+	}
+	if diff := cmp.Diff(want, queued(queue, verdicts, want)); diff != "" {
+		t.Errorf("the scheduler's queue is another one (-what-if +scheduler):\n%s", diff)
 	}
 	if t.Failed() {
 		t.Log(picture(d))
 	}
 }
 
+// startWatched starts a scheduler and returns its waiting queue. Claims that it makes for extended resources get names, as an API server
+// gives them.
+func (c *cluster) startWatched(t *testing.T) *waiting.Queue {
+	t.Helper()
+	c.PrependReactor("create", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		create, _ := action.(clienttesting.CreateAction)
+		if claim, ok := create.GetObject().(*resourcev1.ResourceClaim); ok && claim.Name == "" {
+			claim.Name = "cards-of-" + claim.OwnerReferences[0].Name
+			claim.UID = types.UID(claim.Name)
+		}
+		return false, nil, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	registry, queue := scheduler.Plugins(timing.With(clock.RealClock{}))
+	c.launch(ctx, t, c, shipped(t), registry)
+	return queue
+}
+
 // compare waits for the scheduler's decision about a gang and holds it to the verdict.
 func compare(t *testing.T, c *cluster, v whatif.Verdict, members []*corev1.Pod) {
 	t.Helper()
 	if v.State != whatif.Fits {
-		why := c.waitRejected(t, v.Gang.Name.Name)
-		if said := sentence(v); !strings.HasPrefix(why, said) {
-			t.Errorf("%s waits: %s\nand it was said: %s", v.Gang.Name.Name, why, said)
+		if why := c.waitRejected(t, v.Gang.Name.Name); v.Problem != "" && why != v.Problem {
+			t.Errorf("%s waits: %s\nthe what-if says: %s", v.Gang.Name.Name, why, v.Problem)
 		}
 		c.nobodyBound(t, members)
 		return
@@ -133,12 +167,70 @@ func compare(t *testing.T, c *cluster, v whatif.Verdict, members []*corev1.Pod) 
 	}
 }
 
-// sentence is why the gang waits, in the scheduler's words, but for what it adds about places that are kept.
-func sentence(v whatif.Verdict) string {
+// reason is why a gang waits, and the place that is reserved for it. Instants that rest on guesses move with the clock.
+func reason(v whatif.Verdict) string {
+	text := fmt.Sprintf("%s: %s", v.Gang.Name.Name, v.Cause)
 	if v.Shortfall != nil {
-		return v.Shortfall.String() + v.Note
+		text += ", " + v.Shortfall.String()
 	}
-	return v.Problem
+	if v.Behind != nil {
+		for _, of := range v.Behind.Of {
+			text += ", behind " + of.For.String()
+		}
+	}
+	if r := v.Reserved; r != nil {
+		var nodes []string
+		for _, seat := range r.Where.Seats {
+			nodes = append(nodes, seat.Node)
+		}
+		text += lease(nodes, r.Where.Within, r.Open, !r.Estimated, r.At)
+	}
+	return text
+}
+
+func lease(nodes []string, within topology.Domain, open, firm bool, at time.Time) string {
+	slices.Sort(nodes)
+	text := fmt.Sprintf("; reserved in %s: %v, open %t", within, slices.Compact(nodes), open)
+	if firm {
+		text += at.UTC().Format(", free at 15:04:05")
+	}
+	return text
+}
+
+// queued returns the same of the scheduler's queue when it is what is wanted, or after some seconds.
+func queued(queue *waiting.Queue, verdicts []whatif.Verdict, want []string) []string {
+	var got []string
+	for range 500 {
+		got = nil
+		leases := queue.Leases()
+		for _, v := range verdicts {
+			id := waiting.IDOf(v.Gang.Name)
+			wait, waits := queue.Reason(id)
+			text := fmt.Sprintf("%s: %s", v.Gang.Name.Name, wait.Cause)
+			switch {
+			case v.State == whatif.Wrong || !waits:
+				text = v.Gang.Name.Name + ": "
+			case wait.Refusal != nil:
+				text += ", " + wait.Refusal.String()
+			case wait.Cause == contention.OtherLease:
+				for _, of := range wait.Of {
+					text += ", behind " + string(of)
+				}
+			}
+			for _, l := range leases {
+				if l.Owner == v.Gang.Name {
+					nodes := slices.Collect(maps.Keys(l.Room))
+					text += lease(nodes, l.Lease.Within, l.Lease.Open, l.Lease.Firm, time.Unix(l.Lease.Instant, 0))
+				}
+			}
+			got = append(got, text)
+		}
+		if slices.Equal(got, want) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return got
 }
 
 // withDevices are the objects that a what-if takes apart.
@@ -178,7 +270,7 @@ func drawDevices(r *rand.Rand) *draft {
 			raise(group, members, 100)
 			allocated(members, claims, pairs, nodeName(c, n))
 			if r.IntN(3) > 0 {
-				endsIn(group, time.Duration(1+r.IntN(5))*time.Hour)
+				endsIn(group, time.Duration(1+r.IntN(5))*time.Hour+10*time.Minute) // no end is twice as far as another
 			}
 			d.withDevices(claims)
 			d.add(group, members)
@@ -281,6 +373,6 @@ func TestWhatIf_NamesTheVictims(t *testing.T) {
 		foreseen = append(foreseen, strings.TrimPrefix(victim.Name, namespace+"/"))
 	}
 	if gone, broken := s.gone(t, c); !slices.Equal(gone, foreseen) || broken != nil {
-		t.Errorf("%v left, and of %v some; foreseen were %v", gone, broken, foreseen)
+		t.Errorf("%v left, and of %v some; the what-if names %v", gone, broken, foreseen)
 	}
 }

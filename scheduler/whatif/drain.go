@@ -3,29 +3,23 @@ package whatif
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	quota "k8s.io/apiserver/pkg/quota/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
-	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
-	"github.com/lockstep-project/lockstep/scheduler/victims"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Displaced is what the drain of some nodes does.
 type Displaced struct {
 	// Nodes are those that would be drained, in the fleet's order.
 	Nodes []string
-	// Moves are whom it displaces: gangs in the queue's order, then single pods in theirs.
+	// Moves are what it displaces: gangs in the order of the queue, then single pods in theirs.
 	Moves []Move
 	// Stay is the number of pods that stay or come back at once: those of DaemonSets, and static ones.
 	Stay int
@@ -46,63 +40,60 @@ type Move struct {
 	Accelerators  int64
 	// Lost is the work that is lost, in accelerator-seconds.
 	Lost int64
-	// Forever says that nobody makes the pod again.
+	// Forever says that no controller creates the pod again.
 	Forever bool
 	// Verdict is what the scheduler decides about it then, on the fleet without the drained nodes.
 	Verdict Verdict
 }
 
-// Settled reports whether everybody whom the drain displaces starts again elsewhere, as far as our scheduler decides.
+// Settled reports whether all that the drain displaces starts again elsewhere, as far as our scheduler decides.
 func (d Displaced) Settled() bool {
 	return !slices.ContainsFunc(d.Moves, func(m Move) bool {
 		return m.Forever || !m.Verdict.Starts() && m.Verdict.State != Foreign
 	})
 }
 
-// Drain says whom the drain of nodes displaces and where they go: they are planned again in the queue's order, among those who wait
-// already, on the fleet without these nodes, their own room elsewhere being free. The error is a SelectionError, or a fault
-// of the fleet's objects.
-func (r *WhatIf) Drain(ctx context.Context, selection []string) (Displaced, error) {
-	s, err := r.newStage()
+// Drain returns what the drain of nodes displaces and where that goes: it waits again, in the queue's order, among the entities that wait
+// already, on the fleet without these nodes, its own room elsewhere being free. The error is a SelectionError, or a fault of the
+// fleet's objects.
+func (w *WhatIf) Drain(ctx context.Context, selection []string) (Displaced, error) {
+	c, err := w.newCluster()
 	if err != nil {
 		return Displaced{}, err
 	}
-	view, err := s.indices.Plain(s.nodes, s.resources)
+	view, err := c.plain()
 	if err != nil {
-		return Displaced{}, fmt.Errorf("reading the fleet: %w", err)
+		return Displaced{}, err
 	}
 	nodes, err := selected(view, selection)
 	if err != nil {
 		return Displaced{}, err
 	}
-	d := &drain{stage: s, nodes: make(map[string]bool, len(nodes))}
+	d := &drain{cluster: c, nodes: make(map[string]bool, len(nodes))}
 	for _, at := range nodes {
 		name := view.Tree.Node(at)
 		d.nodes[name] = true
 		d.out.Nodes = append(d.out.Nodes, name)
 	}
-	if err := d.displace(ctx, view.Units(s.groups)); err != nil {
+	if err := d.displace(view.Units(c.groups)); err != nil {
 		return Displaced{}, err
 	}
-	s.cordon(d.out.Nodes)
-	if err := s.restore(); err != nil {
-		return Displaced{}, err
-	}
+	c.cordon(d.out.Nodes)
 	return d.out, d.replan(ctx)
 }
 
 // drain is a drain under way.
 type drain struct {
-	*stage
+	*cluster
 	nodes map[string]bool
 	out   Displaced
-	// gangs are those that wait again, singles the pods that do.
-	gangs   []*gang
-	singles []*corev1.Pod
+	// displaced are the gangs that wait again, singles the pods that do.
+	displaced []*gang
+	singles   []*corev1.Pod
 }
 
-// displace takes everybody off the stage who loses a pod.
-func (d *drain) displace(ctx context.Context, units []snapshot.Unit) error {
+// displace takes all units that lose a pod off their nodes.
+func (d *drain) displace(units []snapshot.Unit) error {
 	var ended []*corev1.Pod
 	for _, u := range units {
 		drained := slices.DeleteFunc(
@@ -126,9 +117,9 @@ func (d *drain) displace(ctx context.Context, units []snapshot.Unit) error {
 		} else if u = d.displaceGang(u, drained); u.Group != nil {
 			move.Name = types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}
 		}
-		u = d.stock.Holds(ctx, devices.Asked{}, []snapshot.Unit{u})[0] // how many devices it has
+		lost := u.Contender(snapshot.Reading{Accelerators: d.accelerators, Devices: d.stock.Held})
 		move.Pods, move.Drained = names(u.Pods), names(drained)
-		move.Accelerators, move.Lost = u.Accelerators(d.accelerators), victims.Lost(u, d.accelerators, d.now)
+		move.Accelerators, move.Lost = lost.Accelerators, lost.Lost(d.now.Unix())
 		d.out.Moves = append(d.out.Moves, move)
 		d.out.Lost += move.Lost
 		ended = slices.Concat(ended, u.Pods)
@@ -137,16 +128,16 @@ func (d *drain) displace(ctx context.Context, units []snapshot.Unit) error {
 	return d.take(ended)
 }
 
-// displaceGang lets a gang wait again, and returns what of it ends.
+// displaceGang lets a gang wait again, and returns the part of it that ends.
 func (d *drain) displaceGang(u snapshot.Unit, drained []*corev1.Pod) snapshot.Unit {
-	g := d.stage.gangs[types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}]
-	again := g.restarted()
+	g := d.gangs[types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}]
+	again := g.restarted(d.now)
 	if d.objects.Replaces[g.key] {
 		u.Pods = drained
-		again = g.bereft(drained)
+		again = g.bereft(drained, d.now)
 	}
-	d.stage.gangs[g.key] = again
-	d.gangs = append(d.gangs, again)
+	d.gangs[g.key] = again
+	d.displaced = append(d.displaced, again)
 	return u
 }
 
@@ -158,62 +149,57 @@ func names(pods []*corev1.Pod) []string {
 	return names
 }
 
-// cordon closes nodes to who waits.
-func (s *stage) cordon(nodes []string) {
-	for _, name := range nodes {
-		info := s.infos[name]
-		node := *info.Node()
-		node.Spec.Unschedulable = true
-		info.SetNode(&node)
-	}
-	s.changes++
-}
-
-// replan plays the queue through with those who were displaced in it.
+// replan runs the queue with the displaced entities in it.
 func (d *drain) replan(ctx context.Context) error {
-	p := d.play(d.queue())
-	gangs := make(map[types.NamespacedName]Verdict, len(d.gangs))
-	for _, g := range d.gangs {
-		v := Verdict{Gang: p.describe(g)}
-		switch {
-		case g.scheduler() != d.profile.Scheduler:
-			v.State = Foreign
-		case !g.complete():
-			v.State, v.Missing = Incomplete, missing(g)
-		}
-		gangs[g.key] = v
+	r, err := d.newRun(ctx)
+	if err != nil {
+		return err
 	}
-	for {
-		g, o, err := p.next(ctx)
-		if err != nil {
-			return err
+	gangs := make(map[types.NamespacedName]Verdict, len(d.displaced))
+	order := r.queue.Waiting()
+	var asked []Gang
+	for _, g := range d.displaced {
+		if v, outside := d.outside(g); outside {
+			gangs[g.key] = v
+			continue
 		}
-		if g == nil {
-			break
-		}
-		if v, displaced := gangs[g.key]; displaced {
-			if gangs[g.key], err = p.verdict(ctx, v.Gang, g, o); err != nil {
-				return err
-			}
-		}
-		if err := p.apply(ctx, g, o); err != nil {
-			return err
-		}
+		described := d.describe(g)
+		described.Position = 1 + slices.Index(order, g.id())
+		asked = append(asked, described)
+	}
+	verdicts, err := r.verdictsOf(ctx, asked)
+	if err != nil {
+		return err
+	}
+	for _, v := range verdicts {
+		gangs[v.Gang.Name] = v
 	}
 	pods := make(map[types.NamespacedName]Verdict, len(d.singles))
 	slices.SortFunc(d.singles, func(a, b *corev1.Pod) int { return orderOf(a).Compare(orderOf(b)) })
 	for _, pod := range d.singles {
-		v, err := p.single(ctx, pod)
+		v, err := r.single(ctx, unbound(pod, d.now))
 		if err != nil {
 			return err
 		}
+		v.Gang = d.describePod(pod)
 		pods[v.Gang.Name] = v
 	}
 	d.conclude(gangs, pods)
 	return nil
 }
 
-// conclude says of everybody what becomes of him, in the queue's order.
+// describePod says what a pod is that is in no gang.
+func (d *drain) describePod(pod *corev1.Pod) Gang {
+	order := orderOf(pod)
+	return Gang{
+		Name:     types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+		Priority: order.Priority, Since: order.Since, Members: 1, Needed: 1,
+		Accelerators: d.wants(nil, []*corev1.Pod{pod}), Claims: d.stock.Claims([]*corev1.Pod{pod}),
+		Scheduler: cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
+	}
+}
+
+// conclude adds the verdicts, and sorts what is displaced: gangs in the order of the queue, then pods.
 func (d *drain) conclude(gangs, pods map[types.NamespacedName]Verdict) {
 	for i := range d.out.Moves {
 		m := &d.out.Moves[i]
@@ -228,18 +214,29 @@ func (d *drain) conclude(gangs, pods map[types.NamespacedName]Verdict) {
 		if a.Pod != b.Pod {
 			return cmp.Compare(rank(a), rank(b))
 		}
-		return a.Verdict.Gang.order().Compare(b.Verdict.Gang.order())
+		return cmp.Or(
+			cmp.Compare(position(a), position(b)),
+			a.Verdict.Gang.order().Compare(b.Verdict.Gang.order()),
+		)
 	})
 }
 
 // moveWhole adds what is left of a gang that starts again as a whole, since what it lost cannot come back alone.
 func (d *drain) moveWhole(m *Move) {
-	g := d.stage.gangs[m.Name]
+	g := d.gangs[m.Name]
 	all := slices.Concat(g.running, g.waiting)
 	m.Pods, m.Accelerators = names(all), d.wants(g.group, all)
 	m.Lost += m.Verdict.Preemption.Lost
 	d.out.Lost += m.Verdict.Preemption.Lost
 	m.Verdict.Gang.Runs = 0
+}
+
+// position is the place in the queue, the last of all for what is not in it.
+func position(m Move) int {
+	if m.Verdict.Gang.Position == 0 {
+		return math.MaxInt
+	}
+	return m.Verdict.Gang.Position
 }
 
 func rank(m Move) int {
@@ -249,79 +246,10 @@ func rank(m Move) int {
 	return 0
 }
 
-func (g Gang) order() decision.Order {
-	return decision.Order{Priority: g.Priority, Since: g.Since, Namespace: g.Name.Namespace, Name: g.Name.Name}
+func (g Gang) order() contention.Order {
+	return contention.Order{Priority: g.Priority, Since: g.Since, Namespace: g.Name.Namespace, Name: g.Name.Name}
 }
 
-func orderOf(pod *corev1.Pod) decision.Order {
+func orderOf(pod *corev1.Pod) contention.Order {
 	return snapshot.OrderOf(pod, corev1helpers.PodPriority(pod))
-}
-
-// single says whether there is room for a pod that is in no gang, after all gangs. Which of the nodes with room it gets, the filters
-// and scores of its scheduler decide.
-func (p *play) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
-	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-	again := unbound(pod)
-	order := orderOf(pod)
-	v := Verdict{Gang: Gang{
-		Name: types.NamespacedName{
-			Namespace: pod.Namespace,
-			Name:      pod.Name,
-		},
-		Priority:     order.Priority,
-		Since:        order.Since,
-		Members:      1,
-		Needed:       1,
-		Accelerators: p.wants(nil, []*corev1.Pod{pod}),
-		Claims:       p.stock.Claims([]*corev1.Pod{pod}),
-		Scheduler:    cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
-	}}
-	view, err := p.view(group)
-	if err != nil {
-		return v, err
-	}
-	core, err := view.Gang(group, []*corev1.Pod{again}, nil, nil)
-	if err != nil {
-		return v, fmt.Errorf("reading pod %s: %w", v.Gang.Name, err)
-	}
-	room := p.heldFor(types.NamespacedName{})
-	if p.head != nil && p.head.gang.order.Compare(order) < 0 && v.Gang.Scheduler == p.profile.Scheduler {
-		for node, kept := range p.head.rooms {
-			room[node] = quota.Add(room[node], kept)
-		}
-	}
-	answer, err := p.placeSingle(ctx, view, again, view.Ledger(room), core)
-	if err != nil {
-		return v, err
-	}
-	if answer.Refusal != nil {
-		v.State, v.Shortfall = Waits, answer.Refusal.Short
-		if answer.Refusal.Wrong != nil {
-			v.State, v.Problem = Wrong, answer.Refusal.String()
-		}
-		return v, nil
-	}
-	v.State, v.Where = Fits, where(view, answer.Gang, answer.Placement)
-	there, err := p.stock.Assign(ctx, nil, bound(again, view.Tree.Node(answer.Placement.Nodes[0])))
-	if err != nil {
-		return v, fmt.Errorf("placing pod %s: %w", v.Gang.Name, err)
-	}
-	p.put(there)
-	return v, nil
-}
-
-// placeSingle places a single pod, devices and all.
-func (p *play) placeSingle(
-	ctx context.Context, view snapshot.View, pod *corev1.Pod, ledger topology.Ledger, core topology.Gang,
-) (answer decision.Answer, err error) {
-	with, err := p.ask(ctx, view, devices.Question{Waiting: []*corev1.Pod{pod}, Ledger: ledger, Gang: core})
-	if errors.Is(err, devices.ErrClaims) {
-		return decision.Answer{Gang: core, Refusal: &decision.Refusal{Wrong: err}}, nil
-	}
-	for _, q := range with.questions {
-		if answer = decision.Place(q.Ledger, decision.Ask{Gang: q.Gang, Needed: 1}); answer.Refusal == nil {
-			break
-		}
-	}
-	return answer, err
 }

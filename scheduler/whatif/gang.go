@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -19,7 +22,7 @@ import (
 type gang struct {
 	group *schedulingv1beta1.PodGroup
 	key   types.NamespacedName
-	order decision.Order
+	order contention.Order
 	// waiting have no node, running have one; leaving are being deleted, and nobody counts on them.
 	waiting, running, leaving []*corev1.Pod
 }
@@ -60,6 +63,9 @@ func newGang(group *schedulingv1beta1.PodGroup) *gang {
 	}
 }
 
+// id is that of the gang in the queue.
+func (g *gang) id() contention.ID { return waiting.IDOf(g.key) }
+
 // minCount is how many members have to start together, late ones not counted.
 func (g *gang) minCount() int { return int(g.group.Spec.SchedulingPolicy.Gang.MinCount) }
 
@@ -83,23 +89,23 @@ func (g *gang) scheduler() string {
 	return ""
 }
 
-// restarted is the gang as it is when all its members start again. Late ones come when the others run.
-func (g *gang) restarted() *gang {
+// restarted returns the gang as it is when all its members start again. Late ones are created when the others run.
+func (g *gang) restarted(now time.Time) *gang {
 	again := newGang(g.group)
 	for _, pod := range withoutLate(g.group, slices.Concat(g.running, g.waiting)) {
-		again.waiting = append(again.waiting, unbound(pod))
+		again.waiting = append(again.waiting, unbound(pod, now))
 	}
 	again.waiting = snapshot.InRankOrder(again.waiting)
 	return again
 }
 
-// bereft is the gang when these of its members are to come back alone.
-func (g *gang) bereft(lost []*corev1.Pod) *gang {
+// bereft returns the gang when these of its members are replaced.
+func (g *gang) bereft(lost []*corev1.Pod, now time.Time) *gang {
 	again := newGang(g.group)
 	again.waiting = slices.Clone(g.waiting)
 	for _, pod := range g.running {
 		if slices.Contains(lost, pod) {
-			again.waiting = append(again.waiting, unbound(pod))
+			again.waiting = append(again.waiting, unbound(pod, now))
 		} else {
 			again.running = append(again.running, pod)
 		}
@@ -108,19 +114,21 @@ func (g *gang) bereft(lost []*corev1.Pod) *gang {
 	return again
 }
 
-// unbound is the pod as its controller makes it again. Its claims are made again, too, of the same templates: that they have their old
-// names here makes no difference.
-func unbound(pod *corev1.Pod) *corev1.Pod {
+// unbound returns the pod as its controller creates it again. Its claims are created again, too, from the same templates: that they
+// have their old names here makes no difference.
+func unbound(pod *corev1.Pod, now time.Time) *corev1.Pod {
 	again := *pod
+	again.CreationTimestamp = metav1.NewTime(now)
 	again.Spec.NodeName, again.DeletionTimestamp = "", nil
 	again.Status = corev1.PodStatus{ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 	return &again
 }
 
-// bound is the pod on a node.
-func bound(pod *corev1.Pod, node string) *corev1.Pod {
+// bound returns the pod on a node, where it starts at that instant.
+func bound(pod *corev1.Pod, node string, now time.Time) *corev1.Pod {
 	there := *pod
 	there.Spec.NodeName = node
+	there.Status.StartTime = new(metav1.NewTime(now))
 	return &there
 }
 

@@ -1,94 +1,113 @@
 package whatif
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"errors"
+	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/devices"
-	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// place says where the head's place is, and whose ends make the room.
-func (p *play) place(ctx context.Context, h *head) (*Kept, error) {
-	core, wrong := read(h.view, h.gang.group, h.gang.waiting, nil)
-	if wrong != nil { // it was read when the place was kept
-		return nil, nil
+// reservations are the places that the queue leases when it is at rest, by owner.
+type reservations map[types.NamespacedName]Reservation
+
+// reservations reads them.
+func (r *run) reservations(ctx context.Context) (reservations, error) {
+	out := make(reservations)
+	for _, of := range r.queue.Leases() {
+		g := r.gangs[of.Owner]
+		if g == nil {
+			continue
+		}
+		x, err := r.read(ctx, g)
+		if errors.Is(err, waiting.ErrRequest) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		l := of.Lease
+		held := Reservation{
+			For: of.Owner, Reason: l.Reason, At: instant(l.Instant), Estimated: !l.Firm, Open: l.Open,
+			Where: *r.reserved(l.Owner, x),
+		}
+		if len(l.Within.Path) > 0 {
+			held.Where.Within = l.Within
+		}
+		if held.At.IsZero() {
+			held.Estimated = false
+		}
+		for _, e := range r.queue.Awaited(x) {
+			held.Waits = append(held.Waits, Waited{
+				Name: string(e.Unit.ID), End: time.Unix(e.At, 0).UTC(), Estimated: !e.Firm,
+				Accelerators: e.Unit.Accelerators,
+				Overdue:      e.Unit.End.At > 0 && e.Unit.End.At <= r.now.Unix(),
+			})
+		}
+		out[of.Owner] = held
 	}
-	with, err := p.ask(ctx, h.view, devices.Question{
-		Group: h.gang.group, Waiting: h.gang.waiting, Ledger: h.view.Ledger(p.heldFor(h.gang.key)), Gang: core,
-	})
-	if err != nil {
-		return nil, err
-	}
-	core = with.questions[0].Gang
-	k := &Kept{For: h.gang.key, At: instant(h.kept.At), Where: *where(h.view, core, h.kept.Placement)}
-	units := with.holds(h.view.Units(p.groups))
-	for _, i := range h.awaited(with.questions[0], units) {
-		k.Waits = append(k.Waits, Waited{
-			Name:         units[i].Name,
-			End:          instant(snapshot.Ends(units[i : i+1])[0].End),
-			Accelerators: units[i].Accelerators(p.accelerators),
-		})
-	}
-	return k, nil
+	return out, nil
 }
 
-// awaited are the units on the nodes of the head's place that have to end before it can start: of all that end by then, those
-// without which there would be no room. The last to end comes first.
-func (h *head) awaited(asked devices.Asked, units []snapshot.Unit) []int {
-	ends := snapshot.Ends(units)
-	lacks := make(map[int]topology.Capacity) // what each node lacks now; not positive if there is room
-	for rank, node := range h.kept.Placement.Nodes {
-		demand := asked.Gang.Shapes[asked.Gang.Members[rank].Shape].Demand
-		if lacks[node] == nil {
-			lacks[node] = plus(nil, asked.Ledger.Free[node], -1)
-		}
-		lacks[node] = plus(lacks[node], demand, 1)
-	}
-	var gone []int
-	for i, end := range ends {
-		if end.End <= h.kept.At && frees(lacks, end.Holds, -1) {
-			gone = append(gone, i)
+// reserved says where the leased place of an entity is.
+func (r *run) reserved(owner contention.ID, x *waiting.Question) *Where {
+	out, gang := &Where{}, contention.Ask{Gang: x.Choices[0].Gang, Needed: x.Needed()}.Fewest()
+	var waits []Seat
+	for rank, m := range gang.Members {
+		if !m.Placed {
+			waits = append(waits, Seat{Rank: rank, Member: m.Name, Late: m.Late, New: true})
 		}
 	}
-	slices.SortStableFunc(gone, func(a, b int) int { return cmp.Compare(ends[a].End, ends[b].End) })
-	// Whoever ends first is asked last whether the others would do: the room is made by those who end first.
-	return slices.DeleteFunc(reversed(gone), func(i int) bool {
-		frees(lacks, ends[i].Holds, 1)
-		for _, lack := range lacks {
-			if slices.ContainsFunc(lack, func(n int64) bool { return n > 0 }) {
-				frees(lacks, ends[i].Holds, -1)
-				return false
-			}
+	for i, name := range r.queue.Seats(owner) {
+		node, ok := x.View.Tree.Index(name)
+		if !ok {
+			continue
 		}
-		return true
-	})
-}
-
-// frees adds what is held on the nodes to what they lack, in that direction. It reports whether anything is held there.
-func frees(lacks map[int]topology.Capacity, holds []topology.Held, sign int64) bool {
-	touched := false
-	for _, h := range holds {
-		if lack, ok := lacks[h.Node]; ok {
-			lacks[h.Node], touched = plus(lack, h.Demand, sign), true
+		seat := Seat{Rank: i, New: true}
+		if i < len(waits) {
+			seat = waits[i]
 		}
+		out.add(x.View, node, seat)
 	}
-	return touched
-}
-
-func plus(a, b topology.Capacity, sign int64) topology.Capacity {
-	sum := make(topology.Capacity, len(b))
-	copy(sum, a)
-	for i := range b {
-		sum[i] += sign * b[i]
-	}
-	return sum
-}
-
-func reversed(list []int) []int {
-	out := slices.Clone(list)
-	slices.Reverse(out)
+	out.Within = common(out.Seats)
 	return out
+}
+
+// attach adds its reservation, and those that it is behind, to a verdict.
+func (v *Verdict) attach(all reservations) {
+	if v.State != Waits {
+		return
+	}
+	if own, ok := all[v.Gang.Name]; ok && (own.Reason == contention.Head || own.Reason == contention.Preemption) {
+		v.Reserved = &own
+	}
+	if v.Behind == nil {
+		return
+	}
+	behind := *v.Behind
+	behind.Of = nil
+	for _, of := range v.Behind.Of {
+		if held, ok := all[of.For]; ok {
+			of = held
+		}
+		behind.Of = append(behind.Of, of)
+	}
+	v.Behind = &behind
+}
+
+// placed says where the members of a gang run.
+func placed(gang topology.Gang) (topology.Gang, topology.Placement) {
+	out := topology.Placement{Gang: gang.Name}
+	members := gang.Members
+	gang.Members = nil
+	for _, m := range members {
+		if m.Placed {
+			gang.Members, out.Nodes = append(gang.Members, m), append(out.Nodes, m.Node)
+		}
+	}
+	return gang, out
 }

@@ -5,340 +5,335 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
-	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
-	"github.com/lockstep-project/lockstep/scheduler/unplaced"
-	"github.com/lockstep-project/lockstep/scheduler/victims"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// head is the first gang of the queue that has no room, and the place that is kept for it.
-type head struct {
-	gang  *gang
-	kept  topology.Reservation
-	rooms rooms
-	view  snapshot.View
+// perGang bounds the evaluations of one run, so that a fault of the queue is an error and not an endless loop.
+const perGang = 64
+
+// errRestless says that the bound was reached.
+var errRestless = errors.New("the queue does not come to rest")
+
+// run is one run of the queue: what the scheduler decides about each entity if nothing else changes.
+type run struct {
+	*cluster
+	queue  *waiting.Queue
+	reader *waiting.Reader
+	// verdicts are what became of gangs so far.
+	verdicts map[contention.ID]Verdict
+	// left is how many evaluations the run may still take, evicted whether any unit was evicted.
+	left    int
+	evicted bool
 }
 
-// outcome is what becomes of a gang when its turn comes.
-type outcome struct {
-	view snapshot.View
-	// asked is the question with devices in it; empty if it could not be read.
-	asked asked
-	// ledger is where it was placed, or not.
-	ledger topology.Ledger
-	answer decision.Answer
-	// own is where it would go if nobody were before it; it is set if answer is no because somebody is.
-	own *decision.Answer
-	// head is who keeps a place before it, with the place as it was when the gang was asked about; nil for nobody.
-	head *head
-	// kept is the place that is kept for the gang itself.
-	kept *topology.Reservation
-	// choice is who would leave for it, nil for nobody; spared says why.
-	choice *victims.Choice
-	spared string
-	// moves says that choice is what is left of the gang itself: all of it starts again elsewhere.
-	moves bool
+// frozen is a clock that stands still. What is due later never happens.
+type frozen struct {
+	clock.RealClock
+	now time.Time
 }
 
-// starts reports whether the gang gets its nodes, be it by preemption.
-func (o outcome) starts() bool { return o.answer.Refusal == nil || o.choice != nil }
+// Now returns the instant.
+func (f frozen) Now() time.Time { return f.now }
 
-// play is one pass over the queue: what the scheduler decides about each gang, one after another, if nothing else changes.
-type play struct {
-	*stage
-	// queue is who is still to be asked, in order.
-	queue []*gang
-	head  *head
-	// asked are the refusals since the stage changed last, by question: who asks the same is told the same.
-	asked map[string]outcome
-	at    int
-}
+// Since returns the time since another instant.
+func (f frozen) Since(at time.Time) time.Duration { return f.now.Sub(at) }
 
-func (s *stage) play(queue []*gang) *play {
-	p := &play{stage: s, queue: slices.Clone(queue)}
-	slices.SortFunc(p.queue, byOrder)
-	return p
-}
+// AfterFunc does nothing.
+func (frozen) AfterFunc(time.Duration, func()) clock.Timer { return nil }
 
-func byOrder(a, b *gang) int { return a.order.Compare(b.order) }
-
-// queue are the gangs that the scheduler asks about, in order.
-func (s *stage) queue() []*gang {
-	queue := slices.DeleteFunc(
-		s.sorted(),
-		func(g *gang) bool { return !g.complete() || g.scheduler() != s.profile.Scheduler },
-	)
-	slices.SortFunc(queue, byOrder)
-	return queue
-}
-
-// next decides about the first of the queue; nil at its end.
-func (p *play) next(ctx context.Context) (*gang, outcome, error) {
-	if len(p.queue) == 0 {
-		return nil, outcome{}, nil
+// newRun fills a queue with the entities of a cluster: the places of members that running gangs lack, then those that wait.
+func (c *cluster) newRun(ctx context.Context) (*run, error) {
+	queue := waiting.New(
+		timing.Timing{Clock: frozen{now: c.now}, Beside: func(func()) {}}, contention.DefaultPolicy())
+	r := &run{cluster: c, queue: queue, verdicts: make(map[contention.ID]Verdict), left: perGang * (len(c.gangs) + 1)}
+	r.reader = &waiting.Reader{
+		Indices: c.indices, Accelerators: c.accelerators, Stock: c.stock, Protected: c.objects.protected(),
+		Budgets: func() []*policyv1.PodDisruptionBudget { return c.objects.Budgets },
+		Groups:  func() fwk.PodGroupLister { return c.groups },
 	}
-	g := p.queue[0]
-	p.queue = p.queue[1:]
-	o, err := p.decide(ctx, g)
-	if err != nil {
-		return nil, outcome{}, fmt.Errorf("deciding about %s: %w", g.key, err)
-	}
-	return g, o, nil
-}
-
-// until plays up to the gang and returns what becomes of it; false if it is not in the queue.
-func (p *play) until(ctx context.Context, name types.NamespacedName) (outcome, bool, error) {
-	for {
-		g, o, err := p.next(ctx)
-		if g == nil || err != nil {
-			return outcome{}, false, err
-		}
-		if g.key == name {
-			return o, true, nil
-		}
-		if err := p.apply(ctx, g, o); err != nil {
-			return outcome{}, false, err
+	for _, g := range c.sorted() {
+		if err := r.restore(ctx, g); err != nil {
+			return nil, err
 		}
 	}
-}
-
-// decide asks what the plugins ask, in their order.
-func (p *play) decide(ctx context.Context, g *gang) (outcome, error) {
-	view, err := p.view(g.group)
-	if err != nil {
-		return outcome{}, err
-	}
-	core, wrong := read(view, g.group, g.waiting, g.running)
-	if wrong != nil {
-		return outcome{view: view, answer: decision.Answer{Gang: core, Refusal: wrong}}, nil
-	}
-	question := fmt.Sprint(decision.Question(core), g.order.Priority, g.needed(), p.endOf(g), never(g))
-	claims := p.stock.Claims(g.waiting)
-	if known, ok := p.known(question); ok && !claims {
-		return known, nil
-	}
-	with, err := p.ask(ctx, view, devices.Question{
-		Group: g.group, Waiting: g.waiting, Ledger: view.Ledger(p.heldFor(g.key)), Gang: core,
-	})
-	if errors.Is(err, devices.ErrClaims) {
-		return outcome{view: view, answer: decision.Answer{Gang: core, Refusal: &decision.Refusal{Wrong: err}}}, nil
-	}
-	if err != nil {
-		return outcome{}, err
-	}
-	o := p.inTurn(ctx, g, view, with)
-	if no := o.answer.Refusal; no == nil || no.Short == nil {
-		return o, nil
-	}
-	if p.head == nil && len(g.running) == 0 {
-		p.keep(g, &o)
-	}
-	p.preempt(g, &o)
-	// Nothing in what is told others has a member's name; what is claimed is not in the question.
-	if o.kept == nil && o.choice == nil && len(core.Shapes) == 1 && !claims {
-		p.asked[question] = o
-	}
-	return o, nil
-}
-
-// endOf is when the gang would end. An end that should have come already says nothing.
-func (p *play) endOf(g *gang) int64 {
-	if end := snapshot.EndOf(g.group); end > p.now.Unix() {
-		return end
-	}
-	return topology.EndUnknown
-}
-
-// known is what another gang with the same question was told, if nothing has changed since.
-func (p *play) known(question string) (outcome, bool) {
-	if p.asked == nil || p.at != p.changes {
-		p.asked, p.at = make(map[string]outcome), p.changes
-	}
-	o, ok := p.asked[question]
-	return o, ok && o.head == p.head
-}
-
-// inTurn places the gang. Of several choices of devices that its members share, the first is taken whose nodes hold it.
-func (p *play) inTurn(ctx context.Context, g *gang, view snapshot.View, with asked) outcome {
-	first := p.choose(ctx, g, view, with, with.questions[0])
-	for _, other := range with.questions[1:] {
-		if first.answer.Refusal == nil {
-			break
-		}
-		if o := p.choose(ctx, g, view, with, other); o.answer.Refusal == nil {
-			first = o
+	for _, g := range c.sorted() {
+		if err := r.add(ctx, g); err != nil {
+			return nil, err
 		}
 	}
-	first.asked = with
-	return first
+	return r, nil
 }
 
-// choose places the gang by one choice, minding the one for which a place is kept. A gang that runs gets its lost members back whoever
-// waits.
-func (p *play) choose(
-	ctx context.Context, g *gang, view snapshot.View, with asked, question devices.Asked,
-) outcome {
-	ledger, ask := question.Ledger, decision.Ask{Gang: question.Gang, Needed: g.needed(), End: p.endOf(g)}
-	if p.head == nil || len(g.running) > 0 {
-		return outcome{view: view, ledger: ledger, answer: decision.Place(ledger, ask)}
-	}
-	first, wrong := read(view, p.head.gang.group, p.head.gang.waiting, nil)
-	if wrong != nil {
-		return outcome{view: view, ledger: ledger, answer: decision.Place(ledger, ask)}
-	}
-	alone := ask
-	pair, holds := p.behind(ctx, view, with, question, first)
-	ledger, ask.Gang = pair.Ledger, pair.Gang
-	turn := decision.Turn{
-		Head:    decision.Ask{Gang: pair.First, Needed: p.head.gang.needed()},
-		Running: func() []topology.Running { return snapshot.Ends(holds(view.Units(p.groups))) },
-		Apart:   pair.Apart,
-		Keeps: func(node int) bool {
-			_, kept := p.head.rooms[view.Tree.Node(node)]
-			return kept
-		},
-	}
-	answer, kept := turn.Behind(ledger, ask)
-	if kept != nil {
-		p.head = newHead(p.head.gang, view, pair.First, *kept)
-	}
-	o := outcome{view: view, ledger: ledger, answer: answer, head: p.head}
-	if answer.Refusal == nil {
-		return o
-	}
-	if own := decision.Place(ledger, ask); own.Refusal == nil {
-		o.own = &own
-	}
-	// Whom it may end for its own place is asked without the first.
-	o.answer, o.ledger = answer.Of(alone), question.Ledger
-	return o
-}
-
-// keep keeps a place for the gang, which becomes the head, if anybody's end helps it.
-func (p *play) keep(g *gang, o *outcome) {
-	ask := decision.Ask{Gang: o.answer.Gang, Needed: g.needed()}
-	ends := snapshot.Ends(o.asked.holds(o.view.Units(p.groups)))
-	if o.kept = decision.Keep(o.ledger, ends, ask); o.kept != nil {
-		p.head = newHead(g, o.view, o.answer.Gang, *o.kept)
-	}
-}
-
-func newHead(g *gang, view snapshot.View, core topology.Gang, kept topology.Reservation) *head {
-	h := &head{gang: g, kept: kept, rooms: make(rooms), view: view}
-	for rank, at := range kept.Placement.Nodes {
-		h.rooms.add(view.Tree.Node(at), view.Room(core.Shapes[core.Members[rank].Shape]))
-	}
-	return h
-}
-
-// preempt finds out who would leave for a gang without room; if nobody can, whether all of it starts again elsewhere.
-func (p *play) preempt(g *gang, o *outcome) {
-	asked := unplaced.Gang{
-		Group:        g.group,
-		Waiting:      g.waiting,
-		View:         o.view,
-		Ledger:       o.ledger,
-		Gang:         o.answer.Gang,
-		Accelerators: p.accelerators,
-		Holds:        o.asked.holds,
-	}
-	if o.spared = p.spares(g, o, asked); o.spared == "" || len(g.running) == 0 {
-		return
-	}
-	if choice, ok := victims.Move(o.outside(asked), o.view.Ledger(p.heldFor(g.key)), p.groups); ok {
-		o.choice, o.moves = &choice, true
-		o.answer.Gang.Members = slices.Clone(o.answer.Gang.Members)
-		for i := range o.answer.Gang.Members {
-			o.answer.Gang.Members[i].Placed, o.answer.Gang.Members[i].Node = false, 0
-		}
-	}
-}
-
-// spares says why nobody leaves for a gang; "" if somebody does, or if it is not kept waiting by what runs.
-func (p *play) spares(g *gang, o *outcome, asked unplaced.Gang) string {
-	if never(g) {
-		return "its preemptionPolicy is Never"
-	}
-	if !p.lower(g.order.Priority) && o.asked.questions[0].Note() == "" {
-		return "nothing that runs has a lower priority"
-	}
-	if !asked.Runs() {
-		asked = o.outside(asked)
-	}
-	choice, short, err := victims.Choose(asked, p.groups, p.objects.Budgets, p.now)
-	switch {
-	case err != nil:
-		return err.Error()
-	case short != nil:
-		return "nobody whose departure would help has a lower priority"
-	case slices.ContainsFunc(choice.Victims, func(u snapshot.Unit) bool { return u.Domain == "" }):
-		o.choice = &choice // else it waits for ComputeDomains that leave by themselves
-	}
-	return ""
-}
-
-// outside is the gang as it may not use what is kept for the one that is before it.
-func (o outcome) outside(asked unplaced.Gang) unplaced.Gang {
-	if o.head == nil {
-		return asked
-	}
-	return asked.Outside(o.head.rooms, o.head.gang.key.String())
-}
-
-// never reports whether the gang may end nobody.
-func never(g *gang) bool {
-	return ptr.Deref(g.waiting[0].Spec.PreemptionPolicy, corev1.PreemptLowerPriority) == corev1.PreemptNever
-}
-
-// apply puts the gang on the stage if it starts. Whoever it preempts leaves; gangs among them wait again, in their order.
-func (p *play) apply(ctx context.Context, g *gang, o outcome) error {
-	if !o.starts() {
+// restore leases places for the members that a running gang lacks, as the scheduler does when it starts.
+func (r *run) restore(ctx context.Context, g *gang) error {
+	if len(g.running) == 0 {
 		return nil
 	}
-	answer := o.answer
-	if o.choice != nil {
-		if p.head != nil && p.head.gang == g {
-			p.head = nil
+	lacks := *g
+	if len(g.running) >= g.minCount() {
+		lacks.waiting = nil
+	}
+	x, err := r.read(ctx, &lacks)
+	if err == nil {
+		r.queue.HoldMissing(x)
+	}
+	if errors.Is(err, waiting.ErrRequest) {
+		return nil // that is said when the gang is evaluated
+	}
+	return err
+}
+
+func (r *run) read(ctx context.Context, g *gang) (*waiting.Question, error) {
+	x, err := r.reader.Read(ctx, waiting.Asked{
+		Group: g.group, Waiting: g.waiting, Running: g.running, Nodes: r.nodes, Now: r.now,
+	})
+	if err != nil {
+		return x, fmt.Errorf("reading %s: %w", g.key, err)
+	}
+	return x, nil
+}
+
+// add puts a gang into the queue if the scheduler's queue would admit it.
+func (r *run) add(ctx context.Context, g *gang) error {
+	if !g.complete() || g.scheduler() != r.profile.Scheduler {
+		return nil
+	}
+	x, err := r.read(ctx, g)
+	switch {
+	case errors.Is(err, waiting.ErrRequest):
+		r.wrong(g, err)
+	case err != nil:
+		return err
+	default:
+		r.queue.Add(x)
+	}
+	return nil
+}
+
+func (r *run) wrong(g *gang, err error) {
+	r.queue.Wrong(g.group)
+	r.verdicts[g.id()] = Verdict{State: Wrong, Problem: problem(err)}
+}
+
+// problem is what is wrong with a request, without the name of the gang.
+func problem(err error) string {
+	_, text, _ := strings.Cut(err.Error(), waiting.ErrRequest.Error()+": ")
+	return text
+}
+
+// settle evaluates entities in the queue's order until it is at rest. Those that were not evaluated are told what another one with the
+// same question was.
+func (r *run) settle(ctx context.Context) error {
+	for {
+		id, ok := r.queue.Next()
+		if !ok {
+			break
 		}
-		for _, u := range o.choice.Victims {
-			if err := p.leave(u); err != nil {
+		if err := r.evaluate(ctx, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range r.queue.Waiting() {
+		if _, done := r.verdicts[id]; !done {
+			if err := r.evaluate(ctx, id); err != nil {
 				return err
 			}
 		}
-		answer = decision.Answer{Gang: answer.Gang, Placement: o.choice.Placement}
-	}
-	if o.moves {
-		p.queue = slices.DeleteFunc(p.queue, func(other *gang) bool { return other.key == g.key })
-		g = g.restarted()
-	}
-	return p.settle(ctx, g, o.view, answer)
-}
-
-// leave takes a unit off the stage. A gang of our scheduler's starts again in its turn.
-func (p *play) leave(u snapshot.Unit) error {
-	if err := p.take(u.Pods); err != nil {
-		return err
-	}
-	if u.Group == nil {
-		return nil
-	}
-	key := types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}
-	delete(p.held, key)
-	again := newGang(u.Group)
-	if known := p.gangs[key]; known != nil {
-		again = known.restarted()
-	}
-	p.queue = slices.DeleteFunc(p.queue, func(g *gang) bool { return g.key == key })
-	if again.complete() && again.scheduler() == p.profile.Scheduler {
-		p.queue = append(p.queue, again)
-		slices.SortFunc(p.queue, byOrder)
 	}
 	return nil
+}
+
+// evaluate has the queue evaluate a gang, and carries out what it decides.
+func (r *run) evaluate(ctx context.Context, id contention.ID) error {
+	if r.left--; r.left < 0 {
+		return fmt.Errorf("evaluating %s: %w", id, errRestless)
+	}
+	name, _ := waiting.NameOf(id)
+	g := r.gangs[name]
+	if len(g.running) == 0 {
+		r.queue.EndHold(id, contention.LateMember)
+	}
+	x, err := r.read(ctx, g)
+	if errors.Is(err, waiting.ErrRequest) {
+		r.wrong(g, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out := r.queue.Turn(x)
+	v := r.decided(g, x, out)
+	r.note(id, v)
+	if out.Placed != nil {
+		return r.place(ctx, g, x, *out.Placed)
+	}
+	if leave := leaving(out); len(leave) > 0 {
+		return r.evict(ctx, x, leave)
+	}
+	if out.Wait.Cause != contention.Victims && len(g.running) > 0 && g.needed() > 0 {
+		return r.move(ctx, g, x, v)
+	}
+	return nil
+}
+
+// leaving returns the units that have to leave for an entity, and those that leave already for whose place it waits.
+func leaving(out waiting.Outcome) []contention.ID {
+	var ids []contention.ID
+	for _, of := range out.Preempted {
+		ids = append(ids, of.Victims...)
+	}
+	if out.Wait.Cause == contention.Victims {
+		ids = append(ids, out.Wait.Of...)
+	}
+	return ids
+}
+
+// note keeps the verdict about a gang. The start of one that preempts or moves is no other verdict, but names its place; what becomes of
+// members that a gang starts without is none.
+func (r *run) note(id contention.ID, v Verdict) {
+	before := r.verdicts[id]
+	switch {
+	case before.State == "":
+	case before.State == Waits && v.State == Fits:
+		v.Vacated = r.evicted
+	case !before.Starts():
+	case v.State == Fits && before.State != Fits:
+		before.Where, before.Passes = v.Where, v.Passes
+		v = before
+	case v.State == Fits:
+		for i := range v.Where.Seats {
+			seat := &v.Where.Seats[i]
+			seat.New = seat.New || slices.ContainsFunc(before.Where.Seats, func(s Seat) bool {
+				return s.New && s.Member == seat.Member
+			})
+		}
+	default:
+		v = before
+	}
+	r.verdicts[id] = v
+}
+
+// place puts a gang on its nodes, and gives it its devices.
+func (r *run) place(ctx context.Context, g *gang, x *waiting.Question, placed contention.Placed) error {
+	var nodes []string
+	for rank, at := range placed.Placement.Nodes {
+		m := placed.Gang.Members[rank]
+		i := slices.IndexFunc(g.waiting, func(pod *corev1.Pod) bool { return pod.Name == m.Name })
+		if i < 0 || m.Placed || m.Late {
+			continue
+		}
+		node := x.View.Tree.Node(at)
+		there, err := r.stock.Assign(ctx, g.group, bound(g.waiting[i], node, r.now))
+		if err != nil {
+			return fmt.Errorf("starting %s: %w", g.key, err)
+		}
+		r.put(there)
+		nodes = append(nodes, node)
+		g.waiting, g.running = slices.Delete(slices.Clone(g.waiting), i, i+1), append(g.running, there)
+	}
+	g.running = snapshot.InRankOrder(g.running)
+	r.queue.Started(g.id(), nodes)
+	r.queue.HoldLate(x, placed)
+	return r.add(ctx, g) // members that it starts without
+}
+
+// evict takes units off their nodes. Gangs of our scheduler among them wait again, in their order.
+func (r *run) evict(ctx context.Context, x *waiting.Question, ids []contention.ID) error {
+	r.evicted = true
+	var again []*gang
+	for _, u := range x.View.Units(r.groups) {
+		if !slices.Contains(ids, contention.ID(u.Name)) {
+			continue
+		}
+		if err := r.take(u.Pods); err != nil {
+			return err
+		}
+		for _, pod := range u.Pods {
+			r.queue.Left(pod)
+		}
+		if u.Group == nil {
+			continue
+		}
+		key := types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}
+		r.queue.Remove(waiting.IDOf(key))
+		delete(r.verdicts, waiting.IDOf(key))
+		r.gangs[key] = r.gangs[key].restarted(r.now)
+		again = append(again, r.gangs[key])
+	}
+	for _, g := range again {
+		if err := r.add(ctx, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move has a gang start again as a whole where the queue leases a place for that, if the members that it lost have no room near the
+// others.
+func (r *run) move(ctx context.Context, g *gang, x *waiting.Question, v Verdict) error {
+	to, ok := r.queue.Move(x)
+	if !ok {
+		return nil
+	}
+	v.State, v.Cause, v.NoVictims = Moves, "", ""
+	v.Preemption = r.preemption(x, []contention.ID{g.id()}, false)
+	whole := x.Choices[0].Gang
+	whole.Members = slices.Clone(whole.Members)
+	for i := range whole.Members {
+		whole.Members[i].Placed, whole.Members[i].Node = false, 0
+	}
+	v.Where = where(x.View, whole, to)
+	if err := r.take(g.running); err != nil {
+		return err
+	}
+	for _, pod := range g.running {
+		r.queue.Left(pod)
+	}
+	r.gangs[g.key] = g.restarted(r.now)
+	r.verdicts[g.id()] = v
+	return r.add(ctx, r.gangs[g.key])
+}
+
+// single returns where a pod that is in no gang would be placed after all gangs. Which of the nodes with room it gets, the filters and
+// scores of its scheduler decide.
+func (r *run) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	x, err := r.reader.Read(ctx, waiting.Asked{Waiting: []*corev1.Pod{pod}, Nodes: r.nodes, Now: r.now})
+	if errors.Is(err, waiting.ErrRequest) {
+		return Verdict{State: Wrong, Problem: problem(err)}, nil
+	}
+	if err != nil {
+		return Verdict{}, fmt.Errorf("reading pod %s: %w", name, err)
+	}
+	answer := contention.Place(x.Choices[0].Ledger, contention.Ask{
+		Gang: x.Choices[0].Gang, Needed: 1, End: topology.EndUnknown,
+	})
+	if pod.Spec.SchedulerName == r.profile.Scheduler { // another scheduler does not know the leases
+		answer = r.queue.Trial(x)
+	}
+	switch no := answer.Refusal; {
+	case no != nil && no.Wrong != nil:
+		return Verdict{State: Wrong, Problem: no.String()}, nil
+	case no != nil:
+		return Verdict{State: Waits, Shortfall: no.Short}, nil
+	}
+	there, err := r.stock.Assign(ctx, nil, bound(pod, x.View.Tree.Node(answer.Placement.Nodes[0]), r.now))
+	if err != nil {
+		return Verdict{}, fmt.Errorf("placing pod %s: %w", name, err)
+	}
+	r.put(there)
+	return Verdict{State: Fits, Where: where(x.View, answer.Gang, answer.Placement)}, nil
 }

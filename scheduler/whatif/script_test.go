@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
 )
@@ -62,6 +63,9 @@ func copied(o whatif.Objects) whatif.Objects {
 	}
 	for _, budget := range o.Budgets {
 		out.Budgets = append(out.Budgets, budget.DeepCopy())
+	}
+	for _, class := range o.PriorityClasses {
+		out.PriorityClasses = append(out.PriorityClasses, class.DeepCopy())
 	}
 	for _, claim := range o.Devices.Claims {
 		out.Devices.Claims = append(out.Devices.Claims, claim.DeepCopy())
@@ -158,26 +162,53 @@ func sayVerdict(v whatif.Verdict) string {
 		fmt.Fprintf(&b, "  %s%s\n", v.Shortfall, v.Note)
 	}
 	if v.Behind != nil {
-		fmt.Fprintf(&b, "  would be on %s, but %s kept; ends %s\n",
-			sayWhere(v.Behind.Own), strings.Join(v.Behind.Shared, " "), sayTime(v.Behind.End))
-	}
-	if v.Kept != nil {
-		fmt.Fprintf(&b, "  kept for %s: %s, %s\n", v.Kept.For.Name, sayTime(v.Kept.At), sayWhere(v.Kept.Where))
-		for _, w := range v.Kept.Waits {
-			fmt.Fprintf(&b, "    when %s ends: %s, %d GPUs\n", w.Name, sayTime(w.End), w.Accelerators)
+		fmt.Fprintf(&b, "  behind, %s; would end %s\n", sayTime(v.Behind.At, false), sayTime(v.Behind.End, false))
+		for _, of := range v.Behind.Of {
+			sayReservation(&b, of)
 		}
+	}
+	if len(v.After) > 0 {
+		fmt.Fprintf(&b, "  after %v\n", v.After)
+	}
+	if len(v.Passes) > 0 {
+		fmt.Fprintf(&b, "  passes %v\n", v.Passes)
+	}
+	if v.Vacated {
+		b.WriteString("  when the victims of others have left\n")
+	}
+	if v.Cause == contention.NoEnd {
+		b.WriteString("  no end makes room\n")
+	}
+	if v.Reserved != nil {
+		sayReservation(&b, *v.Reserved)
 	}
 	if p := v.Preemption; p != nil {
 		fmt.Fprintf(&b, "  costs %d GPU-s, cheapest %t, exceeds %v\n", p.Lost, p.Cheapest, p.Exceeded)
 		for _, victim := range p.Victims {
-			fmt.Fprintf(&b, "    ends %s: priority %d, %d pods, %d GPUs, %d GPU-s\n",
+			fmt.Fprintf(&b, "    evicts %s: priority %d, %d pods, %d GPUs, %d GPU-s\n",
 				victim.Name, victim.Priority, victim.Pods, victim.Accelerators, victim.Lost)
 		}
 	}
-	if v.Spared != "" {
-		fmt.Fprintf(&b, "  preempts nobody: %s\n", v.Spared)
+	if v.NoVictims != "" {
+		fmt.Fprintf(&b, "  no victims: %s\n", v.NoVictims)
 	}
 	return b.String()
+}
+
+func sayReservation(b *strings.Builder, r whatif.Reservation) {
+	open := ""
+	if r.Open {
+		open = ", open"
+	}
+	fmt.Fprintf(b, "  reserved for %s (%s%s): %s, %s\n",
+		r.For.Name, r.Reason, open, sayTime(r.At, r.Estimated), sayWhere(r.Where))
+	for _, w := range r.Waits {
+		overdue := ""
+		if w.Overdue {
+			overdue = "overdue, "
+		}
+		fmt.Fprintf(b, "    when %s ends: %s%s, %d GPUs\n", w.Name, overdue, sayTime(w.End, w.Estimated), w.Accelerators)
+	}
 }
 
 func sayWhere(w whatif.Where) string {
@@ -195,9 +226,12 @@ func sayWhere(w whatif.Where) string {
 	return fmt.Sprintf("%s: %s", w.Within, strings.Join(seats, " "))
 }
 
-func sayTime(at time.Time) string {
+func sayTime(at time.Time, estimated bool) string {
 	if at.IsZero() {
-		return "nobody knows when"
+		return "unknown"
+	}
+	if estimated {
+		return "estimated in " + at.Sub(whatiftest.Now()).String()
 	}
 	return "in " + at.Sub(whatiftest.Now()).String()
 }

@@ -106,15 +106,15 @@ func nodesOf(view snapshot.View) []string {
 	return names
 }
 
-// Levels are the levels of the fleet, outermost first, and what label families they come from.
-func (r *WhatIf) Levels() ([]topology.Level, string, error) {
-	s, err := r.newStage()
+// Levels returns the levels of the fleet, outermost first, and what label families they are read from.
+func (w *WhatIf) Levels() ([]topology.Level, string, error) {
+	c, err := w.newCluster()
 	if err != nil {
 		return nil, "", err
 	}
-	view, err := s.indices.Plain(s.nodes, s.resources)
+	view, err := c.plain()
 	if err != nil {
-		return nil, "", fmt.Errorf("reading the fleet: %w", err)
+		return nil, "", err
 	}
-	return view.Tree.Levels(), s.indices.Found(), nil
+	return view.Tree.Levels(), c.indices.Found(), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -15,15 +16,15 @@ type State string
 const (
 	// Placed: all members that exist have nodes.
 	Placed State = "placed"
-	// Fits: there is room, and nobody before it in the queue needs it. The scheduler starts it with its next look.
+	// Fits: there is room beside the places of earlier entities. The scheduler starts it in its next cycle.
 	Fits State = "fits"
-	// Preempts: there will be room when those have left that lose least.
+	// Preempts: there will be room when its victims have left.
 	Preempts State = "preempts"
 	// Moves: members that it lost have no room near the others, and all of it starts again elsewhere.
 	Moves State = "moves"
-	// Waits: there is no room, or it is kept for somebody.
+	// Waits: there is no room, or it is reserved for earlier entities.
 	Waits State = "waits"
-	// Incomplete: the scheduler does not look at it, because members are missing or gated.
+	// Incomplete: the scheduler does not evaluate it, because members are missing or gated.
 	Incomplete State = "incomplete"
 	// Wrong: what it asks for cannot be read, or means nothing on this fleet.
 	Wrong State = "wrong"
@@ -54,7 +55,7 @@ type Gang struct {
 type Seat struct {
 	Rank         int
 	Member, Node string
-	// Late members come when the others run; their place is held. New ones have no node yet: it is planned.
+	// Late members arrive when the others run; their place is reserved. New ones have no node yet: it is planned.
 	Late, New bool
 	// Domains are those of the node, outermost first.
 	Domains []topology.Domain
@@ -71,7 +72,7 @@ type Where struct {
 type Missing struct {
 	// Needed members have to be there, Exist are.
 	Needed, Exist int
-	// Indexes are the completion indexes that nobody has, where members are told apart by these alone.
+	// Indexes are the completion indexes that no pod has, where members are told apart by these alone.
 	Indexes []int
 	// Gates are the scheduling gates of its members, by name, and how many have each.
 	Gates []Gate
@@ -85,36 +86,47 @@ type Gate struct {
 	Pods int
 }
 
-// Waited is something that runs, and whose end makes room.
+// Waited is a unit that runs, and whose end makes room.
 type Waited struct {
 	// Name is namespace/name of a gang; of a single pod with a slash after it.
 	Name string
-	// End is when it is expected to end; zero if nobody knows.
+	// End is the instant at which it is expected to end.
 	End time.Time
+	// Estimated says that no end is known, or that it has passed: the unit is assumed to run as long again as it has, at least ten minutes.
+	Estimated bool
+	// Overdue says that the end that was known has passed.
+	Overdue bool
 	// Accelerators is how many devices it holds.
 	Accelerators int64
 }
 
-// Kept is the place that is kept for the first gang of the queue.
-type Kept struct {
+// Reservation is a place that the queue leases to an entity.
+type Reservation struct {
 	For types.NamespacedName
-	// At is when the last of those in it is expected to end; zero if nobody knows.
-	At    time.Time
+	// Reason is why the place is reserved: head for one that waits for units to end, preemption for victims to leave.
+	Reason contention.Reason
+	// At is the instant at which the place is expected to be free; zero if that is not known.
+	At time.Time
+	// Estimated says that the instant rests on the estimated end of a unit.
+	Estimated bool
+	// Open says that others may use the place until then: too many accelerators would idle.
+	Open  bool
 	Where Where
 	// Waits are the units whose ends make the room, the last one first.
 	Waits []Waited
 }
 
-// Behind is why a gang for which there is room waits: the place kept for the first of the queue would be touched.
+// Behind is why a gang waits that fits but for the places reserved for earlier entities.
 type Behind struct {
-	// Own is where the gang would go otherwise, Shared the nodes of that which are kept.
-	Own    Where
-	Shared []string
-	// End is when the gang would end, as far as it is known; zero if nobody knows.
+	// Of are the reservations in the way, in the order of the queue.
+	Of []Reservation
+	// At is the first instant at which one of them is expected to be used; zero if that is not known.
+	At time.Time
+	// End is when the gang would end, as far as it is known; zero if it is not.
 	End time.Time
 }
 
-// Victim is who leaves for a gang.
+// Victim is a unit that leaves for a gang.
 type Victim struct {
 	Name         string
 	Priority     int32
@@ -147,19 +159,28 @@ type Verdict struct {
 	Missing *Missing
 	// Problem is what is wrong with what it asks for.
 	Problem string
-	// Shortfall is what the fleet lacks; nil if it would fit but for the queue.
+	// Shortfall is what the fleet lacks; nil if it fits but for the queue.
 	Shortfall *topology.Shortfall
 	// Note is what else the scheduler says after the shortfall: that nodes are about to leave other ComputeDomains; "" for nothing.
 	Note string
-	// Kept is the place that is kept: for the gang itself, or for the one it is behind.
-	Kept   *Kept
+	// Cause is what has to change first, "" if it starts.
+	Cause contention.Cause
+	// Reserved is the place that is reserved for the gang itself, nil for none.
+	Reserved *Reservation
+	// Behind is set if it fits but for places reserved for others.
 	Behind *Behind
-	// Preemption is set if the gang Preempts, or Moves: then the gang itself is who leaves. Else Spared says why nobody does.
+	// After are the earlier entities whose reservations have to end before a place can be reserved for this one.
+	After []types.NamespacedName
+	// Passes are the entities whose reserved places it uses: it ends before they do, leaves when they need it, or they are open.
+	Passes []types.NamespacedName
+	// Vacated says that it fits when units have left that are evicted for other gangs.
+	Vacated bool
+	// Preemption is set if the gang Preempts, or Moves: then the gang itself leaves. Else NoVictims says why no unit does.
 	Preemption *Preemption
-	Spared     string
+	NoVictims  string
 }
 
-// Starts reports whether the gang needs nobody's end: it runs, or the scheduler starts it with its next look.
+// Starts reports whether the gang waits for no end: it runs, or the scheduler starts it in its next cycle.
 func (v Verdict) Starts() bool {
 	return v.State == Placed || v.State == Fits || v.State == Preempts || v.State == Moves
 }

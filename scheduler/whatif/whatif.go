@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,10 +22,21 @@ type Objects struct {
 	Pods      []*corev1.Pod
 	PodGroups []*schedulingv1beta1.PodGroup
 	Budgets   []*policyv1.PodDisruptionBudget
-	Devices   Devices
+	// PriorityClasses matter if an administrator has marked them as not to be preempted.
+	PriorityClasses []*schedulingv1.PriorityClass
+	Devices         Devices
 	// Replaces are the gangs of which a member that is evicted comes back alone (lockstep.dev/on-disruption: replace). Of all
 	// others all members start again. Only who knows a gang's job can tell.
 	Replaces map[types.NamespacedName]bool
+}
+
+// protected returns the names of the PriorityClasses that are not to be preempted.
+func (o Objects) protected() func(class string) bool {
+	marked := make(map[string]bool)
+	for _, class := range o.PriorityClasses {
+		marked[class.Name] = snapshot.Protects(class)
+	}
+	return func(class string) bool { return marked[class] }
 }
 
 // Profile is the part of the scheduler's profile on which answers depend.
@@ -34,7 +46,7 @@ type Profile struct {
 	Placement config.GangPlacementArgs
 }
 
-// WhatIf is a cluster at an instant, ready to be asked.
+// WhatIf is a cluster at an instant.
 type WhatIf struct {
 	objects      Objects
 	profile      Profile
@@ -43,35 +55,35 @@ type WhatIf struct {
 	accelerators []corev1.ResourceName
 }
 
-// New makes a WhatIf. The error says which of the nodes or levels cannot be read.
+// New returns a WhatIf. The error names the node or level that cannot be read.
 func New(objects Objects, profile Profile, now time.Time) (*WhatIf, error) {
 	levels, err := profile.Placement.Ladder()
 	if err != nil {
 		return nil, fmt.Errorf("levels: %w", err)
 	}
-	r := &WhatIf{objects: objects, profile: profile, now: now, levels: levels}
+	w := &WhatIf{objects: objects, profile: profile, now: now, levels: levels}
 	for _, name := range profile.Placement.Accelerators {
-		r.accelerators = append(r.accelerators, corev1.ResourceName(name))
+		w.accelerators = append(w.accelerators, corev1.ResourceName(name))
 	}
-	r.objects.Pods = slices.DeleteFunc(slices.Clone(objects.Pods), snapshot.Ended) // they hold nothing
-	r.objects = r.objects.claimed()
-	if _, err := r.newStage(); err != nil {
+	w.objects.Pods = slices.DeleteFunc(slices.Clone(objects.Pods), snapshot.Ended) // they hold nothing
+	w.objects = w.objects.claimed()
+	if _, err := w.newCluster(); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return w, nil
 }
 
-// With is the same cluster with one more gang, its members, and what came with it.
-func (r *WhatIf) With(
+// With returns the same cluster with one more gang, its members, and what came with it.
+func (w *WhatIf) With(
 	group *schedulingv1beta1.PodGroup, members []*corev1.Pod, devices Devices,
 ) *WhatIf {
-	more := *r
-	more.objects.PodGroups = slices.Concat(r.objects.PodGroups, []*schedulingv1beta1.PodGroup{group})
-	more.objects.Pods = slices.Concat(r.objects.Pods, members)
-	more.objects.Devices = r.objects.Devices.and(devices)
+	more := *w
+	more.objects.PodGroups = slices.Concat(w.objects.PodGroups, []*schedulingv1beta1.PodGroup{group})
+	more.objects.Pods = slices.Concat(w.objects.Pods, members)
+	more.objects.Devices = w.objects.Devices.and(devices)
 	more.objects = more.objects.claimed()
 	return &more
 }
 
 // Now is the instant for which the answers are.
-func (r *WhatIf) Now() time.Time { return r.now }
+func (w *WhatIf) Now() time.Time { return w.now }

@@ -40,7 +40,7 @@ func (s *scene) answer(ctx context.Context, q question) (explain.Answer, error) 
 	if q.kind == "queue" {
 		verdicts, err := s.whatif.Queue(ctx)
 		if err != nil {
-			return out, fmt.Errorf("playing the queue: %w", err)
+			return out, fmt.Errorf("running the queue: %w", err)
 		}
 		out.Queue = explain.AboutQueue(verdicts, forecast, s.now)
 		return out, nil
@@ -83,7 +83,7 @@ func (s *scene) changes(ctx context.Context, after *explain.Forecast) ([]string,
 	return lines, nil
 }
 
-// meant are the gangs that a question is about, or what is to be said of a job that has none.
+// meant are the gangs that a question is about, or what is said of a job that has none.
 func (s *scene) meant(q question) ([]types.NamespacedName, *explain.Job, error) {
 	if q.kind == "" {
 		return s.submitted("")

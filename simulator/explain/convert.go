@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -14,7 +16,8 @@ func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 	g := Gang{
 		Name: v.Gang.Name.String(), State: string(v.State), Starts: v.Starts(), Position: v.Gang.Position,
 		Priority: v.Gang.Priority, QueuedAt: v.Gang.Since.UTC(), Members: v.Gang.Members, Needed: v.Gang.Needed,
-		Running: v.Gang.Runs, Accelerators: v.Gang.Accelerators, Problem: v.Problem, Spared: v.Spared,
+		Running: v.Gang.Runs, Accelerators: v.Gang.Accelerators, Problem: v.Problem, NoVictims: v.NoVictims,
+		After: namesOf(v.After), Passes: namesOf(v.Passes),
 	}
 	if v.Where != nil {
 		g.Where = new(whereOf(*v.Where))
@@ -29,11 +32,14 @@ func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 		g.Shortfall = shortfallOf(v.Shortfall)
 		g.Shortfall.Text += v.Note
 	}
-	if v.Kept != nil {
-		g.Kept = keptOf(*v.Kept)
+	if v.Reserved != nil {
+		g.Reserved = new(reservedOf(*v.Reserved))
 	}
 	if b := v.Behind; b != nil {
-		g.Behind = &Behind{Head: v.Kept.For.String(), Where: whereOf(b.Own), Shared: b.Shared, End: known(b.End)}
+		g.Behind = &Behind{At: known(b.At), End: known(b.End)}
+		for _, of := range b.Of {
+			g.Behind.Reserved = append(g.Behind.Reserved, reservedOf(of))
+		}
 	}
 	if p := v.Preemption; p != nil {
 		g.Preemption = preemptionOf(*p)
@@ -94,16 +100,26 @@ func shortfallOf(s *topology.Shortfall) *Shortfall {
 	return out
 }
 
-func keptOf(k whatif.Kept) *Kept {
-	out := &Kept{For: k.For.String(), At: known(k.At), Where: whereOf(k.Where), WaitsFor: []Waited{}}
-	for _, w := range k.Waits {
+func reservedOf(r whatif.Reservation) Reserved {
+	out := Reserved{
+		For: r.For.String(), Reason: string(r.Reason), At: known(r.At), Estimated: r.Estimated, Open: r.Open,
+		Where: whereOf(r.Where), WaitsFor: []Waited{},
+	}
+	for _, w := range r.Waits {
 		name, pod := unitName(w.Name)
-		out.WaitsFor = append(
-			out.WaitsFor,
-			Waited{Name: name, Pod: pod, End: known(w.End), Accelerators: w.Accelerators},
-		)
+		out.WaitsFor = append(out.WaitsFor, Waited{
+			Name: name, Pod: pod, End: known(w.End), Estimated: w.Estimated, Overdue: w.Overdue, Accelerators: w.Accelerators,
+		})
 	}
 	return out
+}
+
+func namesOf(gangs []types.NamespacedName) []string {
+	var names []string
+	for _, name := range gangs {
+		names = append(names, name.String())
+	}
+	return names
 }
 
 // unitName tells a gang from a single pod, which has a slash after its name.
@@ -126,7 +142,7 @@ func preemptionOf(p whatif.Preemption) *Preemption {
 	return out
 }
 
-// AboutQueue is the answer about everybody who waits.
+// AboutQueue is the answer about all that wait.
 func AboutQueue(verdicts []whatif.Verdict, f *Forecast, now time.Time) *Queue {
 	q := &Queue{Gangs: []Gang{}}
 	for _, v := range verdicts {
@@ -161,7 +177,7 @@ func AboutDrain(d whatif.Displaced, now time.Time) *Drain {
 	return out
 }
 
-// Starts reports whether nothing that was asked about waits.
+// Starts reports whether nothing in the answer waits.
 func (a Answer) Starts() bool {
 	waits := func(g Gang) bool { return !g.Starts }
 	return (a.Job == nil || a.Job.Starts) && !slices.ContainsFunc(a.Gangs, waits) &&
@@ -171,7 +187,7 @@ func (a Answer) Starts() bool {
 // hours are accelerator-hours of accelerator-seconds, to a hundredth.
 func hours(seconds int64) float64 { return float64((seconds+18)/36) / 100 }
 
-// known is an instant, nil if nobody knows it.
+// known is an instant, nil if it is not known.
 func known(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
-// queue prints a line for everybody.
+// queue prints a line for each gang.
 func (t *text) queue(q Queue) {
 	if len(q.Gangs) == 0 {
-		t.line(0, "nobody waits")
+		t.line(0, "no gang waits")
 		return
 	}
 	waiting := 0
@@ -59,7 +59,7 @@ func short(g Gang) string {
 	case g.State == string(whatif.Fits) && g.Where != nil:
 		return "fits on " + place(*g.Where)
 	case g.Behind != nil:
-		return "its place is kept for " + g.Behind.Head
+		return "its nodes are reserved for " + few(owners(g.Behind.Reserved))
 	case g.Preemption != nil:
 		return "preempts " + victims(*g.Preemption)
 	case s == nil || len(s.Nearest) == 0:

@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 const (
@@ -203,6 +205,13 @@ func Add(o *whatif.Objects, w Wait) (*schedulingv1beta1.PodGroup, []*corev1.Pod)
 	}
 	o.Pods = slices.Concat(o.Pods, pods)
 	return g, pods
+}
+
+// protected is a PriorityClass that an administrator marked as not to be preempted.
+func protected() *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{
+		Name: "protected", Annotations: map[string]string{topology.AnnotationPreemptible: "false"},
+	}}
 }
 
 // Budget protects a gang: that many of its pods may be disrupted.

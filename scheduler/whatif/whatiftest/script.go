@@ -24,7 +24,7 @@ import (
 //	publishes r1 pairs=4 broken=1    nodes of a rack, or one, publish pairs of a GPU and a NIC instead of GPUs
 //
 // Settings: require=rack, priority=10, end=2h (from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1,
-// scheduler=NAME, owner=DaemonSet, leaving, lost=0 (the completion index of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one
+// scheduler=NAME, owner=DaemonSet, leaving, protected (by its PriorityClass), lost=0 (the completion index of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one
 // that does not exist), has=2 (of members that run: the first pairs of their nodes).
 func Draw(o *whatif.Objects, d *datadriven.TestData) (drawn bool, err error) {
 	switch d.Cmd {
@@ -94,6 +94,9 @@ func set(o *whatif.Objects, name, key, value string) error {
 		if known, err := setGroup(o, group, key, value); known || err != nil {
 			return err
 		}
+	}
+	if key == "protected" {
+		o.PriorityClasses = append(o.PriorityClasses, protected())
 	}
 	for _, p := range pods {
 		if err := setPod(p, key, value); err != nil {
@@ -179,6 +182,8 @@ func setPod(p *corev1.Pod, key, value string) error {
 			return fmt.Errorf("a duration: %w", err)
 		}
 		p.Status.Phase, p.Status.StartTime = corev1.PodRunning, new(metav1.NewTime(Now().Add(-ago)))
+	case "protected":
+		p.Spec.PriorityClassName = protected().Name
 	case "never":
 		p.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 	case "gate":

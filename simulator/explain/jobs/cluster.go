@@ -133,7 +133,8 @@ func (c *Cluster) Objects() whatif.Objects {
 	s := c.snapshot
 	o := whatif.Objects{
 		Nodes: s.Nodes, Pods: s.Pods, PodGroups: s.PodGroups, Budgets: s.PodDisruptionBudgets,
-		Replaces: make(map[types.NamespacedName]bool),
+		PriorityClasses: s.PriorityClasses,
+		Replaces:        make(map[types.NamespacedName]bool),
 		Devices: whatif.Devices{
 			Slices: s.ResourceSlices, Classes: s.DeviceClasses, Claims: s.ResourceClaims,
 			Templates: s.ResourceClaimTemplates,
