@@ -2,6 +2,7 @@ package contention_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -101,4 +102,80 @@ func TestMachine_VictimsLoseLeast(t *testing.T) {
 	if got := victims(t, w, units, 1); got != nil {
 		t.Errorf("%v are evicted although another one leaves", got)
 	}
+}
+
+// Of units that lose the same the one of the lowest priority leaves, whatever it is called: another one would take its place in its turn.
+func TestMachine_LowestPriorityOfEqualsLeaves(t *testing.T) {
+	w, units := full(t, 2)
+	for _, u := range units {
+		u.Started = w.Now - hour
+	}
+	units[0].Priority = 5
+	if got := victims(t, w, units, 1); !slices.Equal(got, []contention.ID{"u1"}) {
+		t.Errorf("%v leave, want the one of the lowest priority", got)
+	}
+}
+
+// The victims are compared with a try of every set of units: fewest that a disruption budget protects, then least loss.
+func TestMachine_VictimsAgainstAllSets(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		const nodes = 12
+		w, _ := full(t, nodes)
+		var units []*contention.Unit
+		for next := 0; next < nodes; {
+			size := min(1+r.IntN(3), nodes-next)
+			u := &contention.Unit{
+				ID: contention.ID(fmt.Sprint("u", len(units))), Preemptible: true, Accelerators: int64(size) * 8,
+				Started: w.Now - int64(r.IntN(100))*minute,
+			}
+			for range size {
+				u.Holds = append(u.Holds, topology.Held{Node: next, Demand: topology.Capacity{8}})
+				next++
+			}
+			if r.IntN(4) == 0 {
+				u.Budgets = []contention.Covered{{Budget: len(w.Budgets), Members: size}}
+				w.Budgets = append(w.Budgets, 0)
+			}
+			units = append(units, u)
+		}
+		members := 1 + r.IntN(4)
+		broken, lost := toll(w, units, victims(t, w, units, members))
+		wantBroken, wantLost := leastToll(w, units, members)
+		if broken != wantBroken || lost != wantLost {
+			t.Errorf("seed %d: the victims lose %d and break %d budgets; %d and %d would do",
+				seed, lost, broken, wantLost, wantBroken)
+		}
+	}
+}
+
+// toll is how many budgets the eviction of units breaks, and what it loses.
+func toll(w *contention.World, units []*contention.Unit, evicted []contention.ID) (broken int, lost int64) {
+	for _, u := range units {
+		if slices.Contains(evicted, u.ID) {
+			broken, lost = broken+len(u.Budgets), lost+u.Lost(w.Now)
+		}
+	}
+	return broken, lost
+}
+
+// leastToll tries every set of units that makes room for so many members, of which each needs a node.
+func leastToll(w *contention.World, units []*contention.Unit, members int) (broken int, lost int64) {
+	broken = -1
+	for set := range 1 << len(units) {
+		var evicted []contention.ID
+		free := 0
+		for i, u := range units {
+			if set>>i&1 == 1 {
+				evicted, free = append(evicted, u.ID), free+len(u.Holds)
+			}
+		}
+		if free < members {
+			continue
+		}
+		if b, l := toll(w, units, evicted); broken < 0 || b < broken || b == broken && l < lost {
+			broken, lost = b, l
+		}
+	}
+	return broken, lost
 }

@@ -63,6 +63,17 @@ func (b Budgets) Covered(pods []*corev1.Pod) []contention.Covered {
 	return out
 }
 
+// Exceeded returns the names of the budgets that allow fewer disruptions than these pods are, as namespace/name.
+func (b Budgets) Exceeded(pods []*corev1.Pod) []string {
+	var names []string
+	for _, c := range b.Covered(pods) {
+		if budget := b.list[c.Budget]; c.Members > int(budget.Status.DisruptionsAllowed) {
+			names = append(names, budget.Namespace+"/"+budget.Name)
+		}
+	}
+	return names
+}
+
 // Same reports whether two lists number the same budgets, and cover the same pods.
 func (b Budgets) Same(other Budgets) bool {
 	return slices.EqualFunc(b.list, other.list, func(x, y *policyv1.PodDisruptionBudget) bool {

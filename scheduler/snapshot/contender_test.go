@@ -14,6 +14,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
+func daemonSet(apiVersion string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: "DaemonSet", Name: "logs", Controller: new(true)}}
+}
+
 // What a pod, or the gang that it is in, says of its end and of its preemption.
 func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 	started := metav1.NewTime(time.Unix(1_000_000, 0))
@@ -64,6 +68,19 @@ func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 		"a static pod": {
 			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 			want:   contention.Unit{Grace: 30, End: contention.End{Certainty: contention.Never}},
+		},
+		"a pod of a DaemonSet": {
+			change: func(p *corev1.Pod) { p.OwnerReferences = daemonSet("apps/v1") },
+			want:   contention.Unit{Grace: 30, End: contention.End{Certainty: contention.Never}},
+		},
+		// A reference to a group that no controller resolves proves nothing: a tenant could write it, and would never be preempted.
+		"a pod of a DaemonSet of another group": {
+			change: func(p *corev1.Pod) { p.OwnerReferences = daemonSet("evil.example/v1") },
+			want:   contention.Unit{Preemptible: true, Grace: 30},
+		},
+		"a pod of a DaemonSet without a group": {
+			change: func(p *corev1.Pod) { p.OwnerReferences = daemonSet("") },
+			want:   contention.Unit{Preemptible: true, Grace: 30},
 		},
 		"one that leaves": {
 			change: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1_000_050, 0)) },

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -44,12 +44,12 @@ func QueuedAt(group *schedulingv1beta1.PodGroup) time.Time {
 	return group.CreationTimestamp.Time
 }
 
-// OrderOf is the place in the queue of a PodGroup, or of a pod that is in none: pods say themselves what is in their
-// annotations, so theirs are not asked.
-func OrderOf(o metav1.Object, priority int32) decision.Order {
+// OrderOf returns the place in the queue of a PodGroup, or of a pod that is in none. The annotations of a pod are ignored: its owner
+// writes them.
+func OrderOf(o metav1.Object, priority int32) contention.Order {
 	since := o.GetCreationTimestamp().Time
 	if group, ok := o.(*schedulingv1beta1.PodGroup); ok {
 		since = QueuedAt(group)
 	}
-	return decision.Order{Priority: priority, Since: since, Namespace: o.GetNamespace(), Name: o.GetName()}
+	return contention.Order{Priority: priority, Since: since, Namespace: o.GetNamespace(), Name: o.GetName()}
 }

@@ -209,7 +209,7 @@ func benchmarkUnits(b *testing.B, nodes int) {
 		if view, err = index.Update(fleet, nil); err != nil {
 			b.Fatal(err)
 		}
-		if units := snapshot.Ends(view.Units(of)); len(units) == 0 {
+		if units := view.Units(of); len(units) == 0 {
 			b.Fatal("nothing runs")
 		}
 		i += 7

@@ -13,7 +13,6 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/scheduler/decision"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -158,26 +157,10 @@ func ExpectedEnd(group *schedulingv1beta1.PodGroup) time.Time {
 	return instant(group.Annotations[topology.AnnotationExpectedEnd])
 }
 
-// EndOf is when a gang is expected to end, in seconds since 1970; topology.EndUnknown if nobody knows.
+// EndOf returns when a gang is expected to end, in seconds since 1970; topology.EndUnknown if that is not known.
 func EndOf(group *schedulingv1beta1.PodGroup) int64 {
 	if end := ExpectedEnd(group); !end.IsZero() {
 		return end.Unix()
 	}
 	return topology.EndUnknown
-}
-
-// Ends are the units as those who wait see them: what they hold, and when they end, in seconds since 1970. What is started again
-// when it ends (services, what is on every node) stays; all else ends someday.
-func Ends(units []Unit) []topology.Running {
-	running := make([]topology.Running, len(units))
-	for i, u := range units {
-		running[i] = topology.Running{Name: u.Name, Holds: u.Holds, End: decision.Someday}
-		if end := u.End(); !end.IsZero() {
-			running[i].End = end.Unix()
-		}
-		if u.Stays() {
-			running[i].End = topology.EndUnknown
-		}
-	}
-	return running
 }

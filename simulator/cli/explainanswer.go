@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/explain"
 )
@@ -21,14 +21,14 @@ const listed = 5
 func (s *scene) answer(ctx context.Context, q question) (explain.Answer, error) {
 	out := explain.Answer{At: s.now, Notes: slices.Clone(s.notes)}
 	if q.kind == "drain" {
-		displaced, err := s.rehearsal.Drain(ctx, q.words)
+		displaced, err := s.whatif.Drain(ctx, q.words)
 		if err != nil {
 			return out, inSelection(err)
 		}
 		out.Drain = explain.AboutDrain(displaced, s.now)
 		return out, nil
 	}
-	forecast, err := explain.NewForecast(ctx, s.rehearsal)
+	forecast, err := explain.NewForecast(ctx, s.whatif)
 	if err != nil {
 		return out, fmt.Errorf("looking ahead: %w", err)
 	}
@@ -38,9 +38,9 @@ func (s *scene) answer(ctx context.Context, q question) (explain.Answer, error) 
 	}
 	out.Notes = append(out.Notes, changes...)
 	if q.kind == "queue" {
-		verdicts, err := s.rehearsal.Queue(ctx)
+		verdicts, err := s.whatif.Queue(ctx)
 		if err != nil {
-			return out, fmt.Errorf("playing the queue: %w", err)
+			return out, fmt.Errorf("running the queue: %w", err)
 		}
 		out.Queue = explain.AboutQueue(verdicts, forecast, s.now)
 		return out, nil
@@ -51,7 +51,7 @@ func (s *scene) answer(ctx context.Context, q question) (explain.Answer, error) 
 	}
 	out.Job = job
 	for _, name := range names {
-		verdict, err := s.rehearsal.Why(ctx, name)
+		verdict, err := s.whatif.Why(ctx, name)
 		if err != nil {
 			return out, s.notThere("podgroup", name, err)
 		}
@@ -83,7 +83,7 @@ func (s *scene) changes(ctx context.Context, after *explain.Forecast) ([]string,
 	return lines, nil
 }
 
-// meant are the gangs that a question is about, or what is to be said of a job that has none.
+// meant are the gangs that a question is about, or what is said of a job that has none.
 func (s *scene) meant(q question) ([]types.NamespacedName, *explain.Job, error) {
 	if q.kind == "" {
 		return s.submitted("")
@@ -96,7 +96,7 @@ func (s *scene) meant(q question) ([]types.NamespacedName, *explain.Job, error) 
 	if job == nil {
 		names, said, err := s.submitted(name.String())
 		if err == nil && len(names) == 0 && said == nil {
-			err = s.notThere("trainjob", name, rehearsal.ErrNoGang)
+			err = s.notThere("trainjob", name, whatif.ErrNoGang)
 		}
 		return names, said, err
 	}
@@ -141,10 +141,10 @@ func (s *scene) submitted(only string) ([]types.NamespacedName, *explain.Job, er
 
 // notThere lists the names that are most like one that is not there.
 func (s *scene) notThere(kind string, name types.NamespacedName, cause error) error {
-	if !errors.Is(cause, rehearsal.ErrNoGang) {
+	if !errors.Is(cause, whatif.ErrNoGang) {
 		return fmt.Errorf("explaining %s: %w", name, cause)
 	}
-	all := s.rehearsal.Names()
+	all := s.whatif.Names()
 	what := fmt.Sprintf("%s has no gang %s", s.source, name)
 	if kind == "trainjob" {
 		all, what = s.cluster.Names(), fmt.Sprintf("%s has no TrainJob %s", s.source, name)
@@ -162,7 +162,7 @@ func (s *scene) notThere(kind string, name types.NamespacedName, cause error) er
 
 // inSelection says what could have been selected.
 func inSelection(err error) error {
-	unclear, ok := errors.AsType[*rehearsal.SelectionError](err)
+	unclear, ok := errors.AsType[*whatif.SelectionError](err)
 	if !ok {
 		return fmt.Errorf("draining: %w", err)
 	}

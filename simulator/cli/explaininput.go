@@ -13,7 +13,7 @@ import (
 
 	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/explain/jobs"
@@ -29,9 +29,9 @@ type scene struct {
 	source    string
 	now       time.Time
 	cluster   *jobs.Cluster
-	rehearsal *rehearsal.Rehearsal
+	whatif    *whatif.WhatIf
 	// before is the cluster without the jobs that are added, nil if none is.
-	before *rehearsal.Rehearsal
+	before *whatif.WhatIf
 	// added are the jobs that are taken as submitted.
 	added []jobs.Submitted
 	notes []string
@@ -69,7 +69,7 @@ func openScene(ctx context.Context, env Environment, options explainOptions) (*s
 	if err := s.complete(snapshot); err != nil {
 		return nil, err
 	}
-	if s.rehearsal, err = rehearsal.New(s.cluster.Objects(), profile, s.now); err != nil {
+	if s.whatif, err = whatif.New(s.cluster.Objects(), profile, s.now); err != nil {
 		return nil, &badinput.Error{
 			Where: s.source,
 			What:  err.Error(),
@@ -111,10 +111,10 @@ func (s *scene) submit(ctx context.Context, work workload.Workload) (err error) 
 	if s.added, err = s.cluster.Submit(ctx, work, s.now); err != nil {
 		return err
 	}
-	s.before = s.rehearsal
+	s.before = s.whatif
 	for _, job := range s.added {
 		for _, group := range job.Groups {
-			s.rehearsal = s.rehearsal.With(group.PodGroup, group.Members, job.Devices)
+			s.whatif = s.whatif.With(group.PodGroup, group.Members, job.Devices)
 		}
 		s.notes = append(s.notes, job.Notes...)
 	}
@@ -180,13 +180,13 @@ type profile struct {
 }
 
 // readProfile reads the first profile that has our plugins; without a file that is the shipped one.
-func readProfile(file string) (rehearsal.Profile, error) {
+func readProfile(file string) (whatif.Profile, error) {
 	content, where := manifests.Config(), "the shipped profile"
 	if file != "" {
 		where = "--scheduler-config " + file
 		read, err := os.ReadFile(file)
 		if err != nil {
-			return rehearsal.Profile{}, &badinput.Error{Where: where, What: "it cannot be read: " + err.Error()}
+			return whatif.Profile{}, &badinput.Error{Where: where, What: "it cannot be read: " + err.Error()}
 		}
 		content = read
 	}
@@ -195,14 +195,14 @@ func readProfile(file string) (rehearsal.Profile, error) {
 		Profiles []profile `json:"profiles"`
 	}
 	if err := yaml.Unmarshal(content, &all); err != nil {
-		return rehearsal.Profile{}, &badinput.Error{
+		return whatif.Profile{}, &badinput.Error{
 			Where: where,
 			What:  "it is no configuration of a scheduler: " + err.Error(),
 		}
 	}
 	at := slices.IndexFunc(all.Profiles, profile.ours)
 	if at < 0 {
-		return rehearsal.Profile{}, &badinput.Error{
+		return whatif.Profile{}, &badinput.Error{
 			Where: where, What: "no profile there has the plugin " + pluginWithLevels,
 			Mend: "name the file with which lockstep-scheduler is started",
 		}
@@ -222,8 +222,8 @@ func (p profile) ours() bool {
 	return false
 }
 
-func (p profile) read(where string) (rehearsal.Profile, error) {
-	out := rehearsal.Profile{Scheduler: p.SchedulerName}
+func (p profile) read(where string) (whatif.Profile, error) {
+	out := whatif.Profile{Scheduler: p.SchedulerName}
 	raw := &runtime.Unknown{}
 	for _, plugin := range p.PluginConfig {
 		if plugin.Name != pluginWithLevels {

@@ -5,15 +5,15 @@ import (
 )
 
 // Answer is what `lockstep explain -o json` prints: one object. Of Gangs, Queue and Drain there is the one that was asked for. Names
-// of gangs, pods and budgets are namespace/name; instants are RFC 3339; what nobody knows is not there.
+// of gangs, pods and budgets are namespace/name; instants are RFC 3339; what is not known is not there.
 type Answer struct {
 	// At is the instant for which the answer is: now, or when the snapshot was taken.
 	At time.Time `json:"at"`
-	// Job says what becomes of the TrainJob that was asked about, if that is not the matter of its gangs.
+	// Job says what becomes of the TrainJob of the question, if that does not depend on gangs.
 	Job *Job `json:"job,omitempty"`
-	// Gangs are those that were asked about.
+	// Gangs are those of the question.
 	Gangs []Gang `json:"gangs,omitempty"`
-	// Queue is everybody who waits, in the queue's order, and then who is not in it because it is incomplete.
+	// Queue is all gangs that wait, in the queue's order, and then those that are not in it because they are incomplete.
 	Queue *Queue `json:"queue,omitempty"`
 	Drain *Drain `json:"drain,omitempty"`
 	// Notes are what else is to be known: what a snapshot does not hold, what an addition assumes.
@@ -39,7 +39,7 @@ type Gang struct {
 	State string `json:"state"`
 	// Answer is one sentence.
 	Answer string `json:"answer"`
-	// Starts says that the gang runs, or that the scheduler starts it with its next look.
+	// Starts says that the gang runs, or that the scheduler starts it in its next cycle.
 	Starts bool `json:"starts"`
 	// Position is its place in the queue, 1 for the first; not there if it is not in it.
 	Position int       `json:"position,omitempty"`
@@ -57,12 +57,16 @@ type Gang struct {
 	Problem   string     `json:"problem,omitempty"`
 	Missing   *Missing   `json:"missing,omitempty"`
 	Shortfall *Shortfall `json:"shortfall,omitempty"`
-	// Kept is the place that is kept, for the gang itself or for the one it is behind.
-	Kept   *Kept   `json:"kept,omitempty"`
-	Behind *Behind `json:"behind,omitempty"`
-	// Preemption is whom it ends; else Spared says why nobody.
+	// Reserved is the place that is reserved for it, Behind what is reserved for others if it fits but for that.
+	Reserved *Reserved `json:"reserved,omitempty"`
+	Behind   *Behind   `json:"behind,omitempty"`
+	// After are the gangs whose reservations have to end before a place can be reserved for it.
+	After []string `json:"after,omitempty"`
+	// Passes are the gangs whose reserved places it uses without delaying them.
+	Passes []string `json:"passes,omitempty"`
+	// Preemption is what it evicts; else NoVictims says why it evicts nothing.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	Spared     string      `json:"spared,omitempty"`
+	NoVictims  string      `json:"no_victims,omitempty"`
 	// Start is when it is expected to start; not there if it runs.
 	Start *Start `json:"expected_start,omitempty"`
 }
@@ -82,7 +86,7 @@ type Rank struct {
 	Node string `json:"node"`
 	// Domains are the node's, by level.
 	Domains map[string]string `json:"domains"`
-	// Late members come when the others run, and their place is held; planned ones have no node yet.
+	// Late members arrive when the others run, and their place is reserved; planned ones have no node yet.
 	Late    bool `json:"late,omitempty"`
 	Planned bool `json:"planned,omitempty"`
 	path    string
@@ -124,32 +128,40 @@ type Near struct {
 	Lacks  int    `json:"lacks"`
 }
 
-// Kept is the place that is kept for the first of the queue.
-type Kept struct {
+// Reserved is a place that is reserved for a gang.
+type Reserved struct {
 	For string `json:"for"`
-	// At is when it is free, as far as anybody knows.
-	At    *time.Time `json:"at,omitempty"`
-	Where Where      `json:"where"`
-	// WaitsFor are those whose ends make the room, the last first.
+	// Reason is head, preemption, start, late-member or move.
+	Reason string `json:"reason"`
+	// At is when it is free, as far as that is known; Estimated says that an end is assumed.
+	At        *time.Time `json:"at,omitempty"`
+	Estimated bool       `json:"estimated,omitempty"`
+	// Open says that others may use the place: too many accelerators would idle until it is free.
+	Open  bool  `json:"open,omitempty"`
+	Where Where `json:"where"`
+	// WaitsFor are the units whose ends make the room, the last first.
 	WaitsFor []Waited `json:"waits_for"`
 }
 
-// Waited is whom a gang waits for.
+// Waited is a unit whose end a gang waits for.
 type Waited struct {
 	Name string `json:"name"`
 	// Pod says that it is a pod in no gang.
-	Pod          bool       `json:"pod,omitempty"`
+	Pod bool `json:"pod,omitempty"`
+	// End is when it ends. Estimated says that this is not known: it is assumed to run as long again as it has, at least ten minutes.
+	// Overdue says that it is known, and has passed.
 	End          *time.Time `json:"end,omitempty"`
+	Estimated    bool       `json:"estimated,omitempty"`
+	Overdue      bool       `json:"overdue,omitempty"`
 	Accelerators int64      `json:"accelerators"`
 }
 
-// Behind is why a gang waits for which there is room.
+// Behind is why a gang waits that fits but for places that are reserved for others.
 type Behind struct {
-	// Head is the first of the queue, Where the place that the gang would have without it, Shared the nodes of that which are kept.
-	Head   string   `json:"head"`
-	Where  Where    `json:"where"`
-	Shared []string `json:"shared"`
-	// End is when the gang would end.
+	// Reserved are these places, in the order of the queue.
+	Reserved []Reserved `json:"reserved"`
+	// At is the first instant at which one of them is needed, End when the gang would end.
+	At  *time.Time `json:"at,omitempty"`
 	End *time.Time `json:"end,omitempty"`
 }
 
@@ -164,7 +176,7 @@ type Preemption struct {
 	Exceeded []string `json:"exceeded_budgets,omitempty"`
 }
 
-// Victim is who is ended.
+// Victim is a unit that is evicted.
 type Victim struct {
 	Name         string  `json:"name"`
 	Pod          bool    `json:"pod,omitempty"`
@@ -179,11 +191,11 @@ type Victim struct {
 // Start is when a gang is expected to start, if what runs ends when it is expected to.
 type Start struct {
 	At *time.Time `json:"at,omitempty"`
-	// Text says it in words, and why nobody knows if nobody does.
+	// Text says it in words, and why it is not known if it is not.
 	Text string `json:"text"`
 }
 
-// Queue is who waits.
+// Queue is what waits.
 type Queue struct {
 	Gangs []Gang `json:"gangs"`
 }
@@ -192,7 +204,7 @@ type Queue struct {
 type Drain struct {
 	Answer string   `json:"answer"`
 	Nodes  []string `json:"nodes"`
-	// Settled says that everybody who is displaced has a place elsewhere, as far as our scheduler decides.
+	// Settled says that all that is displaced has a place elsewhere, as far as our scheduler decides.
 	Settled bool   `json:"settled"`
 	Moves   []Move `json:"displaced"`
 	// Stay is the number of pods that stay: those of DaemonSets, and static ones.
@@ -210,7 +222,7 @@ type Move struct {
 	Drained      []string `json:"drained"`
 	Accelerators int64    `json:"accelerators"`
 	LostHours    float64  `json:"lost_accelerator_hours"`
-	// Forever says that nobody makes the pod again.
+	// Forever says that no controller creates the pod again.
 	Forever bool `json:"forever,omitempty"`
 	// Then is the answer about it on the fleet without these nodes.
 	Then Gang `json:"then"`

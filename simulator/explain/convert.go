@@ -5,16 +5,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // About is the answer about a gang. The forecast may be nil; then only what the verdict itself tells is said of its start.
-func About(v rehearsal.Verdict, f *Forecast, now time.Time) Gang {
+func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 	g := Gang{
 		Name: v.Gang.Name.String(), State: string(v.State), Starts: v.Starts(), Position: v.Gang.Position,
 		Priority: v.Gang.Priority, QueuedAt: v.Gang.Since.UTC(), Members: v.Gang.Members, Needed: v.Gang.Needed,
-		Running: v.Gang.Runs, Accelerators: v.Gang.Accelerators, Problem: v.Problem, Spared: v.Spared,
+		Running: v.Gang.Runs, Accelerators: v.Gang.Accelerators, Problem: v.Problem, NoVictims: v.NoVictims,
+		After: namesOf(v.After), Passes: namesOf(v.Passes),
 	}
 	if v.Where != nil {
 		g.Where = new(whereOf(*v.Where))
@@ -29,17 +32,20 @@ func About(v rehearsal.Verdict, f *Forecast, now time.Time) Gang {
 		g.Shortfall = shortfallOf(v.Shortfall)
 		g.Shortfall.Text += v.Note
 	}
-	if v.Kept != nil {
-		g.Kept = keptOf(*v.Kept)
+	if v.Reserved != nil {
+		g.Reserved = new(reservedOf(*v.Reserved))
 	}
 	if b := v.Behind; b != nil {
-		g.Behind = &Behind{Head: v.Kept.For.String(), Where: whereOf(b.Own), Shared: b.Shared, End: known(b.End)}
+		g.Behind = &Behind{At: known(b.At), End: known(b.End)}
+		for _, of := range b.Of {
+			g.Behind.Reserved = append(g.Behind.Reserved, reservedOf(of))
+		}
 	}
 	if p := v.Preemption; p != nil {
 		g.Preemption = preemptionOf(*p)
 	}
 	switch v.State {
-	case rehearsal.Waits, rehearsal.Fits, rehearsal.Preempts, rehearsal.Moves:
+	case whatif.Waits, whatif.Fits, whatif.Preempts, whatif.Moves:
 		g.Start = f.start(v, now)
 	default:
 	}
@@ -47,7 +53,7 @@ func About(v rehearsal.Verdict, f *Forecast, now time.Time) Gang {
 	return g
 }
 
-func whereOf(w rehearsal.Where) Where {
+func whereOf(w whatif.Where) Where {
 	out := Where{Within: named(w.Within)}
 	nodes := make(map[string]bool, len(w.Seats))
 	for _, seat := range w.Seats {
@@ -94,22 +100,32 @@ func shortfallOf(s *topology.Shortfall) *Shortfall {
 	return out
 }
 
-func keptOf(k rehearsal.Kept) *Kept {
-	out := &Kept{For: k.For.String(), At: known(k.At), Where: whereOf(k.Where), WaitsFor: []Waited{}}
-	for _, w := range k.Waits {
+func reservedOf(r whatif.Reservation) Reserved {
+	out := Reserved{
+		For: r.For.String(), Reason: string(r.Reason), At: known(r.At), Estimated: r.Estimated, Open: r.Open,
+		Where: whereOf(r.Where), WaitsFor: []Waited{},
+	}
+	for _, w := range r.Waits {
 		name, pod := unitName(w.Name)
-		out.WaitsFor = append(
-			out.WaitsFor,
-			Waited{Name: name, Pod: pod, End: known(w.End), Accelerators: w.Accelerators},
-		)
+		out.WaitsFor = append(out.WaitsFor, Waited{
+			Name: name, Pod: pod, End: known(w.End), Estimated: w.Estimated, Overdue: w.Overdue, Accelerators: w.Accelerators,
+		})
 	}
 	return out
+}
+
+func namesOf(gangs []types.NamespacedName) []string {
+	var names []string
+	for _, name := range gangs {
+		names = append(names, name.String())
+	}
+	return names
 }
 
 // unitName tells a gang from a single pod, which has a slash after its name.
 func unitName(name string) (string, bool) { return strings.CutSuffix(name, "/") }
 
-func preemptionOf(p rehearsal.Preemption) *Preemption {
+func preemptionOf(p whatif.Preemption) *Preemption {
 	out := &Preemption{LostHours: hours(p.Lost), Cheapest: p.Cheapest, Exceeded: p.Exceeded}
 	for _, v := range p.Victims {
 		name, pod := unitName(v.Name)
@@ -126,8 +142,8 @@ func preemptionOf(p rehearsal.Preemption) *Preemption {
 	return out
 }
 
-// AboutQueue is the answer about everybody who waits.
-func AboutQueue(verdicts []rehearsal.Verdict, f *Forecast, now time.Time) *Queue {
+// AboutQueue is the answer about all that wait.
+func AboutQueue(verdicts []whatif.Verdict, f *Forecast, now time.Time) *Queue {
 	q := &Queue{Gangs: []Gang{}}
 	for _, v := range verdicts {
 		q.Gangs = append(q.Gangs, About(v, f, now))
@@ -136,7 +152,7 @@ func AboutQueue(verdicts []rehearsal.Verdict, f *Forecast, now time.Time) *Queue
 }
 
 // AboutDrain is the answer about a drain.
-func AboutDrain(d rehearsal.Displaced, now time.Time) *Drain {
+func AboutDrain(d whatif.Displaced, now time.Time) *Drain {
 	out := &Drain{
 		Nodes:     d.Nodes,
 		Settled:   d.Settled(),
@@ -161,7 +177,7 @@ func AboutDrain(d rehearsal.Displaced, now time.Time) *Drain {
 	return out
 }
 
-// Starts reports whether nothing that was asked about waits.
+// Starts reports whether nothing in the answer waits.
 func (a Answer) Starts() bool {
 	waits := func(g Gang) bool { return !g.Starts }
 	return (a.Job == nil || a.Job.Starts) && !slices.ContainsFunc(a.Gangs, waits) &&
@@ -171,7 +187,7 @@ func (a Answer) Starts() bool {
 // hours are accelerator-hours of accelerator-seconds, to a hundredth.
 func hours(seconds int64) float64 { return float64((seconds+18)/36) / 100 }
 
-// known is an instant, nil if nobody knows it.
+// known is an instant, nil if it is not known.
 func known(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
-	"github.com/lockstep-project/lockstep/scheduler/decision"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -20,31 +19,32 @@ import (
 // howToTell is what makes an end known.
 const howToTell = "an activeDeadlineSeconds, or a trainer that reports its status, would tell"
 
-// Forecast is when those who wait are expected to start: in a run of the queue in which what runs ends when it is expected to, who
-// starts runs for as long as its deadline lets it, and nobody else comes.
+// Forecast is when gangs that wait are expected to start: in a run of the queue in which what runs ends at its known end, a gang that
+// starts runs for as long as its deadline lets it, and no other arrives.
 type Forecast struct {
 	starts map[types.NamespacedName]int64
-	// endless are those that run and of which nobody knows when they end, the largest first.
+	// endless are the gangs that run and whose end is not known, the largest first.
 	endless []string
 }
 
 // NewForecast plays the queue. The error is that of a fleet that cannot be read.
-func NewForecast(ctx context.Context, r *rehearsal.Rehearsal) (*Forecast, error) {
-	left, err := r.Scene(ctx)
+func NewForecast(ctx context.Context, w *whatif.WhatIf) (*Forecast, error) {
+	left, err := w.Rest(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("running the queue: %w", err)
 	}
+	now := w.Now().Unix()
 	f := &Forecast{starts: make(map[types.NamespacedName]int64)}
-	f.endless = endless(left)
+	f.endless = endless(left, now)
 	if len(left.Waiting) == 0 {
 		return f, nil
 	}
-	scene := direct.Scene{Now: r.Now().Unix(), Ledger: left.Ledger, Accelerator: left.Accelerator}
+	scene := direct.Scene{Now: now, Ledger: left.Ledger, Accelerator: left.Accelerator}
 	for _, u := range left.Running {
-		scene.Running = append(scene.Running, runningOf(u, scene.Now))
+		scene.Running = append(scene.Running, runningOf(u, now))
 	}
 	for _, w := range left.Waiting {
-		scene.Jobs = append(scene.Jobs, jobOf(w, scene.Now))
+		scene.Jobs = append(scene.Jobs, jobOf(w, now))
 	}
 	result, err := direct.Run(scene, direct.Options{Discipline: direct.Backfill}, nil)
 	if err != nil {
@@ -56,41 +56,48 @@ func NewForecast(ctx context.Context, r *rehearsal.Rehearsal) (*Forecast, error)
 	return f, nil
 }
 
-// runningOf is what runs. What has no known end does not end in the forecast, so that no start is promised that depends on it.
-func runningOf(u topology.Running, now int64) direct.Running {
-	r := direct.Running{Name: u.Name, Holds: u.Holds, Started: now, Ends: direct.Forever}
-	switch u.End {
-	case topology.EndUnknown:
-		r.Expected.Certainty = contention.Never
-	case decision.Someday:
-		r.Expected.Certainty = contention.Unknown
+// ends reports whether it is known when a unit ends. An end that has passed says nothing.
+func ends(u *contention.Unit, now int64) bool {
+	switch u.End.Certainty {
+	case contention.Unknown, contention.Never:
+		return false
 	default:
-		r.Expected, r.Ends = contention.End{At: u.End, Certainty: contention.Reported}, u.End
+		return u.End.At > now
+	}
+}
+
+// runningOf is what runs. What has no known end does not end in the forecast, so that no start is promised that depends on it.
+func runningOf(u *contention.Unit, now int64) direct.Running {
+	r := direct.Running{
+		Name: string(u.ID), Holds: u.Holds, Started: u.Started, Expected: u.End, Ends: direct.Forever,
+	}
+	if ends(u, now) {
+		r.Ends = u.End.At
 	}
 	return r
 }
 
-// jobOf is a gang that waits already. Of what has no deadline nobody knows when it ends.
-func jobOf(w rehearsal.Waiting, now int64) direct.Job {
+// jobOf is a gang that waits already. One without a deadline does not end in the forecast.
+func jobOf(w whatif.Waiting, now int64) direct.Job {
 	job := direct.Job{
 		Name: w.Name.String(), Order: w.Order, Gang: w.Ask.Gang, Needed: w.Ask.Needed, Arrives: now,
 		Accelerators: w.Accelerators, Runs: direct.Forever,
 	}
-	if end := w.Ask.End; end < decision.Someday && end > now {
+	if end := w.Ask.End; end != topology.EndUnknown && end > now {
 		job.Runs, job.Promises = end-now, end-now
 	}
 	return job
 }
 
-func endless(left rehearsal.Scene) []string {
+func endless(left whatif.Rest, now int64) []string {
 	type unit struct {
 		name  string
 		nodes int
 	}
 	var units []unit
-	for _, r := range left.Running {
-		if name, pod := unitName(r.Name); r.End == decision.Someday && !pod {
-			units = append(units, unit{name, len(r.Holds)})
+	for _, u := range left.Running {
+		if name, pod := unitName(string(u.ID)); u.End.Certainty != contention.Never && !ends(u, now) && !pod {
+			units = append(units, unit{name, len(u.Holds)})
 		}
 	}
 	slices.SortFunc(
@@ -104,15 +111,17 @@ func endless(left rehearsal.Scene) []string {
 	return names
 }
 
-// start says when a gang starts. Without a forecast, and of gangs that are not in it, only that is known which
-// the gang's own verdict tells.
-func (f *Forecast) start(v rehearsal.Verdict, now time.Time) *Start {
+// start says when a gang starts. Without a forecast, and of gangs that are not in it, only that is known which the gang's own verdict
+// says.
+func (f *Forecast) start(v whatif.Verdict, now time.Time) *Start {
 	switch {
-	case v.State == rehearsal.Fits:
+	case v.State == whatif.Fits && v.Vacated:
+		return &Start{Text: "when the victims of other gangs have left"}
+	case v.State == whatif.Fits:
 		return &Start{At: known(now), Text: "now"}
-	case v.State == rehearsal.Moves:
-		return &Start{Text: "when what is left of it has ended and its job has made it anew"}
-	case v.State == rehearsal.Preempts:
+	case v.State == whatif.Moves:
+		return &Start{Text: "when what is left of it has ended and its job has created it again"}
+	case v.State == whatif.Preempts:
 		return &Start{Text: "when its victims have left: at the end of their terminationGracePeriodSeconds"}
 	case v.Shortfall != nil && v.Shortfall.Never:
 		return &Start{Text: "never on this fleet"}
@@ -123,52 +132,51 @@ func (f *Forecast) start(v rehearsal.Verdict, now time.Time) *Start {
 			at, played = started, true
 		}
 	}
-	if k := v.Kept; !played && k != nil && v.Behind == nil && !k.At.IsZero() {
-		at = k.At.Unix()
+	own := v.Reserved
+	if !played && own != nil && !own.Estimated && !own.At.IsZero() {
+		at = own.At.Unix()
 	}
 	if at != direct.Never {
 		instant := time.Unix(at, 0).UTC()
-		if !instant.After(now) {
-			return &Start{Text: "as soon as " + overdue(v) + " has ended, which should have been before now"}
-		}
 		return &Start{At: &instant, Text: moment(instant, now)}
+	}
+	if own != nil && own.Estimated {
+		return &Start{Text: "estimated " + moment(own.At, now) + estimate(*own)}
 	}
 	return &Start{Text: "unknown: " + f.unknown(v)}
 }
 
-// overdue is whom a gang waits for although it should be over.
-func overdue(v rehearsal.Verdict) string {
-	if v.Kept == nil || len(v.Kept.Waits) == 0 {
-		return "what holds its place"
-	}
-	name, _ := unitName(v.Kept.Waits[0].Name)
-	return name
-}
-
-// unknown says why nobody knows when a gang starts.
-func (f *Forecast) unknown(v rehearsal.Verdict) string {
-	var names []string
-	if v.Kept != nil {
-		for _, w := range v.Kept.Waits {
-			if name, pod := unitName(w.Name); w.End.IsZero() && !pod {
-				names = append(names, name)
-			}
+// estimate says what an estimated start rests on.
+func estimate(own whatif.Reservation) string {
+	var names, late []string
+	for _, w := range own.Waits {
+		name, _ := unitName(w.Name)
+		switch {
+		case w.Overdue:
+			late = append(late, name)
+		case w.Estimated:
+			names = append(names, name)
 		}
 	}
-	whose := "it waits for "
-	if v.Behind != nil {
-		whose = v.Kept.For.String() + " is before it, and waits for "
+	text := ""
+	if len(late) > 0 {
+		text += "; overdue: " + few(late)
 	}
-	if v.Gang.Claims && (v.Kept == nil || v.Behind != nil) {
-		return "of gangs that claim devices only the first of the queue is looked ahead for"
+	if len(names) > 0 {
+		text += "; no end is known of " + few(names) + ": " + howToTell
 	}
-	if len(names) == 0 && f != nil {
-		names, whose = f.endless, "its room is held by "
+	return text
+}
+
+// unknown says why it is not known when a gang starts.
+func (f *Forecast) unknown(v whatif.Verdict) string {
+	if v.Gang.Claims {
+		return "no start is forecast for gangs that claim devices"
 	}
-	if len(names) == 0 {
-		return "nothing whose end is known makes room for it"
+	if f != nil && len(f.endless) > 0 {
+		return "its room is held by " + few(f.endless) + ", whose end is not known; " + howToTell
 	}
-	return whose + few(names) + ", whose end nobody knows; " + howToTell
+	return "nothing whose end is known makes room for it"
 }
 
 // few names the first of a list.
@@ -180,7 +188,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Changes says whose expected start another forecast has changed, but for the gangs named: a line for each, by name.
+// Changes says which expected starts another forecast has changed, but for the gangs named: a line for each, by name.
 func (f *Forecast) Changes(after *Forecast, but []types.NamespacedName, now time.Time) []string {
 	say := func(at int64) string {
 		if at == direct.Never {

@@ -10,20 +10,20 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal/rehearsaltest"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
+	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
 	"github.com/lockstep-project/lockstep/simulator/explain"
 )
 
-// TestGolden prints the answers about the scenes in testdata. What draws is in rehearsaltest; questions are why x, with x ... (a
+// TestGolden prints the answers about the scenes in testdata. What draws is in whatiftest; questions are why x, with x ... (a
 // gang that is not there yet, as waits), queue and drain WORD..., and print text, or JSON with json.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		t.Helper()
-		var objects rehearsal.Objects
+		var objects whatif.Objects
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
-			drawn, err := rehearsaltest.Draw(&objects, d)
+			drawn, err := whatiftest.Draw(&objects, d)
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
@@ -35,18 +35,18 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-func answer(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) string {
+func answer(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {
 	t.Helper()
-	now := rehearsaltest.Now()
-	r, err := rehearsal.New(objects, rehearsaltest.Profile(), now)
+	now := whatiftest.Now()
+	r, err := whatif.New(objects, whatiftest.Profile(), now)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
 	if d.Cmd == "with" {
-		var more rehearsal.Objects
+		var more whatif.Objects
 		waits := *d
 		waits.Cmd = "waits"
-		if _, err := rehearsaltest.Draw(&more, &waits); err != nil {
+		if _, err := whatiftest.Draw(&more, &waits); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
 		r = r.With(more.PodGroups[0], more.Pods, more.Devices)
@@ -67,15 +67,15 @@ func answer(t *testing.T, objects rehearsal.Objects, d *datadriven.TestData) str
 	}
 	switch d.Cmd {
 	case "why", "with":
-		var v rehearsal.Verdict
+		var v whatif.Verdict
 		v, err = r.Why(t.Context(), types.NamespacedName{Namespace: "default", Name: words[0]})
 		a.Gangs = []explain.Gang{explain.About(v, forecast, now)}
 	case "queue":
-		var verdicts []rehearsal.Verdict
+		var verdicts []whatif.Verdict
 		verdicts, err = r.Queue(t.Context())
 		a.Queue = explain.AboutQueue(verdicts, forecast, now)
 	case "drain":
-		var out rehearsal.Displaced
+		var out whatif.Displaced
 		out, err = r.Drain(t.Context(), words)
 		a.Drain = explain.AboutDrain(out, now)
 	default:

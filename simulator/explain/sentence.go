@@ -7,53 +7,79 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 // sentence is the answer in one line.
-func sentence(v rehearsal.Verdict, g Gang, now time.Time) string {
+func sentence(v whatif.Verdict, g Gang, now time.Time) string {
 	switch v.State {
-	case rehearsal.Placed:
+	case whatif.Placed:
 		text := fmt.Sprintf("runs on %s", place(*g.Where))
 		if g.Members > g.Running {
-			text += fmt.Sprintf("; %s to come, and places are held", count(g.Members-g.Running, "late member"))
+			text += fmt.Sprintf("; places are reserved for %s to come", count(g.Members-g.Running, "late member"))
 		}
 		return text
-	case rehearsal.Fits:
-		text := "fits: it starts with the scheduler's next look, on " + place(*g.Where)
-		if g.Running > 0 {
-			text = fmt.Sprintf(
-				"runs with %d members, and there is room for the others, on %s",
-				g.Running,
-				place(planned(*g.Where)),
-			)
-		}
-		return text
-	case rehearsal.Preempts:
-		return fmt.Sprintf("starts instead of %s, on %s", victims(*g.Preemption), place(*g.Where))
-	case rehearsal.Moves:
+	case whatif.Fits:
+		return fits(v, g)
+	case whatif.Preempts:
+		return fmt.Sprintf("preempts %s, and starts on %s", victims(*g.Preemption), place(*g.Where))
+	case whatif.Moves:
 		return "starts again as a whole, since there is no room for the members that it lost: on " + place(*g.Where)
-	case rehearsal.Incomplete:
+	case whatif.Incomplete:
 		return incomplete(g)
-	case rehearsal.Wrong:
-		return "asks for what cannot be on this fleet"
-	case rehearsal.Foreign:
-		return fmt.Sprintf("is the business of scheduler %s, not ours", v.Gang.Scheduler)
-	case rehearsal.Waits:
+	case whatif.Wrong:
+		return "requests what this fleet does not have"
+	case whatif.Foreign:
+		return fmt.Sprintf("is scheduled by %s, not by this scheduler", v.Gang.Scheduler)
+	case whatif.Waits:
 	}
+	return waits(v, g, now)
+}
+
+func fits(v whatif.Verdict, g Gang) string {
+	switch {
+	case v.Vacated:
+		return "fits when the victims of other gangs have left, on " + place(*g.Where)
+	case g.Running > 0:
+		return fmt.Sprintf("runs with %s, and there is room for the others, on %s",
+			count(g.Running, "member"), place(planned(*g.Where)))
+	}
+	return "fits: it starts in the scheduler's next cycle, on " + place(*g.Where)
+}
+
+func waits(v whatif.Verdict, g Gang, now time.Time) string {
+	own := g.Reserved
 	switch {
 	case v.Shortfall != nil && v.Shortfall.Never:
-		return "waits, and would not fit if nothing else ran"
+		return "waits, and would not fit an empty fleet"
 	case v.Behind != nil:
-		return fmt.Sprintf("waits behind %s: there is room, but it is kept for that one", g.Behind.Head)
-	case v.Kept != nil && !v.Kept.At.IsZero():
-		return "waits for room, first in turn; its place is free " + moment(v.Kept.At, now)
-	case v.Kept != nil:
-		return "waits for room, first in turn; its place is kept, and nobody knows when it is free"
+		text := "waits: the nodes that would hold it are reserved for " + few(owners(g.Behind.Reserved))
+		if at := g.Behind.At; at != nil {
+			text += " until " + moment(*at, now)
+		}
+		return text
+	case own != nil && own.Open:
+		return "waits for room; it has a place, which others may use: too many accelerators would idle until it is free"
+	case own != nil && own.Reason == string(contention.Preemption):
+		return "waits for room; a place is reserved for it, which workloads have yet to leave"
+	case own != nil && own.At != nil:
+		return "waits for room; a place is reserved for it, " + free(*own, now)
 	case g.Running > 0:
-		return fmt.Sprintf("runs with %d members; there is no room for the others", g.Running)
+		return fmt.Sprintf("runs with %s; there is no room for the others", count(g.Running, "member"))
+	case v.Cause == contention.NoEnd:
+		return "waits for room, and no expected end makes any"
 	}
 	return "waits for room"
+}
+
+// owners are the gangs that places are reserved for.
+func owners(places []Reserved) []string {
+	names := make([]string, len(places))
+	for i, r := range places {
+		names[i] = r.For
+	}
+	return names
 }
 
 func incomplete(g Gang) string {
@@ -61,7 +87,7 @@ func incomplete(g Gang) string {
 		return "waits for its scheduling gates"
 	}
 	if g.Running > 0 {
-		return fmt.Sprintf("runs with %s; the others of the %d that it needs have not all been made again",
+		return fmt.Sprintf("runs with %s; the others of the %d that it needs do not all exist",
 			count(g.Running, "member"), g.Needed)
 	}
 	return fmt.Sprintf("is incomplete: it needs %s, and %d exist", count(g.Needed, "member"), g.Missing.Exist)
@@ -76,7 +102,7 @@ func place(w Where) string {
 	return text
 }
 
-// planned are the ranks that have no node yet.
+// planned returns the ranks that have no node yet.
 func planned(w Where) Where {
 	out := Where{Within: w.Within}
 	nodes := make(map[string]bool)
@@ -112,14 +138,14 @@ func (d *Drain) sentence() string {
 		switch {
 		case m.Forever:
 			gone++
-		case !m.Then.Starts && m.Then.State != string(rehearsal.Foreign):
+		case !m.Then.Starts && m.Then.State != string(whatif.Foreign):
 			left++
 		}
 	}
 	text := fmt.Sprintf("draining %s displaces ", count(len(d.Nodes), "node"))
 	switch {
 	case gangs+pods == 0:
-		return text + "nobody"
+		return text + "nothing"
 	case pods == 0:
 		text += count(gangs, "gang")
 	case gangs == 0:

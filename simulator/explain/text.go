@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
 // WriteText prints the answer first, and then its evidence.
@@ -73,7 +74,7 @@ func (t *text) gang(g Gang) {
 		t.places(*g.Where)
 	}
 	waited := t.now.Sub(g.QueuedAt)
-	if g.State == string(rehearsal.Placed) || waited < 0 {
+	if g.State == string(whatif.Placed) || waited < 0 {
 		return
 	}
 	queue := "not in the queue"
@@ -99,23 +100,28 @@ func (t *text) evidence(g Gang) {
 		t.line(1, "%s", g.Shortfall.Text)
 	}
 	if b := g.Behind; b != nil {
-		t.line(1, "it would be on %s; kept of these: %s", place(b.Where), few(b.Shared))
-		switch {
-		case g.Kept != nil && g.Kept.At == nil:
-			t.line(1, "nobody knows when %s can start, so nobody may take of its place", b.Head)
-		case b.End == nil:
-			t.line(1, "nobody knows when it would end; %s, and who ends before may pass", howToTell)
-		default:
+		for _, of := range b.Reserved {
+			t.reserved(of)
+		}
+		if b.End != nil {
 			t.line(1, "it would end %s", moment(*b.End, t.now))
+		} else if b.At != nil {
+			t.line(1, "its end is not known; %s, and a gang that ends before the place is needed may pass", howToTell)
 		}
 	}
-	if k := g.Kept; k != nil {
-		t.kept(*k)
+	if len(g.After) > 0 {
+		t.line(1, "a place is reserved for it when these have theirs: %s", few(g.After))
+	}
+	if g.Reserved != nil {
+		t.reserved(*g.Reserved)
+	}
+	if len(g.Passes) > 0 {
+		t.line(1, "it uses nodes that are reserved for %s without delaying that", few(g.Passes))
 	}
 	if p := g.Preemption; p != nil {
 		t.preemption(*p)
-	} else if g.Spared != "" && g.Behind == nil && (g.Shortfall == nil || !g.Shortfall.Never) {
-		t.line(1, "preempts nobody: %s", g.Spared)
+	} else if g.NoVictims != "" && g.Behind == nil && (g.Shortfall == nil || !g.Shortfall.Never) {
+		t.line(1, "it preempts nothing: %s", g.NoVictims)
 	}
 }
 
@@ -124,10 +130,10 @@ func (t *text) missing(m Missing) {
 	case m.Exist == 0:
 		t.line(
 			1,
-			"nobody has made its pods: a JobSet that waits for something, or a Job that pauses after its pods were ended",
+			"its pods do not exist: a JobSet that waits for something, or a Job that pauses after its pods were deleted",
 		)
 	case len(m.Indexes) > 0:
-		t.line(1, "nobody has completion index %s", ranges(m.Indexes))
+		t.line(1, "no pod has completion index %s", ranges(m.Indexes))
 	}
 	for _, gate := range slices.Sorted(maps.Keys(m.Gates)) {
 		t.line(1, "scheduling gate %s holds back %s", gate, count(m.Gates[gate], "member"))
@@ -137,34 +143,64 @@ func (t *text) missing(m Missing) {
 	}
 }
 
-func (t *text) kept(k Kept) {
-	from := ""
-	if k.At != nil {
-		from = " from " + moment(*k.At, t.now)
+// reserved says which place is reserved for a gang, until when, and what has to end.
+func (t *text) reserved(r Reserved) {
+	line := fmt.Sprintf("reserved for %s: %s", r.For, place(r.Where))
+	if r.Reason != string(contention.Head) {
+		line = fmt.Sprintf("reserved for %s (%s): %s", r.For, r.Reason, place(r.Where))
 	}
-	t.line(1, "kept for %s: %s%s, when these have ended:", k.For, place(k.Where), from)
+	if r.At != nil {
+		line += ", " + free(r, t.now)
+	}
+	if r.Open {
+		line += "; others may use it until then"
+	}
+	if len(r.WaitsFor) > 0 {
+		line += "; these have to end:"
+	}
+	t.line(1, "%s", line)
 	const most = 8
-	for i, w := range k.WaitsFor {
+	for i, w := range r.WaitsFor {
 		if i == most {
-			t.line(2, "and %d more that end before", len(k.WaitsFor)-most)
+			t.line(2, "and %d more that end before", len(r.WaitsFor)-most)
 			break
 		}
-		name := w.Name
-		if w.Pod {
-			name = "pod " + name
-		}
-		end := "nobody knows when it ends"
-		if w.End != nil {
-			end = "ends " + moment(*w.End, t.now)
-		}
-		t.line(2, "%s (%s): %s", name, count(int(w.Accelerators), "accelerator"), end)
+		t.line(2, "%s (%s): %s", waited(w), count(int(w.Accelerators), "accelerator"), t.end(w))
 	}
+}
+
+// free says when a place is free.
+func free(r Reserved, now time.Time) string {
+	if r.Estimated {
+		return "estimated to be free " + moment(*r.At, now)
+	}
+	return "expected to be free " + moment(*r.At, now)
+}
+
+func waited(w Waited) string {
+	if w.Pod {
+		return "pod " + w.Name
+	}
+	return w.Name
+}
+
+// end says when a unit ends.
+func (t *text) end(w Waited) string {
+	switch {
+	case w.End == nil:
+		return "its end is not known"
+	case w.Overdue:
+		return "overdue; estimated to end " + moment(*w.End, t.now)
+	case w.Estimated:
+		return "its end is not known; estimated " + moment(*w.End, t.now)
+	}
+	return "ends " + moment(*w.End, t.now)
 }
 
 func (t *text) preemption(p Preemption) {
 	cheapest := ""
 	if p.Cheapest {
-		cheapest = "; nobody else's end would lose less"
+		cheapest = "; no other victims lose less"
 	}
 	t.line(1, "lost with them: %g accelerator-hours of work since they began or saved%s", p.LostHours, cheapest)
 	for _, v := range p.Victims {
@@ -184,7 +220,7 @@ func (t *text) preemption(p Preemption) {
 
 func (t *text) exceeded(budgets []string) {
 	for _, budget := range budgets {
-		t.line(1, "PodDisruptionBudget %s allows less", budget)
+		t.line(1, "PodDisruptionBudget %s allows fewer disruptions", budget)
 	}
 }
 
@@ -224,7 +260,7 @@ func (t *text) places(w Where) {
 		}
 		line += ranges(sorted(p.ranks))
 		if len(p.late) > 0 {
-			line += " (held for late members: " + ranges(sorted(p.late)) + ")"
+			line += " (reserved for late members: " + ranges(sorted(p.late)) + ")"
 		}
 		t.line(2, "%s: %s on %s", p.path, line, someNodes(p.nodes))
 	}

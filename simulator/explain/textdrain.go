@@ -54,7 +54,7 @@ func (t *text) move(m Move) {
 func (t *text) movePod(m Move) {
 	switch {
 	case m.Forever:
-		t.line(1, "pod %s ends for good: nobody makes it again", m.Name)
+		t.line(1, "pod %s ends for good: no controller creates it again", m.Name)
 	case m.Then.Starts:
 		t.line(1, "pod %s: there is room for it, on %s for example", m.Name, m.Then.Where.Ranks[0].Node)
 	default:

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
-// queue prints a line for everybody.
+// queue prints a line for each gang.
 func (t *text) queue(q Queue) {
 	if len(q.Gangs) == 0 {
-		t.line(0, "nobody waits")
+		t.line(0, "no gang waits")
 		return
 	}
 	waiting := 0
@@ -56,10 +56,10 @@ func short(g Gang) string {
 	switch s := g.Shortfall; {
 	case g.Problem != "":
 		return g.Problem
-	case g.State == string(rehearsal.Fits) && g.Where != nil:
+	case g.State == string(whatif.Fits) && g.Where != nil:
 		return "fits on " + place(*g.Where)
 	case g.Behind != nil:
-		return "its place is kept for " + g.Behind.Head
+		return "its nodes are reserved for " + few(owners(g.Behind.Reserved))
 	case g.Preemption != nil:
 		return "preempts " + victims(*g.Preemption)
 	case s == nil || len(s.Nearest) == 0:

@@ -21,7 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/capture"
 )
 
@@ -128,13 +128,14 @@ func jobOf(object metav1.Object) *metav1.OwnerReference {
 	return ownership.ControllerOf(object, plan.TrainJobKind())
 }
 
-// Objects are what a rehearsal needs of the cluster.
-func (c *Cluster) Objects() rehearsal.Objects {
+// Objects returns what package whatif reads of the cluster.
+func (c *Cluster) Objects() whatif.Objects {
 	s := c.snapshot
-	o := rehearsal.Objects{
+	o := whatif.Objects{
 		Nodes: s.Nodes, Pods: s.Pods, PodGroups: s.PodGroups, Budgets: s.PodDisruptionBudgets,
-		Replaces: make(map[types.NamespacedName]bool),
-		Devices: rehearsal.Devices{
+		PriorityClasses: s.PriorityClasses,
+		Replaces:        make(map[types.NamespacedName]bool),
+		Devices: whatif.Devices{
 			Slices: s.ResourceSlices, Classes: s.DeviceClasses, Claims: s.ResourceClaims,
 			Templates: s.ResourceClaimTemplates,
 		},

@@ -17,7 +17,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/scheduler/rehearsal"
+	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/workload"
 )
@@ -33,7 +33,7 @@ type Submitted struct {
 	// Groups are its gangs, with their members.
 	Groups []Group
 	// Devices are the claims, classes and templates of its files, and the template of its ComputeDomain.
-	Devices rehearsal.Devices
+	Devices whatif.Devices
 	// Notes are what was assumed.
 	Notes []string
 }
@@ -47,7 +47,7 @@ type Group struct {
 // Submit renders the TrainJobs of a workload as if they were created now: with the webhooks' defaults and refusals, by the runtimes
 // of the workload and of the cluster. What is refused is bad input, with the place in the file.
 func (c *Cluster) Submit(ctx context.Context, w workload.Workload, now time.Time) ([]Submitted, error) {
-	var came rehearsal.Devices
+	var came whatif.Devices
 	for _, object := range w.Objects {
 		if err := c.addObject(object, &came); err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func (c *Cluster) Submit(ctx context.Context, w workload.Workload, now time.Time
 
 // addObject makes a runtime or a PriorityClass of a file known, and what pods claim devices by. Nothing else that may be there
 // changes an answer.
-func (c *Cluster) addObject(object workload.Object, came *rehearsal.Devices) error {
+func (c *Cluster) addObject(object workload.Object, came *whatif.Devices) error {
 	var err error
 	switch kind := object.Object.GetKind(); kind {
 	case trainerv1alpha1.TrainingRuntimeKind:

@@ -1,0 +1,63 @@
+package contention
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Awaited returns the units that have to leave the place of a lease before its owner starts there, the last to end first: on each node
+// those that are expected to end first, without any whose part the owner does not need. It is for explanations: with the lease's
+// instant, it says why the owner starts then.
+func (m *Machine) Awaited(owner ID, w *World) []Expectation {
+	m.enter(w)
+	l, s := m.Lease(owner), m.queue.spots[owner]
+	if l == nil || s == nil {
+		return nil
+	}
+	t := &turn{Machine: m, w: w, s: s}
+	found := make(map[ID]Expectation)
+	for _, n := range l.needs {
+		demand := slices.Clone(n.demand)
+		for _, other := range m.earlier(&s.Entity) {
+			for _, debt := range other.needs {
+				if debt.node == n.node {
+					demand = sum(demand, debt.demand)
+				}
+			}
+		}
+		for _, x := range t.awaitedOn(n.node, demand) {
+			found[x.Unit.ID] = x
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b Expectation) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Unit.ID, b.Unit.ID))
+	})
+}
+
+// awaitedOn returns the units that have to leave a node before a demand is free there (see readyAt).
+func (t *turn) awaitedOn(node int, demand topology.Capacity) []Expectation {
+	free := t.w.Ledger.Free[node]
+	if fitsIn(free, demand) {
+		return nil
+	}
+	here := slices.Clone(t.endsOn(t.w, &t.s.Entity, node))
+	at, ok := t.freeAt(free, demand, node, here)
+	firm := slices.DeleteFunc(slices.Clone(here), func(x Expectation) bool { return !x.Firm })
+	if sooner, found := t.freeAt(free, demand, node, firm); found && (!ok || sooner <= at) {
+		here, at, ok = firm, sooner, true
+	}
+	if !ok {
+		return nil // what is left does not end
+	}
+	here = slices.DeleteFunc(here, func(x Expectation) bool { return x.At > at })
+	for i := len(here) - 1; i >= 0; i-- {
+		without := slices.Delete(slices.Clone(here), i, i+1)
+		if _, enough := t.freeAt(free, demand, node, without); enough {
+			here = without
+		}
+	}
+	return here
+}

@@ -1,0 +1,151 @@
+package whatif
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// decided says what the queue decided about a gang. It has to be called before the cluster changes: a view is valid until then.
+// Reservations are added when the queue is at rest.
+func (r *run) decided(g *gang, x *waiting.Question, out waiting.Outcome) Verdict {
+	if p := out.Placed; p != nil {
+		return Verdict{State: Fits, Where: where(x.View, p.Gang, p.Placement), Passes: namesOf(p.Passed)}
+	}
+	v := Verdict{State: Waits, Cause: out.Wait.Cause}
+	switch no := out.Wait.Refusal; {
+	case no != nil && no.Wrong != nil:
+		return Verdict{State: Wrong, Problem: no.String()}
+	case no != nil:
+		v.Shortfall, v.Note = no.Short, x.Choices[0].Note()
+	case out.Wait.Cause == contention.OtherLease:
+		v.Behind = &Behind{At: instant(out.Wait.At), End: snapshot.ExpectedEnd(g.group)}
+		for _, name := range namesOf(out.Wait.Of) {
+			v.Behind.Of = append(v.Behind.Of, Reservation{For: name})
+		}
+	}
+	if v.Shortfall != nil && out.Wait.Cause == contention.OtherLease {
+		v.After = namesOf(out.Wait.Of)
+	}
+	if leave := leaving(out); len(leave) > 0 {
+		v.Preemption = r.preemption(x, leave, optimal(out))
+	}
+	if v.Preemption == nil {
+		v.NoVictims = r.noVictims(g, x)
+		return v
+	}
+	if out.Wait.Cause == contention.Victims {
+		v.State = Preempts
+		v.Where = r.reserved(g.id(), x)
+	}
+	return v
+}
+
+// optimal reports whether no victims lose less.
+func optimal(out waiting.Outcome) bool {
+	return !slices.ContainsFunc(out.Preempted, func(of contention.Preempted) bool { return !of.Optimal })
+}
+
+// noVictims says why no unit is evicted for a gang.
+func (r *run) noVictims(g *gang, x *waiting.Question) string {
+	switch {
+	case ptr.Deref(slices.Concat(g.waiting, g.running)[0].Spec.PreemptionPolicy, "") == corev1.PreemptNever:
+		return "its preemptionPolicy is Never"
+	case len(x.Fleet().Units.Preemptible(g.order.Priority)) == 0:
+		return "no workload that may be evicted has a lower priority"
+	}
+	return "no eviction of workloads of a lower priority makes room for it"
+}
+
+// preemption says which units leave, and what is lost with them; nil if they leave by themselves.
+func (r *run) preemption(x *waiting.Question, ids []contention.ID, cheapest bool) *Preemption {
+	out := &Preemption{Cheapest: cheapest}
+	var pods []*corev1.Pod
+	units := x.Fleet().Units
+	for _, u := range x.View.Units(r.groups) {
+		loses := units.Get(contention.ID(u.Name))
+		if loses == nil || !slices.Contains(ids, loses.ID) {
+			continue
+		}
+		v := Victim{
+			Name: u.Name, Priority: u.Priority, Pods: len(u.Pods), Leaving: u.Leaving(),
+			Accelerators: loses.Accelerators, Lost: loses.Lost(r.now.Unix()),
+		}
+		pods, out.Victims = slices.Concat(pods, u.Pods), append(out.Victims, v)
+		out.Lost += v.Lost
+	}
+	if len(out.Victims) == 0 {
+		return nil
+	}
+	out.Exceeded = r.exceeded(pods)
+	return out
+}
+
+// exceeded returns the budgets that allow fewer disruptions than these pods are.
+func (w *WhatIf) exceeded(pods []*corev1.Pod) []string {
+	return snapshot.NewBudgets(w.objects.Budgets).Exceeded(pods)
+}
+
+func namesOf(ids []contention.ID) []types.NamespacedName {
+	var names []types.NamespacedName
+	for _, id := range ids {
+		name, _ := waiting.NameOf(id)
+		names = append(names, name)
+	}
+	return names
+}
+
+// instant is one of package contention; zero if it is not known.
+func instant(at int64) time.Time {
+	if at == contention.None || at <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(at, 0).UTC()
+}
+
+// where says where a placement is.
+func where(view snapshot.View, gang topology.Gang, placement topology.Placement) *Where {
+	out := &Where{}
+	for rank, node := range placement.Nodes {
+		m := gang.Members[rank]
+		out.add(view, node, Seat{Rank: rank, Member: m.Name, Late: m.Late, New: !m.Placed})
+	}
+	out.Within = common(out.Seats)
+	return out
+}
+
+// add adds a seat on a node.
+func (w *Where) add(view snapshot.View, node int, seat Seat) {
+	seat.Node = view.Tree.Node(node)
+	for level := range view.Tree.Levels() {
+		if domain, ok := view.Tree.Domain(node, level); ok {
+			seat.Domains = append(seat.Domains, domain)
+		}
+	}
+	w.Seats = append(w.Seats, seat)
+}
+
+// common is the innermost domain in which all seats are; the zero Domain if only the fleet is.
+func common(seats []Seat) topology.Domain {
+	if len(seats) == 0 {
+		return topology.Domain{}
+	}
+	for _, domain := range slices.Backward(seats[0].Domains) {
+		if !slices.ContainsFunc(seats, func(s Seat) bool {
+			return !slices.ContainsFunc(s.Domains, func(d topology.Domain) bool { return same(d, domain) })
+		}) {
+			return domain
+		}
+	}
+	return topology.Domain{}
+}
+
+func same(a, b topology.Domain) bool { return a.Level == b.Level && slices.Equal(a.Path, b.Path) }
