@@ -32,7 +32,7 @@ RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/baseline/... ./simulator/clock/... ./simulator/compare/... ./simulator/measure/... \
 	./simulator/progress/... ./simulator/results/... ./simulator/scenario/... ./simulator/trace/... ./simulator/engine/direct/... \
 	./scheduler/gangqueue/... ./scheduler/gangpermit/... ./scheduler/gangpreemption/... \
-	./scheduler/explanation/... ./scheduler/config/... ./scheduler/partial/...
+	./scheduler/explanation/... ./scheduler/config/... ./scheduler/incompletegangs/... ./scheduler/waiting/...
 # Packages without Kubernetes, down to their last import: depguard sees direct imports only.
 PURE_PACKAGES := ./scheduler/contention ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
 	./simulator/measure ./simulator/results ./simulator/report ./simulator/compare

@@ -342,7 +342,7 @@ func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
 	c.waitBound(t, its)
 }
 
-// Gangs with devices run in both cliques. The first of the queue may end nobody, and keeps the place of the one that ends in an hour. Who
+// Gangs with devices run in both cliques. The first of the queue may end nobody, and keeps the place of the one that ends in a quarter of an hour. Who
 // is behind it, with the same devices, may end the other. What becomes free is for the first, and then there is nobody before the second.
 func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
 	nodes := cliques(2, 2)
@@ -355,7 +355,7 @@ func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
 		allocated(members, claims, 4, inClique(i, 2)...)
 		since(group, members, time.Minute, 0)
 		if name == "ends" {
-			group = endsIn(group, time.Hour)
+			group = endsIn(group, 15*time.Minute)
 		}
 		objects = slices.Concat(objects, as(group), as(members...), claims)
 	}

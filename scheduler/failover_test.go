@@ -116,3 +116,39 @@ func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
 		}
 	}
 }
+
+// The lease of a gang outlives its scheduler: place, instant and budget are those of before.
+func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
+	objects := as(cliques(1, 4)...)
+	for n := 1; n < 4; n++ {
+		group, members := running(fmt.Sprint("runs-", n), 0, nodeName(0, n))
+		objects = slices.Concat(objects, as(endsIn(group, time.Hour)), as(members...))
+	}
+	c := unstarted(t, objects...)
+	c.run(t, nil)
+	t.Cleanup(func() { c.stop() })
+	group, large := gang("large", 4, "clique")
+	c.add(t, group, large)
+	before := c.waitRejected(t, "large")
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			_, err := c.CoreV1().
+				ConfigMaps("lockstep-system").
+				Get(ctx, "lockstep-scheduler-leases", metav1.GetOptions{})
+			return err == nil, nil
+		})
+	if err != nil {
+		t.Fatal("the leases were not written")
+	}
+	c.restart(t)
+	short, passes := small("short", 10)
+	c.add(t, endsIn(short, 10*time.Minute), passes)
+	c.waitBound(t, passes)
+	if after := c.waitRejected(t, "large"); after != before {
+		t.Errorf("it waits for %q, and for %q before", after, before)
+	}
+	long, waits := small("long", 11)
+	c.add(t, endsIn(long, 2*time.Hour), waits)
+	c.waitRejected(t, "long")
+	c.nobodyBound(t, waits)
+}

@@ -48,3 +48,51 @@ func TestGangPlacement_FewPlainNodesAreFound(t *testing.T) {
 		}
 	}
 }
+
+// Hundreds of pods that ask for the same wait; eight GPUs come back. The pods that start are tried, and one more, not all of them.
+func TestWaiting_SinglePodsWakeOneByOne(t *testing.T) {
+	const pods, most = 600, 50
+	c := newCluster(t, cliques(1, 2))
+	group, members := gang("full", 2, "clique")
+	c.add(t, group, members)
+	c.waitBound(t, members)
+	var waiting []*corev1.Pod
+	for i := range pods {
+		p := pod(fmt.Sprintf("single-%03d", i), "1")
+		p.Spec.RestartPolicy = corev1.RestartPolicyNever
+		waiting = append(waiting, p)
+	}
+	const attempts = "scheduler_schedule_attempts_total"
+	before := counted(t, attempts, "unschedulable")
+	c.add(t, waiting)
+	c.waitCounted(t, attempts, "unschedulable", before+pods)
+	tried := counted(t, attempts, "")
+	c.end(t, members)
+	deadline := time.Now().Add(20 * time.Second)
+	for started := 0; started < 8; {
+		started = 0
+		for _, p := range waiting {
+			if c.nodeOf(p.Name) != "" {
+				started++
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d pods started, want 8", started)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	time.Sleep(time.Second) // in which others would be tried
+	if n := counted(t, attempts, "") - tried; n > most {
+		t.Errorf("%v attempts, want at most %d", n, most)
+	}
+}
+
+// waitCounted waits for a metric.
+func (c *cluster) waitCounted(t *testing.T, name, label string, want float64) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); counted(t, name, label) < want; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is %v, want %v", name, counted(t, name, label), want)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
+	"github.com/lockstep-project/lockstep/scheduler/reservations"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -29,16 +30,19 @@ const ProfileName = "lockstep-scheduler"
 // Registry maps the plugins' names to what makes them, with a clock and what they do beside the loop. What is decided about gangs that do not fit, and what is held for
 // members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry(t timing.Timing) runtime.Registry {
-	registry, _ := Plugins(t)
+	registry, _ := plugins(t, &gangplacement.Store{})
 	return registry
 }
 
 // Plugins returns what Registry returns, and the waiting queue that these plugins share.
-func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) {
+// Its leases end with the process: for a scheduler that is played.
+func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) { return plugins(t, nil) }
+
+func plugins(t timing.Timing, store *gangplacement.Store) (runtime.Registry, *waiting.Queue) {
 	queue, stock := waiting.New(t, contention.DefaultPolicy()), &devices.Shared{}
 	return runtime.Registry{
 		gangplacement.Name: gangplacement.New(
-			gangplacement.Shared{Queue: queue, Devices: stock, Timing: t}),
+			gangplacement.Shared{Queue: queue, Devices: stock, Timing: t, Store: store}),
 		devices.Name:        devices.New(stock, gangplacement.Planned, t),
 		gangpreemption.Name: gangpreemption.New(queue, stock, t),
 		gangqueue.Name:      gangqueue.New(queue, t),
@@ -61,11 +65,16 @@ func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
 	return bind, nil
 }
 
-// Options are the plugins as options of the scheduler command.
-func Options() []app.Option {
+// Options returns the plugins as options of the scheduler command. Their reservations can be read at the command's secure port.
+func Options() ([]app.Option, error) {
+	c := clock.RealClock{}
+	registry, queue := plugins(timing.With(c), &gangplacement.Store{})
+	if err := reservations.Serve(queue, c); err != nil {
+		return nil, err
+	}
 	var options []app.Option
-	for name, factory := range Registry(timing.With(clock.RealClock{})) {
+	for name, factory := range registry {
 		options = append(options, app.WithPlugin(name, factory))
 	}
-	return options
+	return options, nil
 }

@@ -47,10 +47,15 @@ const (
 	AnnotationLastCheckpoint = "lockstep.dev/last-checkpoint"
 	// AnnotationPreemptible set to "false" on a PriorityClass by an administrator keeps its pods from preemption.
 	AnnotationPreemptible = "lockstep.dev/preemptible"
+	// AnnotationReservation set to NoReservation on a PodGroup revokes the gang's reservation, and grants it no other.
+	AnnotationReservation = "lockstep.dev/reservation"
 	// AnnotationCheckpointDeadline is the instant (RFC 3339) until which a pod that is preempted has time to save its work;
 	// written by the scheduler on the pod, before it is ended.
 	AnnotationCheckpointDeadline = "lockstep.dev/checkpoint-deadline"
 )
+
+// NoReservation is the value of AnnotationReservation.
+const NoReservation = "none"
 
 // KeyMaintenance is the key of an annotation, or of a taint, with which an administrator closes a node, or the whole domain
 // around it of the level that is its value, to what is to come.

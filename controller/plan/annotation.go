@@ -18,6 +18,7 @@ const (
 	onPods     = "pod template"
 	onPodGroup = "PodGroup"
 	onPod      = "pod"
+	onClass    = "PriorityClass"
 )
 
 // The values of the gang annotation.
@@ -54,7 +55,8 @@ func (a Annotation) Fault(value string) string {
 
 // Annotations is the table.
 func Annotations() []Annotation {
-	return slices.Concat(placeAnnotations(), shapeAnnotations(), switchAnnotations(), ownAnnotations())
+	return slices.Concat(
+		placeAnnotations(), shapeAnnotations(), switchAnnotations(), queueAnnotations(), ownAnnotations())
 }
 
 // placeAnnotations say where a gang may be.
@@ -133,6 +135,24 @@ func switchAnnotations() []Annotation {
 			"true",
 			"false",
 		),
+	}
+}
+
+// queueAnnotations are for administrators of the queue, on objects that are not ours.
+func queueAnnotations() []Annotation {
+	return []Annotation{
+		{
+			Key:     topology.AnnotationReservation,
+			On:      []string{onPodGroup},
+			Values:  topology.NoReservation,
+			Meaning: "The gang's reservation is revoked, and it gets no other.",
+		},
+		{
+			Key:     topology.AnnotationPreemptible,
+			On:      []string{onClass},
+			Values:  "false",
+			Meaning: "Pods of this class are not preempted, whatever their priority.",
+		},
 	}
 }
 

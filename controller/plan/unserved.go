@@ -94,7 +94,10 @@ func (d *draft) anyWish(key string) string {
 func (d *draft) checkKeys() field.ErrorList {
 	known, own := map[string]bool{}, map[string]bool{}
 	for _, line := range Annotations() {
-		known[line.Key], own[line.Key] = !line.Controller, line.Controller
+		onJobs := slices.ContainsFunc(line.On, func(object string) bool {
+			return object == onTrainJob || object == onPods || object == onRuntime
+		})
+		known[line.Key], own[line.Key] = !line.Controller && onJobs, line.Controller
 	}
 	maps.DeleteFunc(known, func(_ string, users bool) bool { return !users })
 	layers := []map[string]string{d.job.Annotations, d.annotations, d.runtime.Annotations}

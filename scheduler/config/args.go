@@ -14,6 +14,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -36,6 +37,15 @@ type GangPlacementArgs struct {
 	// Accelerators are the extended resources that make a node one that pods without accelerators avoid. The default is
 	// what vendors' device plugins offer.
 	Accelerators []string `json:"accelerators,omitempty"`
+	// Leases says where reservations are written for the next scheduler: a ConfigMap. The default is
+	// lockstep-system/lockstep-scheduler-leases.
+	Leases Leases `json:"leases,omitzero"`
+}
+
+// Leases is where reservations are written.
+type Leases struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
 }
 
 // Level is a level of the fleet.
@@ -78,6 +88,8 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 			"aws.amazon.com/neurondevice",
 		}
 	}
+	args.Leases.Namespace = cmp.Or(args.Leases.Namespace, "lockstep-system")
+	args.Leases.Name = cmp.Or(args.Leases.Name, "lockstep-scheduler-leases")
 	if faults := args.validate(); len(faults) > 0 {
 		return args, fmt.Errorf("not valid: %w", faults.ToAggregate())
 	}

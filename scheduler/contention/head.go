@@ -14,6 +14,8 @@ type prospect struct {
 	// Instant is not before the time of the evaluation. Firm says that it rests on firm ends only.
 	Instant int64
 	Firm    bool
+	// Lost says that nodes of the place cannot be used, or do not become free.
+	Lost bool
 	// ToCome is the idle in accelerator-seconds until the instant if no other entity may use the place.
 	ToCome int64
 }
@@ -22,7 +24,7 @@ type prospect struct {
 func (l *Lease) take(p prospect, now int64) {
 	l.evaluated = now
 	l.settle(p.Holds)
-	l.broken = false
+	l.broken, l.lost = false, p.Lost
 	l.Within = p.Within
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
@@ -43,7 +45,7 @@ func (t *turn) lease(reason Wait) {
 		t.wait(t.withoutPlace(reason))
 		return
 	}
-	if l != nil && l.Open && l.Reason == Head && !t.mayClose(l) {
+	if l != nil && l.Open && l.Reason == Head && (l.skipped || !t.mayClose(l, t.w.Now)) {
 		if reason.Cause == NoRoom {
 			reason.Cause, reason.At = OwnLease, l.Instant
 		}
@@ -59,6 +61,9 @@ func (t *turn) lease(reason Wait) {
 	}
 	t.s.lane.noPlace = false
 	t.hold(l, next)
+	if l = t.Lease(e.ID); l != nil {
+		t.lacksEarlier(l)
+	}
 	if reason.Cause == NoRoom {
 		reason.Cause, reason.At = OwnLease, next.Instant
 	}
@@ -67,12 +72,12 @@ func (t *turn) lease(reason Wait) {
 
 // mayClose reports whether an open lease may close if it is placed anew. It binds no entity, so that another place is of no use before.
 // Beyond the horizon, only an end that was expected beyond it, a lease that is gone, or time brings a place within it.
-func (t *turn) mayClose(l *Lease) bool {
-	if t.blocked || !t.policy.suffices(l.Budget, l.Accelerators, 0, t.w.Now) {
+func (m *Machine) mayClose(l *Lease, now int64) bool {
+	if m.blocked || !m.policy.suffices(l.Budget, l.Accelerators, 0, now) {
 		return false
 	}
-	near := l.Firm && l.limit(t.policy, t.w.Now) == l.Instant
-	return near || l.searching || t.w.Now >= l.evaluated+t.policy.MinRemaining
+	near := l.Firm && l.limit(m.policy, now) == l.Instant
+	return near || l.searching || now >= l.evaluated+m.policy.MinRemaining
 }
 
 // noPlace notes that no end makes room for the entity's question.
@@ -98,6 +103,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	if l == nil {
 		l = t.newLease(Head, nil, next.Within)
 		l.take(next, t.w.Now)
+		t.watch(l)
 		l.Told = l.Instant
 		l.Open = t.opens(l, t.w.Now)
 		if l.Open {
@@ -108,17 +114,15 @@ func (t *turn) hold(l *Lease, next prospect) {
 	}
 	moves := !slices.Equal(l.Nodes, nodesOf(next.Holds))
 	same := !moves && (l.Open || l.Firm == next.Firm && (!l.Firm || l.Instant == next.Instant)) // guesses drift
-	risk, instant := l.Risk, l.Instant
+	risk, instant, guessed := l.Risk, l.Instant, !l.Open && !l.Firm
 	l.take(next, t.w.Now)
 	l.searching, l.recheck = false, None
 	if !moves {
 		l.Risk = risk
+	} else if l.drifted && l.punctual {
+		l.Late = false // no unit of this place was late
 	}
-	for _, node := range l.Nodes {
-		for _, u := range t.w.Running.On(node) {
-			l.overrun(u, t.w.Now)
-		}
-	}
+	t.watch(l)
 	switch { // others may use it now
 	case moves:
 		t.queue.mayHavePlaces()
@@ -132,6 +136,9 @@ func (t *turn) hold(l *Lease, next prospect) {
 	if closes {
 		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
 		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
+	}
+	if guessed && l.Firm {
+		t.wakeSkipped(l)
 	}
 	if !same || closes {
 		t.displace(l)
@@ -221,7 +228,7 @@ func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Runni
 	holds := holdsOf(ask.Fewest(), r.Placement)
 	out, ok := t.look(w, owner, holds, needsOf(holds))
 	if !ok {
-		out = prospect{Holds: holds, Instant: max(r.At, w.Now)}
+		out = prospect{Holds: holds, Instant: max(r.At, w.Now), Lost: true}
 	}
 	out.Within = r.Placement.Within
 	return out, true
@@ -307,7 +314,7 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 	if since, away := w.away(node); away {
 		return w.Now, true, w.Now-since < t.policy.Grace
 	}
-	if barred(owner.Ask.Gang, node) {
+	if closedTo(owner.Ask.Gang, node) {
 		return 0, false, false
 	}
 	free := w.Ledger.Free[node]
@@ -323,8 +330,8 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 	return at, false, ok
 }
 
-// barred reports whether no member of a gang may use a node.
-func barred(gang topology.Gang, node int) bool {
+// closedTo reports whether no member of a gang may use a node.
+func closedTo(gang topology.Gang, node int) bool {
 	return len(gang.Shapes) > 0 && !slices.ContainsFunc(gang.Shapes, func(s topology.Shape) bool {
 		return node >= len(s.Barred) || s.Barred[node] == ""
 	})

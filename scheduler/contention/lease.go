@@ -73,12 +73,22 @@ type Lease struct {
 	rate int64
 	// refused are the lanes of which an entity would be at its best place but for this lease: its idle is for them.
 	refused map[*lane]struct{}
-	// broken says that nodes of the place are gone.
-	broken bool
+	// broken says that nodes of the place are gone, lost that it did not become free when it was chosen.
+	broken, lost bool
 	// bars are the lanes of which an entity was refused while this lease was among those that bind it: without it, it may fit.
 	bars map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
+	// lacks is what the owner lacks for an earlier place, or an open lease for one that rests on firm ends.
+	lacks deficit
+	// overdue is the instant at which the first known end in the place has passed, None if there is none.
+	overdue int64
+	// drifts says that an instant which rests on guesses has to be brought up to date.
+	drifts bool
+	// drifted says that this was done in this round, punctual that the lease was not Late before.
+	drifted, punctual bool
+	// skipped says that the lease, which is open, is not placed anew in this round, since it could not close.
+	skipped bool
 	// evaluated is the instant of the last evaluation.
 	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.

@@ -22,6 +22,12 @@ type Machine struct {
 	blocked bool
 	// coordinates are those in which the leases stand.
 	coordinates any
+	// domains are those of the last World's tree.
+	domains domains
+	// touched are the nodes on which something has changed since the last World.
+	touched []int
+	// services and eased are those of the last World's units.
+	services, eased int
 }
 
 // New returns an empty machine.
@@ -103,64 +109,6 @@ func (m *Machine) Started(id ID, nodes []int, now int64) []Action {
 		return m.release(l, WhyStarted)
 	}
 	return nil
-}
-
-// Taken says that capacity on these nodes went to something, or that nodes were lost: leases there are evaluated again.
-func (m *Machine) Taken(nodes []int) {
-	nodes = slices.Sorted(slices.Values(nodes))
-	for _, l := range m.leases {
-		if !l.Open && slices.ContainsFunc(nodes, l.holdsNode) { // an open one is placed anew when it may close
-			l.dirty = true
-		}
-	}
-}
-
-// Freed says that capacity on these nodes came back, or that nodes came, which was not expected: there may be earlier places than
-// those that are leased.
-func (m *Machine) Freed(nodes []int) {
-	m.Taken(nodes)
-	m.queue.mayHavePlaces()
-	m.openAll()
-	for _, l := range m.leases {
-		l.dirty, l.searching = true, true
-	}
-}
-
-// early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with an instant that
-// is no later. What fits nowhere at the unit's instant does not fit before, with or without it.
-func (m *Machine) early(instant int64) {
-	m.openAll()
-	for _, l := range m.leases {
-		if !l.Firm || l.limit(m.policy, m.now) <= instant {
-			l.dirty, l.searching = true, true
-		}
-	}
-}
-
-// limit is the last instant before which another place is of use: the lease's own, or the horizon if that is what keeps it open.
-func (l *Lease) limit(p Policy, now int64) int64 {
-	if l.Open && p.Horizon > 0 && l.Instant > now+p.Horizon {
-		return now + p.Horizon
-	}
-	return l.Instant
-}
-
-// Ended says that a unit has left its nodes. If it was expected to have left by now, leases elsewhere stay as they are.
-func (m *Machine) Ended(u *Unit, now int64) {
-	m.advance(now)
-	nodes := nodesOf(u.Holds)
-	for _, l := range m.leases {
-		if l.touches(nodes) {
-			l.overrun(u, now)
-		}
-	}
-	if at, _ := u.Expected(now-1, m.policy.MinRemaining); at > now {
-		m.Taken(nodes)
-		m.early(at)
-		return
-	}
-	m.Taken(nodes)
-	m.openAll()
 }
 
 // Hold leases a place that no entity waits for at an instant: that of a start, a replacement, a late member or a move. It
@@ -296,6 +244,7 @@ func (m *Machine) enter(w *World) {
 		return
 	}
 	m.coordinates = w.Coordinates
+	m.forget()
 	for _, l := range m.leases {
 		members := len(l.Holds)
 		l.settle(w.Held(l))
@@ -305,12 +254,25 @@ func (m *Machine) enter(w *World) {
 	}
 }
 
-// openAll has all lanes evaluated from the first on.
-func (m *Machine) openAll() {
-	m.queue.open()
+// Observe enters the World, and brings guesses up to date. Turn and Settle observe their World first.
+func (m *Machine) Observe(w *World) []Action {
+	m.enter(w)
+	m.services = w.Running.services
+	if eased := w.Running.eased; eased != m.eased {
+		m.eased = eased
+		m.forget()
+	}
+	m.recount(w)
+	return m.drift(w)
+}
+
+// forget makes unknown what all lanes and leases lack.
+func (m *Machine) forget() {
+	for _, l := range m.queue.lanes {
+		l.lacks.forget()
+	}
 	for _, l := range m.leases {
-		clear(l.refused)
-		clear(l.bars)
+		l.lacks.forget()
 	}
 }
 
@@ -340,7 +302,7 @@ func (m *Machine) grant(l *Lease) []Action {
 func (m *Machine) displace(l *Lease) {
 	for _, other := range m.leases {
 		if other != l && other.Order.Compare(l.Order) > 0 && other.touches(l.Nodes) {
-			other.dirty = true
+			other.dirty, other.skipped = true, false
 		}
 	}
 }
@@ -352,7 +314,7 @@ func (m *Machine) release(l *Lease, why string) []Action {
 	m.queue.mayHavePlaces()
 	for _, other := range m.leases { // what was displaced by it may find an earlier place
 		if other.Order.Compare(l.Order) > 0 && other.Reason.waits() {
-			other.dirty, other.searching = true, true
+			other.dirty, other.searching, other.skipped = true, true, false
 		}
 	}
 	return []Action{Released{l, why}}

@@ -29,6 +29,9 @@ type Policy struct {
 	Grace int64
 	// Patience is how many seconds a start may make no progress.
 	Patience int64
+
+	// eager has each end of a unit evaluate all that it may concern. It is for tests.
+	eager bool
 }
 
 // Units of time, in seconds.

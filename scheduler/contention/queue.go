@@ -21,6 +21,8 @@ type lane struct {
 	spots []*spot
 	// full says that the first does not fit even beside no lease, so that none does.
 	full bool
+	// lacks is what the first lacked when it did not fit.
+	lacks deficit
 	// closed is the shortest run time that leases refused since the lane was opened: an entity that runs as long need not be
 	// evaluated.
 	closed int64
@@ -51,6 +53,9 @@ func (s *spot) runTime() int64 {
 	}
 	return s.RunTime
 }
+
+// leads reports whether the entity is the first of its lane; false for none.
+func (s *spot) leads() bool { return s != nil && s == s.lane.spots[0] }
 
 // queue holds the waiting entities.
 type queue struct {

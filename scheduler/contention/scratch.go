@@ -35,6 +35,8 @@ func needsOf(holds []topology.Held) []need {
 type scratch struct {
 	sums sums
 	ends []topology.Running
+	// gone are units that are taken to have ended.
+	gone []topology.Running
 	here []Expectation
 	free topology.Capacity
 	// besides and debts are copies of a ledger, of which some nodes are in their pieces.

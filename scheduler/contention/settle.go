@@ -5,11 +5,12 @@ import "slices"
 // Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
 // changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
 func (m *Machine) Settle(w *World) []Action {
-	m.enter(w)
+	out := m.Observe(w)
 	for _, l := range m.leases {
+		l.skipped, l.drifted = false, false
 		l.dirty = l.dirty && l.Reason.waits()
 	}
-	out := append(m.expire(w.Now), m.stuck(w.Now)...)
+	out = slices.Concat(out, m.expire(w.Now), m.stuck(w.Now))
 	m.blocked = m.policy.reached(&m.idled, w.Now, w.Fleet)
 	for _, l := range slices.Backward(m.leases) { // the latest opens first
 		if l.Open || !l.Reason.waits() {
@@ -39,13 +40,18 @@ func (m *Machine) opens(l *Lease, now int64) bool {
 	if l.Firm || m.policy.MaxGuesses == 0 {
 		return false
 	}
-	guesses := 0
+	return m.guesses(l) >= m.policy.MaxGuesses
+}
+
+// guesses counts the closed leases before one that rest on guesses.
+func (m *Machine) guesses(l *Lease) int {
+	n := 0
 	for _, other := range m.leases {
 		if other != l && !other.Open && !other.Firm && other.Reason.waits() && other.Order.Compare(l.Order) < 0 {
-			guesses++
+			n++
 		}
 	}
-	return guesses >= m.policy.MaxGuesses
+	return n
 }
 
 // idle returns how many leased accelerators of a place are free while an entity is refused for them, 0 if none is.

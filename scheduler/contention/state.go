@@ -25,7 +25,7 @@ func (m *Machine) State() State {
 	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away)}
 	for _, l := range m.leases {
 		of := *l
-		of.refused, of.bars = nil, nil
+		of.refused, of.bars, of.lacks = nil, nil, deficit{}
 		out.Leases = append(out.Leases, of)
 	}
 	return out

@@ -20,15 +20,17 @@ type turn struct {
 // Turn evaluates an entity: it is placed, preempts, gets or keeps a lease, or waits. An entity that is not in the queue has no
 // turn.
 func (m *Machine) Turn(id ID, w *World) []Action {
-	m.enter(w)
+	out := m.Observe(w)
 	s := m.queue.spots[id]
 	if s == nil {
-		return nil
+		return out
 	}
 	if l := m.Lease(id); l != nil {
 		l.dirty = false
 	}
-	t := &turn{Machine: m, w: w, s: s, binding: m.binding(&s.Entity, w.Now), earlier: m.earlier(&s.Entity)}
+	t := &turn{
+		Machine: m, w: w, s: s, binding: m.binding(&s.Entity, w.Now), earlier: m.earlier(&s.Entity), out: out,
+	}
 	t.decide()
 	return t.out
 }
@@ -51,6 +53,7 @@ func (t *turn) decide() {
 	own := t.w.placer().Place(t.w.Ledger, e.Ask)
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
 		t.s.lane.full = true
+		t.s.lane.lacks.forget()
 		t.emit(t.drop(WhyWrong)...)
 		t.noPlace()
 		t.wait(Wait{Cause: WrongQuestion, Refusal: own.Refusal, At: None})
@@ -67,6 +70,7 @@ func (t *turn) decide() {
 		t.refuse(refusing)
 	} else {
 		t.s.lane.full = true
+		t.lacks()
 	}
 	if !t.preempt(reason) {
 		t.lease(reason)
@@ -144,6 +148,8 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	l.take(next, t.w.Now)
+	t.watch(l)
+	l.overdue = t.w.Now // units in the new place may have to be evicted
 	t.queue.mayHavePlaces()
 	t.unrefuse(l)
 	t.displace(l)
@@ -257,6 +263,7 @@ func (t *turn) clear() {
 // evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
 func (t *turn) evict(p Preempted) {
 	t.emit(p)
+	t.forget() // they end earlier than was counted on
 	for _, l := range t.leases {
 		t.unrefuse(l)
 	}

@@ -15,13 +15,15 @@ type Units struct {
 	ends  []topology.Running
 	// predicted counts those of them whose end is not firm.
 	predicted int
-	// guessed are the units without one, the latest start first, so that their expected ends ascend.
+	// guessed are the units without one, the earliest start first: a unit that starts is appended. Their expected ends descend.
 	guessed []*Unit
 	// preemptible are the units that may be evicted, by (priority, ID).
 	preemptible []*Unit
 	byNode      map[int][]*Unit
 	// changes counts Add and Remove, services those of units that never end.
 	changes, services int
+	// eased counts the changes after which a unit that runs may end earlier than it had to before.
+	eased int
 	// list is what Expected returned at the instant and after as many changes as listed says.
 	list   []Expectation
 	listed listing
@@ -45,7 +47,9 @@ func (u *Units) Add(unit *Unit) {
 	if u.all == nil {
 		u.all, u.byNode = make(map[ID]*Unit), make(map[int][]*Unit)
 	}
-	u.Remove(unit.ID)
+	if old := u.Remove(unit.ID); old != nil && eases(old, unit) {
+		u.eased++
+	}
 	u.changes++
 	u.all[unit.ID] = unit
 	if unit.End.Certainty == Never {
@@ -101,6 +105,12 @@ func (u *Units) Remove(id ID) *Unit {
 	return unit
 }
 
+// eases reports whether a unit may be taken to end earlier than before.
+func eases(before, now *Unit) bool {
+	return now.End.firm() && (!before.End.firm() || now.End.At < before.End.At) ||
+		now.Preemptible && (!before.Preemptible || now.Priority < before.Priority)
+}
+
 // removed removes an entry from a list.
 func removed[T any](list []T, at int) []T {
 	if at == 0 {
@@ -149,7 +159,7 @@ func (u *Units) sorted(unit *Unit) (list *[]*Unit, compare func(a, b *Unit) int)
 		return nil, nil
 	case Unknown:
 		return &u.guessed, func(a, b *Unit) int {
-			return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(a.ID, b.ID))
+			return cmp.Or(cmp.Compare(a.Started, b.Started), cmp.Compare(a.ID, b.ID))
 		}
 	default:
 		return &u.timed, func(a, b *Unit) int {
@@ -203,6 +213,7 @@ func (u *Units) Expected(now, atLeast int64) []Expectation {
 	}
 	future := u.overdue(now)
 	late := slices.Concat(u.timed[:future], u.guessed)
+	slices.Reverse(late[future:])
 	guesses := make([]Expectation, len(late))
 	for i, unit := range late {
 		guesses[i] = expectation(unit, now, atLeast)

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/scheduler/partial"
+	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
@@ -71,8 +71,8 @@ func New(
 		if err != nil {
 			return nil, err
 		}
-		patience := partial.Patience{Start: args.Grace.Duration, Repair: args.RepairTimeout.Duration}
-		if err := partial.Watch(ctx, handle, patience, t, acts, p.abandon); err != nil {
+		patience := incompletegangs.Patience{Start: args.Grace.Duration, Repair: args.RepairTimeout.Duration}
+		if err := incompletegangs.Watch(ctx, handle, patience, t, acts, p.abandon); err != nil {
 			return nil, fmt.Errorf("watching for gangs that are not whole: %w", err)
 		}
 		return p, nil

@@ -56,6 +56,9 @@ func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
 		return
 	}
 	p.memory.restored = true
+	if p.memory.store != nil {
+		p.memory.store.Load(ctx)
+	}
 	all := p.handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister()
 	groups, err := all.List(labels.Everything())
 	if err != nil {

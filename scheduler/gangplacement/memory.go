@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // memory is what the plugin remembers from cycle to cycle, and from events.
@@ -15,6 +17,8 @@ type memory struct {
 	restored bool
 	last     reading
 	coming   coming
+	// store has the leases of the last scheduler, nil for none.
+	store *waiting.Store
 
 	mu      sync.Mutex
 	refused map[string]*refusals
@@ -36,8 +40,9 @@ type memory struct {
 	accelerators []corev1.ResourceName
 }
 
-func newMemory(accelerators []corev1.ResourceName) *memory {
+func newMemory(accelerators []corev1.ResourceName, store *waiting.Store) *memory {
 	return &memory{
+		store:   store,
 		refused: make(map[string]*refusals), leaving: make(map[types.UID]string), changed: make(map[string]string),
 		suspects: make(map[string]suspicion),
 		marked:   make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),

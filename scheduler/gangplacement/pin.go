@@ -62,16 +62,8 @@ func (*GangPlacement) PreFilterExtensions() fwk.PreFilterExtensions { return nil
 // Filter pins too, because a nominated node is tried before PreFilter's set.
 func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	data, err := state.Read(pinKey)
-	if err != nil { // not a member of a planned gang, or free to go where it can
-		if plan := cyclePlan(state); plan != nil {
-			plan.asked.Store(true)
-			if !plan.guard.Admits(pod, node.Node().Name) {
-				return fwk.NewStatus(fwk.Unschedulable, "the node is reserved for a gang")
-			}
-		} else if why := isOff(state, pod, node); why != "" {
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
-		}
-		return nil
+	if err != nil {
+		return filterUnpinned(state, pod, node)
 	}
 	pin, ok := data.(*pin)
 	if !ok || pin.node == node.Node().Name {
@@ -81,6 +73,22 @@ func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, pod *corev
 		return nil
 	}
 	return fwk.NewStatus(fwk.Unschedulable, "planned on another node")
+}
+
+// filterUnpinned keeps a pod whose node the framework chooses off what it may not use.
+func filterUnpinned(state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	plan := cyclePlan(state)
+	if plan == nil { // not a member of a planned gang
+		if why := isOff(state, pod, node); why != "" {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+		}
+		return nil
+	}
+	plan.asked.Store(true)
+	if !plan.guard.Admits(pod, node.Node().Name) {
+		return fwk.NewStatus(fwk.Unschedulable, "the node is reserved for a gang")
+	}
+	return nil
 }
 
 // Reserve counts the members that the planned placement holds. Outside the group's cycle it is the real reservation:

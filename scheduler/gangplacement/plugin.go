@@ -8,6 +8,7 @@ package gangplacement
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -56,6 +57,26 @@ type Shared struct {
 	// Devices is where the stock of devices is.
 	Devices *devices.Shared
 	Timing  timing.Timing
+	// Store is where leases survive a fail-over; the first plugin makes it. Nil in a scheduler that has no successor.
+	Store *Store
+}
+
+// Store is a place for a waiting.Store.
+type Store struct {
+	once sync.Once
+	of   *waiting.Store
+}
+
+// begin makes the store, and has it write until the context ends.
+func (s *Store) begin(ctx context.Context, args config.Leases, handle fwk.Handle, shared Shared) *waiting.Store {
+	if s == nil {
+		return nil
+	}
+	s.once.Do(func() {
+		s.of = waiting.NewStore(handle.ClientSet(), args.Namespace, args.Name, shared.Queue, shared.Timing)
+		s.of.Run(ctx)
+	})
+	return s.of
 }
 
 // New returns the plugin's factory.
@@ -82,7 +103,7 @@ func newPlugin(
 		queue:   shared.Queue,
 		reader:  reader,
 		clock:   shared.Timing.Clock,
-		memory:  newMemory(reader.Accelerators),
+		memory:  newMemory(reader.Accelerators, shared.Store.begin(ctx, args.Leases, handle, shared)),
 		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
 	}
 	informers := handle.SharedInformerFactory()

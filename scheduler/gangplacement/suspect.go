@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/scheduler/partial"
+	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -33,7 +33,7 @@ func (p *GangPlacement) podChanged(old, obj any) {
 	if !snapshot.Ended(before) && snapshot.Ended(after) {
 		p.podLeft(after)
 	}
-	if !partial.WasRefused(before) && partial.WasRefused(after) {
+	if !incompletegangs.WasRefused(before) && incompletegangs.WasRefused(after) {
 		p.memory.mu.Lock()
 		defer p.memory.mu.Unlock()
 		p.memory.suspects[after.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}

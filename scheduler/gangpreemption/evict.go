@@ -52,7 +52,7 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 				Eventf(about, why.by, corev1.EventTypeNormal, why.event, why.action, "%s", why.message)
 		}
 		for _, pod := range u.Pods {
-			if pod.DeletionTimestamp == nil && p.underway.begin(pod.UID, p.clock.Now()) {
+			if pod.DeletionTimestamp == nil && p.underway.begin(pod.UID, p.underway.clock.Now()) {
 				pods = append(pods, pod)
 			}
 		}
@@ -61,7 +61,7 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 		return
 	}
 	p.later(len(pods), func(ctx context.Context, i int) {
-		defer func() { p.underway.end(pods[i].UID, p.clock.Now()) }()
+		defer func() { p.underway.end(pods[i].UID, p.underway.clock.Now()) }()
 		always := func(error) bool { return ctx.Err() == nil }
 		if err := retry.OnError(patience(), always, func() error { return p.evictPod(ctx, pods[i], why) }); err != nil {
 			klog.FromContext(ctx).Error(err, "Evicting a pod", "pod", klog.KObj(pods[i]), "reason", why.reason,
@@ -72,7 +72,7 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 
 // evictPod tells the pod until when it has time to save its work, and then ends it.
 func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, why cause) error {
-	now := p.clock.Now()
+	now := p.underway.clock.Now()
 	grace := time.Duration(corev1.DefaultTerminationGracePeriodSeconds) * time.Second
 	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
 		grace = time.Duration(*own) * time.Second

@@ -15,7 +15,7 @@ const Moved = "GangMoved"
 
 // move evicts what is left of a gang that lost members, if these have no room near the others and no eviction makes any, but all of
 // it has room elsewhere: its job starts it again then, as its policy for disruptions says, and finds the place leased for it. A
-// gang that has no room anywhere keeps its survivors for a while, since a node may come back (see package partial).
+// gang that has no room anywhere keeps its survivors for a while, since a node may come back (see package incompletegangs).
 func (p *GangPreemption) move(ctx context.Context, x *waiting.Question) bool {
 	to, ok := p.queue.Move(x)
 	if !ok {

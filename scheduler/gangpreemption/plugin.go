@@ -8,7 +8,6 @@ package gangpreemption
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
@@ -36,10 +34,9 @@ type GangPreemption struct {
 	handle fwk.Handle
 	queue  *waiting.Queue
 	stock  *devices.Stock
-	clock  clock.PassiveClock
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
 	later    func(n int, do func(ctx context.Context, i int))
-	underway underway
+	underway *underway
 	// nominated are the nodes of gangs whose victims have yet to leave. Only the scheduling loop uses them.
 	nominated map[types.NamespacedName]nominations
 }
@@ -55,7 +52,8 @@ func New(
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
-			handle: handle, queue: queue, stock: shared.Stock(handle.SharedDRAManager()), clock: t.Clock,
+			handle: handle, queue: queue, stock: shared.Stock(handle.SharedDRAManager()),
+			underway:  &underway{clock: t.Clock},
 			nominated: make(map[types.NamespacedName]nominations),
 			later: func(n int, do func(context.Context, int)) {
 				t.Beside(func() { handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name) })
@@ -159,45 +157,6 @@ func (p *GangPreemption) units(x *waiting.Question, ids []contention.ID) []snaps
 		}
 	}
 	return out
-}
-
-// confirm runs the framework's own cycle for the gang on a snapshot without the victims, and returns where its members would go.
-// Nothing of the snapshot is changed for others.
-func (p *GangPreemption) confirm(
-	ctx context.Context, victims []snapshot.Unit, plan dryrun.Plan, schedule fwk.PodGroupSchedulingFunc,
-) (nominated nominations, status *fwk.Status) {
-	lister := p.handle.MutableSnapshotSharedLister()
-	if err := lister.StartMutations(); err != nil {
-		return nil, fwk.AsStatus(fmt.Errorf("changing the snapshot: %w", err))
-	}
-	defer func() {
-		if err := lister.EndMutations(); err != nil {
-			status = fwk.AsStatus(fmt.Errorf("restoring the snapshot: %w", err))
-		}
-	}()
-	if p.stock != nil {
-		defer p.stock.Suppose(victims)()
-	}
-	for _, u := range victims {
-		for _, pod := range u.Pods {
-			if err := lister.RemovePod(klog.FromContext(ctx), pod, pod.Spec.NodeName); err != nil {
-				return nil, fwk.AsStatus(fmt.Errorf("taking %s off the snapshot: %w", u.Name, err))
-			}
-		}
-	}
-	assignments, status := schedule(dryrun.Of(ctx, plan))
-	if !status.IsSuccess() {
-		return nil, status
-	}
-	nominated = nominations{}
-	for _, assignment := range assignments.ProposedAssignments {
-		if pod := assignment.GetPod(); assignment.GetNodeName() != "" {
-			nominated[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = &fwk.NominatingInfo{
-				NominatingMode: fwk.ModeOverride, NominatedNodeName: assignment.GetNodeName(),
-			}
-		}
-	}
-	return nominated, nil
 }
 
 // recordVictims counts and logs what is lost. Units that leave already were counted before.

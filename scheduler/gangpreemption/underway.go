@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
@@ -17,6 +18,8 @@ const pause = 5 * time.Second
 // room changes. If each answer began all evictions anew, those of a slow API server would pile up, on the same few pods, and as each
 // change of a pod has to be made again when another one was faster, none would get through. The zero value knows none.
 type underway struct {
+	clock clock.PassiveClock
+
 	mu   sync.Mutex
 	pods map[types.UID]attempt
 }

@@ -65,17 +65,17 @@ func (q *GangQueue) openIfComplete(key types.NamespacedName) (*schedulingv1beta1
 	if err != nil || !q.complete(group) {
 		return nil, false
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	fresh := q.open[key] != group.UID || group.UID == ""
-	q.open[key] = group.UID
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	fresh := q.gangs.open[key] != group.UID || group.UID == ""
+	q.gangs.open[key] = group.UID
 	return group, fresh
 }
 
 func (q *GangQueue) isOpen(key types.NamespacedName, uid types.UID) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	opened, ok := q.open[key]
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	opened, ok := q.gangs.open[key]
 	return ok && opened == uid
 }
 
@@ -122,19 +122,19 @@ func (q *GangQueue) Recheck(pod *corev1.Pod) {
 	if !ok {
 		return
 	}
-	q.mu.Lock()
-	pending := q.checking[key]
-	q.checking[key] = true
-	q.mu.Unlock()
+	q.gangs.mu.Lock()
+	pending := q.gangs.checking[key]
+	q.gangs.checking[key] = true
+	q.gangs.mu.Unlock()
 	if !pending { // not under our lock: a clock may call back while it holds its own
 		q.clock.AfterFunc(settle, func() { q.recheck(key) })
 	}
 }
 
 func (q *GangQueue) recheck(key types.NamespacedName) {
-	q.mu.Lock()
-	delete(q.checking, key)
-	q.mu.Unlock()
+	q.gangs.mu.Lock()
+	delete(q.gangs.checking, key)
+	q.gangs.mu.Unlock()
 	if _, fresh := q.openIfComplete(key); !fresh {
 		return
 	}
@@ -149,11 +149,11 @@ func (q *GangQueue) forget(obj any) {
 		return
 	}
 	key, _ := keyOf(group)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.open[key] == group.UID {
-		delete(q.open, key)
-		delete(q.events.gangs, key)
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	if q.gangs.open[key] == group.UID {
+		delete(q.gangs.open, key)
+		delete(q.gangs.events.gangs, key)
 	}
 }
 

@@ -2,6 +2,8 @@ package gangqueue
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,9 +43,9 @@ func (q *GangQueue) enters(pod *corev1.Pod) {
 	if !ok {
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.events.gangs[key] = nameOf(pod)
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	q.gangs.events.gangs[key] = nameOf(pod)
 }
 
 // PostFilter notes a pod that was refused, before the queue gets it back. It helps no pod.
@@ -70,37 +72,38 @@ func (q *GangQueue) refuse(pod *corev1.Pod) {
 	if _, member := snapshot.GroupOf(pod); member {
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
 	// The informer's store drops a pod before its handlers are told: one that is there still will be told of, and leaves then.
 	if now, err := q.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || now.UID != pod.UID {
 		return
 	}
-	q.events.refused[nameOf(pod)] = pod.UID
+	q.gangs.events.refused[nameOf(pod)] = pod.UID
 }
 
 // leaves drops a pod that is bound or deleted. Its gang stays until it is deleted: others of it may wait.
 func (q *GangQueue) leaves(pod *corev1.Pod) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.events.refused[nameOf(pod)] == pod.UID {
-		delete(q.events.refused, nameOf(pod))
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	if q.gangs.events.refused[nameOf(pod)] == pod.UID {
+		delete(q.gangs.events.refused, nameOf(pod))
 	}
 }
 
 // moved names the pods that may care that a pod was bound or deleted: those that were refused, and those of gangs that were let in and
 // are not parked, which the lot wakes.
 func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, error) {
-	q.mu.Lock()
-	pods := make([]types.NamespacedName, 0, len(q.events.refused)+len(q.events.gangs))
-	for pod := range q.events.refused {
-		pods = append(pods, pod)
-	}
+	q.gangs.mu.Lock()
+	pods := make([]types.NamespacedName, 0, len(q.gangs.events.refused)+len(q.gangs.events.gangs))
+	refused := slices.Collect(maps.Keys(q.gangs.events.refused))
 	gangs := make(map[types.NamespacedName]types.NamespacedName)
-	for key, member := range q.events.gangs {
-		gangs[key] = member
+	maps.Copy(gangs, q.gangs.events.gangs)
+	q.gangs.mu.Unlock()
+	for _, pod := range refused {
+		if !q.queue.Holds(waiting.IDOfSingle(pod)) {
+			pods = append(pods, pod)
+		}
 	}
-	q.mu.Unlock()
 	for key, member := range gangs {
 		if q.queue.Holds(waiting.IDOf(key)) {
 			continue // the waiting queue wakes it
@@ -119,13 +122,13 @@ func (q *GangQueue) member(key, known types.NamespacedName) (types.NamespacedNam
 		return known, true
 	}
 	other := q.anyWaiting(key)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
 	if other == nil {
-		delete(q.events.gangs, key) // whoever comes passes PreEnqueue
+		delete(q.gangs.events.gangs, key) // whoever comes passes PreEnqueue
 		return known, false
 	}
-	q.events.gangs[key] = nameOf(other)
+	q.gangs.events.gangs[key] = nameOf(other)
 	return nameOf(other), true
 }
 

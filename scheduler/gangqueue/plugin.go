@@ -47,7 +47,12 @@ type GangQueue struct {
 	pods   corelisters.PodLister
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
+	// gangs has a lock of its own, under which nothing else is called that may lock.
+	gangs *gangs
+}
 
+// gangs is what is known about gangs and refused pods.
+type gangs struct {
 	mu sync.Mutex
 	// open holds the gangs that were complete once, by PodGroup.
 	open map[types.NamespacedName]types.UID
@@ -56,10 +61,17 @@ type GangQueue struct {
 	starting bool
 	early    map[types.NamespacedName]*corev1.Pod
 	came     int
-	// waiting are the pods and gangs that events are for.
+	// events are the pods and gangs that events are for.
 	events candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
+}
+
+func newGangs() *gangs {
+	return &gangs{
+		open: make(map[types.NamespacedName]types.UID), early: make(map[types.NamespacedName]*corev1.Pod),
+		events: newCandidates(), checking: make(map[types.NamespacedName]bool),
+	}
 }
 
 var (
@@ -79,7 +91,7 @@ func New(
 		if err != nil {
 			return nil, err
 		}
-		q.starting = true
+		q.gangs.starting = true
 		t.Beside(func() { q.begin(ctx) })
 		return q, nil
 	}
@@ -90,12 +102,8 @@ func NewWithClock(
 	handle fwk.Handle, c clock.WithDelayedExecution, queue *waiting.Queue,
 ) (*GangQueue, error) {
 	q := &GangQueue{
-		handle: handle, clock: c, queue: queue,
-		early:    make(map[types.NamespacedName]*corev1.Pod),
-		events:   newCandidates(),
-		pods:     handle.SharedInformerFactory().Core().V1().Pods().Lister(),
-		open:     make(map[types.NamespacedName]types.UID),
-		checking: make(map[types.NamespacedName]bool),
+		handle: handle, clock: c, queue: queue, gangs: newGangs(),
+		pods: handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: q.forget}); err != nil {
@@ -129,7 +137,12 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the scheduler starts")
 	}
 	if !ok {
-		q.enters(pod)
+		if q.queue.Keeps(waiting.IDOfPod(pod)) {
+			return fwk.NewStatus(
+				fwk.UnschedulableAndUnresolvable,
+				"the pod waits until something changes that could help it",
+			)
+		}
 		return nil
 	}
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)

@@ -27,9 +27,9 @@ func (q *GangQueue) begin(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), q.seen) {
 		return
 	}
-	q.mu.Lock()
-	torn := len(q.checking) > 0
-	q.mu.Unlock()
+	q.gangs.mu.Lock()
+	torn := len(q.gangs.checking) > 0
+	q.gangs.mu.Unlock()
 	if torn {
 		q.clock.AfterFunc(settle, func() { q.releaseWhenQuiet(0, longest) }) // as Recheck
 		return
@@ -39,9 +39,9 @@ func (q *GangQueue) begin(ctx context.Context) {
 
 // releaseWhenQuiet looks again and again whether more pods have come than before, and releases all if none has.
 func (q *GangQueue) releaseWhenQuiet(before int, left time.Duration) {
-	q.mu.Lock()
-	came := q.came
-	q.mu.Unlock()
+	q.gangs.mu.Lock()
+	came := q.gangs.came
+	q.gangs.mu.Unlock()
 	if left <= 0 || came > 0 && came == before {
 		q.release()
 		return
@@ -54,10 +54,10 @@ func (q *GangQueue) releaseWhenQuiet(before int, left time.Duration) {
 
 // release activates all at once, so that the queue's order decides.
 func (q *GangQueue) release() {
-	q.mu.Lock()
-	early := q.early
-	q.starting, q.early = false, nil
-	q.mu.Unlock()
+	q.gangs.mu.Lock()
+	early := q.gangs.early
+	q.gangs.starting, q.gangs.early = false, nil
+	q.gangs.mu.Unlock()
 	pods := make(map[string]*corev1.Pod, len(early))
 	for key, pod := range early {
 		if group, ok := snapshot.GroupOf(pod); ok {
@@ -73,14 +73,14 @@ func (q *GangQueue) release() {
 
 // holds keeps a pod while the scheduler starts.
 func (q *GangQueue) holds(key types.NamespacedName, pod *corev1.Pod) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.starting {
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	if q.gangs.starting {
 		if key.Name == "" {
 			key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name + "/"}
 		}
-		q.early[key] = pod
-		q.came++
+		q.gangs.early[key] = pod
+		q.gangs.came++
 	}
-	return q.starting
+	return q.gangs.starting
 }

@@ -47,7 +47,14 @@ func (q *GangQueue) podGone(obj any) {
 		q.leaves(pod)
 		if pod.Spec.NodeName != "" {
 			q.queue.Left(pod)
-		} else if key, ok := snapshot.GroupOf(pod); ok { // when the scheduler's own handlers have seen it
+		}
+		if _, member := snapshot.GroupOf(pod); !member && pod.Spec.NodeName == "" {
+			q.queue.Remove(waiting.IDOfPod(pod))
+		}
+		if key, ok := snapshot.GroupOf(
+			pod,
+		); ok &&
+			pod.Spec.NodeName == "" { // when the scheduler's own handlers have seen it
 			q.clock.AfterFunc(settle, func() { q.removeIncomplete(key) })
 		}
 	}
@@ -81,7 +88,7 @@ func (q *GangQueue) nodeChanged(old, obj any) {
 		return
 	}
 	if !snapshot.SameMaintenance(before, after) || before.Spec.Unschedulable != after.Spec.Unschedulable ||
-		!maps.Equal(before.Labels, after.Labels) ||
+		!maps.Equal(before.Labels, after.Labels) && q.queue.Matters(before, after) ||
 		!apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
 		!apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable) {
 		q.queue.Changed()

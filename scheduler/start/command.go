@@ -27,12 +27,16 @@ func (e *NoGangsError) Error() string { return e.Missing }
 // What has to be known before kube-scheduler reads its options happens between the parsing of the flags and that: the
 // API server is found and asked, and the feature gates are set from its answer, so that --feature-gates still wins.
 func Command(ctx context.Context) (*cobra.Command, func()) {
-	command := app.NewSchedulerCommand(scheduler.Options()...)
+	options, fault := scheduler.Options()
+	command := app.NewSchedulerCommand(options...)
 	command.Use = scheduler.ProfileName
 	run := &prepared{}
 	setGates := command.PersistentPreRunE
 	command.PersistentPreRunE = func(c *cobra.Command, args []string) error {
 		verflag.PrintAndExitIfRequested()
+		if fault != nil {
+			return fault
+		}
 		if err := run.prepare(ctx, c); err != nil {
 			return err
 		}

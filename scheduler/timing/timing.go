@@ -18,14 +18,21 @@ type Timing struct {
 	// Gather is how long changes are gathered before entities are woken: a job that ends frees many nodes one by one. 0 is until the
 	// loop stands still, for virtual time, in which all that happens at an instant has happened then.
 	Gather time.Duration
+	// Flush is how often all that wait are evaluated whatever was seen, in case an event was missed. 0 is never, for virtual time, in
+	// which none is.
+	Flush time.Duration
 }
 
-// gather is the Gather of a scheduler.
-const gather = 50 * time.Millisecond
+// gather and flush are those of a scheduler. Flushing is less than the five minutes after which the scheduling queue lets everything
+// try.
+const (
+	gather = 50 * time.Millisecond
+	flush  = 4 * time.Minute
+)
 
 // With is a clock and goroutines.
 func With(c clock.WithDelayedExecution) Timing {
-	return Timing{Clock: c, Beside: func(do func()) { go do() }, Gather: gather}
+	return Timing{Clock: c, Beside: func(do func()) { go do() }, Gather: gather, Flush: flush}
 }
 
 // AfterFunc has something done beside the scheduling loop when the duration is over.

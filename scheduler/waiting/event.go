@@ -11,22 +11,26 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Left reports that a pod has left its node.
+// Left reports that a pod has left its node. Of its unit, all that it holds there is taken to come back: that is never too little.
 func (q *Queue) Left(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.machine.Waiting()) == 0 && len(q.machine.Leases()) == 0 {
 		return
 	}
-	u := contention.Unit{Started: q.now()}
-	if of := q.unitOf(pod); of != nil {
-		u.ID, u.End, u.Started = of.ID, of.End, of.Started
-	}
-	for _, node := range q.numbers([]string{pod.Spec.NodeName}) {
-		u.Holds = append(u.Holds, topology.Held{Node: node})
-	}
 	clear(q.vain)
-	q.machine.Ended(&u, q.now())
+	at := q.numbers([]string{pod.Spec.NodeName})
+	if of := q.unitOf(pod); of != nil && len(at) > 0 {
+		part := contention.Unit{ID: of.ID, End: of.End, Started: of.Started}
+		for _, h := range of.Holds {
+			if h.Node == at[0] {
+				part.Holds = append(part.Holds, h)
+			}
+		}
+		q.machine.Ended(&part, q.now())
+	} else {
+		q.machine.Freed(at)
+	}
 	q.remindIfCandidates()
 }
 

@@ -84,7 +84,7 @@ func (a *atlas) claimed() map[string]bool {
 	out := make(map[string]bool)
 	for _, p := range a.places {
 		for _, s := range p.seats {
-			if len(s.demands) > 0 {
+			if len(s.demands) > 0 || s.unknown {
 				out[s.node] = true
 			}
 		}

@@ -24,8 +24,9 @@ type seat struct {
 	node string
 	// takes is what it takes of each resource.
 	takes map[corev1.ResourceName]int64
-	// demands are the devices that it claims.
+	// demands are the devices that it claims; unknown says that it claims some of which only that is known.
 	demands []*dra.Demand
+	unknown bool
 }
 
 // seats returns the place of a lease in the coordinates of a question.
@@ -64,7 +65,7 @@ func (x *Question) held(seats []seat) []topology.Held {
 		}
 		for k, of := range claimed {
 			switch {
-			case len(s.demands) == 0:
+			case len(s.demands) == 0 && !s.unknown:
 			case slices.ContainsFunc(s.demands, of.Same):
 				demand[len(names)+k] = 1
 			default:

@@ -32,6 +32,8 @@ type Question struct {
 	// Accelerators is how many the waiting members ask for, Kinds the resources that count as such.
 	Accelerators int64
 	Kinds        []corev1.ResourceName
+	// Labels are the keys of node labels on which the devices that it claims depend.
+	Labels []string
 	// Protected says that an administrator marked the PriorityClass of a member as not to be preempted.
 	Protected bool
 	// Lags says that pods have left which the view still shows.
@@ -53,8 +55,11 @@ func IDOf(gang types.NamespacedName) contention.ID { return contention.ID(gang.S
 
 // IDOfPod returns the ID of a pod that is in no gang.
 func IDOfPod(pod *corev1.Pod) contention.ID {
-	return contention.ID(pod.Namespace + "/" + pod.Name + "/")
+	return IDOfSingle(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 }
+
+// IDOfSingle returns the ID of a pod of this name that is in no gang.
+func IDOfSingle(pod types.NamespacedName) contention.ID { return contention.ID(pod.String() + "/") }
 
 // NameOf returns the namespace and name of an entity, and whether it is a single pod.
 func NameOf(id contention.ID) (name types.NamespacedName, single bool) {
@@ -208,11 +213,11 @@ const mostDemands = 1024
 
 // question sums up what is asked. Questions with the same sum are answered alike.
 func (d *demands) question(asked devices.Asked) string {
-	sum := contention.Question(asked.Gang)
+	sum := []string{contention.Question(asked.Gang)}
 	for _, demand := range asked.Demands() {
-		sum += "/" + d.name(demand)
+		sum = append(sum, d.name(demand))
 	}
-	return sum
+	return strings.Join(sum, "/")
 }
 
 func (d *demands) name(demand *dra.Demand) string {

@@ -32,6 +32,10 @@ type Queue struct {
 	vain map[contention.ID]bool
 	// missing are the nodes that cannot be used for a while, and since when.
 	missing map[string]int64
+	// labels are the node labels that were asked for.
+	labels labels
+	// changes counts what happened to leases.
+	changes int
 	// used is set when the first entity was evaluated.
 	used bool
 	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
@@ -55,6 +59,7 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 		),
 		vain:    make(map[contention.ID]bool),
 		missing: make(map[string]int64),
+		labels:  make(labels),
 		atlas:   atlas{places: make(map[contention.ID]*place)},
 	}
 	q.waker = newWaker()
@@ -85,6 +90,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 	now := q.clock.Clock.Now()
 	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
 	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
+	q.revokeUnwanted(x, &e)
 	q.machine.Add(e)
 	q.waker.evaluated(e.ID)
 	q.atlas.asks(e.ID, e.Ask, x.coordinates())
@@ -97,7 +103,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 		return Outcome{Wait: reason, Lease: q.lease(e.ID)}
 	}
 	out := q.evaluate(x, e.ID, &w)
-	if x.Lags && out.Placed == nil {
+	if x.Lags {
 		q.remind(&q.waker.lagging, lag)
 	}
 	if _, more := q.machine.Next(); more {
@@ -130,11 +136,13 @@ func (q *Queue) evaluate(x *Question, id contention.ID, w *contention.World) Out
 func (q *Queue) act(x *Question, action contention.Action) {
 	switch a := action.(type) {
 	case contention.Leased:
+		q.changes++
 		q.atlas.leased(x, a.Lease)
 		if _, told := q.reserved[a.Lease.Owner]; !told && a.Lease.Reason == contention.Head {
 			q.reserved[a.Lease.Owner] = expected(a.Lease)
 		}
 	case contention.Released:
+		q.changes++
 		q.atlas.released(a.Lease.Owner)
 	case contention.Rechecks:
 		q.recheck(a.At)
@@ -156,6 +164,7 @@ func (q *Queue) world(x *Question, now time.Time) contention.World {
 	w.Held = func(l *contention.Lease) []topology.Held { return q.atlas.held(x, l.Owner) }
 	w.Owner = func(l *contention.Lease) (contention.Ask, bool) { return q.atlas.owner(x, l.Owner) }
 	w.Away = func(node int) (int64, bool) { return q.away(x, node) }
+	q.labels.asks(x)
 	q.markEvicted(fleet.Units, now)
 	q.seen = seen{tree: x.View.Tree, units: fleet.Units}
 	return w
@@ -199,7 +208,7 @@ func (q *Queue) Trial(x *Question) contention.Answer {
 func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, leased bool) {
 	q.mu.Lock()
 	at := q.numbers(nodes)
-	if q.placed == nil || q.placed.ID != id { // another member of it
+	if !q.machine.Knows(id) { // another member of it, or a pod that has not waited
 		q.machine.Taken(at)
 		if len(q.machine.Leases()) > 0 {
 			q.remindIfCandidates()
@@ -207,7 +216,9 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 		q.mu.Unlock()
 		return time.Time{}, false
 	}
-	q.placed = nil
+	if q.placed != nil && q.placed.ID == id {
+		q.placed = nil
+	}
 	for _, action := range q.machine.Started(id, at, q.now()) {
 		q.act(nil, action)
 	}
@@ -299,7 +310,12 @@ func (q *Queue) Leases() []Leased {
 	return out
 }
 
-func (q *Queue) count() { metrics.Parked.Set(float64(len(q.machine.Waiting()))) }
+func (q *Queue) count() {
+	if q.clock.Flush > 0 {
+		q.remind(&q.waker.flush, q.clock.Flush)
+	}
+	metrics.Parked.Set(float64(len(q.machine.Waiting())))
+}
 
 // Leased is a lease by names.
 type Leased struct {

@@ -85,6 +85,7 @@ func (r *Reader) Read(ctx context.Context, a Asked) (*Question, error) {
 		a.Waiting, func(pod *corev1.Pod) bool { return r.protects(pod.Spec.PriorityClassName) })
 	if r.Stock != nil && r.Stock.Claims(a.Waiting) {
 		x.Accelerators += r.Stock.Wanted(a.Group, a.Waiting)
+		x.Labels = r.Stock.NodeLabels()
 		x.Choices, err = r.Stock.Ask(ctx, devices.Question{
 			Nodes: a.Nodes, Group: a.Group, Waiting: a.Waiting, Ledger: view.Ledger(a.Spoken), Gang: gang,
 			Resources: view.Resources(), Now: a.Now,

@@ -25,7 +25,7 @@ type waker struct {
 	// being tried.
 	back map[contention.ID]bool
 	// The wakings under way.
-	soon, later, lagging bool
+	soon, later, lagging, flush bool
 	// timer is the next instant at which the machine changes by itself, 0 for none.
 	timer int64
 }

@@ -20,17 +20,20 @@ type explainOptions struct {
 	withJob    string
 	scheduler  string
 	output     string
+	// schedulerURL is of a scheduler on this machine.
+	schedulerURL string
 }
 
 func newExplain(env Environment) *cobra.Command {
 	var options explainOptions
 	command := &cobra.Command{
-		Use:   "explain (trainjob|podgroup) NAME | drain NODE|LEVEL=DOMAIN... | queue | --with-job FILE",
+		Use:   "explain (trainjob|podgroup) NAME | drain NODE|LEVEL=DOMAIN... | queue | reservations | --with-job FILE",
 		Short: "Say why a job waits, until when, and what would change it",
 		Long: "Say what the scheduler would decide about a live cluster or a snapshot, with the scheduler's own code. Nothing is\n" +
 			"changed by it.\n\n" +
 			"  lockstep explain trainjob pretrain          where it is, or why it waits, for whom, and until when\n" +
 			"  lockstep explain queue                      who waits, in the queue's order\n" +
+			"  lockstep explain reservations               places that the running scheduler reserves, and for whom\n" +
 			"  lockstep explain --with-job job.yaml        what would become of a job if it were submitted now\n" +
 			"  lockstep explain trainjob pretrain --with-job job.yaml    what that would change for another one\n" +
 			"  lockstep explain drain rack=rack-3 node-7   whom maintenance would displace, and where they would go\n\n" +
@@ -55,6 +58,8 @@ func newExplain(env Environment) *cobra.Command {
 		"a file with TrainJobs, and runtimes if they have their own, to be taken as submitted now")
 	flags.StringVar(&options.scheduler, "scheduler-config", "",
 		"the scheduler's configuration file (default: the shipped profile)")
+	flags.StringVar(&options.schedulerURL, "scheduler-url", "",
+		"for reservations: a scheduler's secure port on this machine (default: the one in the cluster that leads)")
 	flags.StringVarP(&options.output, "output", "o", "text", "text or json")
 	return command
 }
@@ -99,10 +104,14 @@ func asked(words []string, options explainOptions) (question, error) {
 		if len(rest) > 0 {
 			return misused("queue wants no name", "write lockstep explain queue")
 		}
+	case "reservation":
+		if len(rest) > 0 {
+			return misused("reservations wants no name", "write lockstep explain reservations")
+		}
 	default:
 		return misused(
 			fmt.Sprintf("%q is nothing that can be explained", words[0]),
-			"use trainjob, podgroup, drain or queue",
+			"use trainjob, podgroup, drain, queue or reservations",
 		)
 	}
 	return question{kind, rest}, nil
@@ -115,6 +124,9 @@ func runExplain(ctx context.Context, env Environment, options explainOptions, wo
 	}
 	if options.output != "text" && options.output != "json" {
 		return &badinput.Error{Where: "-o " + options.output, What: "there is no such form", Mend: "use text or json"}
+	}
+	if q.kind == "reservation" {
+		return explainReservations(ctx, env, options)
 	}
 	scene, err := openScene(ctx, env, options)
 	if err != nil {

@@ -352,7 +352,7 @@ func TestExplainRefusesInOneLine(t *testing.T) {
 		want []string // in this order, in the one line
 	}{
 		{"nothing", nil, []string{"nothing is asked", "--with-job"}},
-		{"another kind", []string{"pod", "x"}, []string{`"pod"`, "trainjob, podgroup, drain or queue"}},
+		{"another kind", []string{"pod", "x"}, []string{`"pod"`, "trainjob, podgroup, drain, queue or reservations"}},
 		{"two names", []string{"trainjob", "x", "y"}, []string{"one name", "trainjob NAME"}},
 		{"a drain of nothing", []string{"drain"}, []string{"no node", "NODE"}},
 		{"a form", []string{"queue", "-o", "yaml"}, []string{"-o yaml", "text or json"}},

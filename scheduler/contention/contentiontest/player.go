@@ -200,6 +200,9 @@ func (p *Player) rounds() {
 			continue
 		}
 		p.Turns++
+		for _, a := range p.machine.Observe(p.world()) {
+			p.act(a)
+		}
 		before := p.leases()
 		actions := p.machine.Turn(id, p.world())
 		p.checkTurn(before, actions)

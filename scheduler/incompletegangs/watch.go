@@ -1,4 +1,4 @@
-// Package partial sees to it that no gang stays half bound. The barriers of gangpermit leave two ways to get there: the
+// Package incompletegangs sees to it that no gang stays half bound. The barriers of gangpermit leave two ways to get there: the
 // binding of one member fails for longer than the grace, or the scheduler ends between two bindings and what is left does
 // not fit when it is back. A third way is the node's: a kubelet refuses a member at its start, because somebody else's pod
 // was faster (OutOfcpu and the like). Then the members that are bound are evicted, and the job's own policy for disruptions
@@ -6,7 +6,7 @@
 //
 // A gang that was whole once and lost members is another matter: what happens then is for the job to say. But if the members
 // that it has made in their place get no node for a long time, the others are evicted too: they hold devices and do nothing.
-package partial
+package incompletegangs
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package partial_test
+package incompletegangs_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/scheduler/partial"
+	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
@@ -63,10 +63,10 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 		h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
 		acts := func() bool { return !h.standsBy.Load() }
 		abandon := func(types.NamespacedName, []*corev1.Pod) {}
-		if err := partial.Watch(
+		if err := incompletegangs.Watch(
 			ctx,
 			h,
-			partial.Patience{Start: grace, Repair: repair},
+			incompletegangs.Patience{Start: grace, Repair: repair},
 			timing.With(clock.RealClock{}),
 			acts,
 			abandon,

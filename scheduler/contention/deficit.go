@@ -1,0 +1,261 @@
+package contention
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// deficit counts the members that the domains of a fleet lacked room for when they were counted, and the capacity that has come back
+// since. While each domain lacks one, the gang cannot fit. Rules, bars and leases are left out of the count: they only make less fit.
+//
+// Numbers of nodes and resources are those of the World in which it was counted.
+type deficit struct {
+	// known says that each domain lacked a member when they were counted, and does still.
+	known bool
+	// futile is how many counts in a row found a domain that lacks none, pause how many are left out before the next one.
+	futile, pause int
+	// at is the instant of the count, until the one by which units were taken to have ended.
+	at, until int64
+	// priority is that of the owner if units of lower priority were taken to be evicted.
+	priority int32
+	evicts   bool
+	// demand is the least that a member takes of each resource.
+	demand topology.Capacity
+	// short is, by node, the resource that it has too little of for one member more, none if the node takes no member; left is what it has
+	// of that resource.
+	short []uint8
+	left  []int64
+	// domains are the domains of the nodes, -1 for none; nil for one domain.
+	domains []int32
+	// missing is by domain.
+	missing []int64
+}
+
+// mostCounted bounds the memory of all deficits, in nodes times lanes: nine bytes each.
+const mostCounted = 1 << 24
+
+// longestPause bounds how many counts are left out after futile ones.
+const longestPause = 16
+
+// none is no resource.
+const none = math.MaxUint8
+
+// forget makes the deficit unknown: any returned capacity may do.
+func (d *deficit) forget() { d.known = false }
+
+// count counts anew. gone are units that are taken to have ended.
+func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) {
+	d.known, d.at = false, w.Now
+	if d.pause > 0 {
+		d.pause--
+		return
+	}
+	d.futile++
+	d.pause = min(d.futile-1, longestPause)
+	needed, shapes := waiting(ask)
+	d.demand = leastDemand(shapes)
+	nodes := w.Ledger.Len()
+	if !slices.ContainsFunc(d.demand, func(n int64) bool { return n > 0 }) || len(d.demand) >= none ||
+		nodes*len(m.queue.lanes) > mostCounted || !d.place(m, w, ask.Gang.Required) {
+		return
+	}
+	d.short, d.left = slices.Grow(d.short[:0], nodes)[:nodes], slices.Grow(d.left[:0], nodes)[:nodes]
+	sums := &m.scratch.sums
+	sums.reset(nodes)
+	for _, of := range gone {
+		for _, h := range of.Holds {
+			sums.add(need{h.Node, h.Demand}, None)
+		}
+	}
+	for i := range d.missing {
+		d.missing[i] = needed
+	}
+	for node, free := range w.Ledger.Free {
+		d.short[node] = none
+		if domain := d.domainOf(node); domain >= 0 && !barred(shapes, node) {
+			d.missing[domain] -= d.room(node, free, sums.of[node])
+		}
+	}
+	if d.known = !slices.ContainsFunc(d.missing, func(n int64) bool { return n <= 0 }); d.known {
+		d.futile, d.pause = 0, 0
+	}
+}
+
+// place finds the domains one of which has to hold the gang; false if there are none.
+func (d *deficit) place(m *Machine, w *World, required string) bool {
+	d.domains = nil
+	domains := 1
+	if required != "" {
+		level, ok := w.Ledger.Tree.Level(required)
+		if !ok {
+			return false
+		}
+		d.domains, domains = m.domains.of(w.Ledger.Tree, level)
+	}
+	d.missing = slices.Grow(d.missing[:0], domains)[:domains]
+	return true
+}
+
+func (d *deficit) domainOf(node int) int {
+	switch {
+	case d.domains == nil:
+		return 0
+	case node >= len(d.domains):
+		return -1
+	}
+	return int(d.domains[node])
+}
+
+// room returns how many members fit on a node with what is free and more.
+func (d *deficit) room(node int, free, more topology.Capacity) int64 {
+	room := int64(math.MaxInt32)
+	for r, demand := range d.demand {
+		if demand <= 0 {
+			continue
+		}
+		there := max(0, at(free, r)+at(more, r))
+		if there < demand {
+			d.short[node], d.left[node] = uint8(r), there
+			return 0
+		}
+		if n := there / demand; n < room {
+			room, d.short[node], d.left[node] = n, uint8(r), there
+		}
+	}
+	return room
+}
+
+// add counts what a unit that has ended held, and reports whether the gang may fit now. A node takes no more members than it has
+// room for in the resource of which it had too little.
+func (d *deficit) add(u *Unit) bool {
+	if !d.known {
+		return true
+	}
+	if d.counted(u) {
+		return false
+	}
+	for _, h := range u.Holds {
+		if h.Node >= len(d.short) || d.short[h.Node] == none {
+			continue
+		}
+		short := int(d.short[h.Node])
+		before := d.left[h.Node] / d.demand[short]
+		d.left[h.Node] += at(h.Demand, short)
+		d.gain(h.Node, d.left[h.Node]/d.demand[short]-before)
+	}
+	return !d.known
+}
+
+// recount counts a node on which something has changed.
+func (d *deficit) recount(w *World, node int) {
+	if !d.known || node >= len(d.short) || d.short[node] == none {
+		return
+	}
+	before := d.left[node] / d.demand[d.short[node]]
+	var more topology.Capacity
+	for _, u := range w.Running.On(node) {
+		if d.counted(u) {
+			more = sum(more, onNode(u.Holds, node))
+		}
+	}
+	d.gain(node, d.room(node, w.Ledger.Free[node], more)-before)
+}
+
+// gain notes that a node takes more members than before, or fewer.
+func (d *deficit) gain(node int, members int64) {
+	domain := d.domainOf(node)
+	if d.missing[domain] -= members; d.missing[domain] <= 0 {
+		d.known = false
+	}
+}
+
+// counted reports whether a unit was taken to have ended, or has started on capacity that was free.
+func (d *deficit) counted(u *Unit) bool {
+	return u.End.firm() && d.at < u.End.At && u.End.At <= d.until ||
+		d.evicts && u.Preemptible && !u.Leaving && u.Priority < d.priority
+}
+
+// waiting returns how many members of a gang have to start together, at least one, and the shapes of those that wait.
+func waiting(ask Ask) (needed int64, shapes []topology.Shape) {
+	used := make([]bool, len(ask.Gang.Shapes))
+	n := 0
+	for _, m := range ask.Gang.Members {
+		if !m.Placed && m.Shape >= 0 && m.Shape < len(used) {
+			n++
+			used[m.Shape] = true
+		}
+	}
+	for i, shape := range ask.Gang.Shapes {
+		if used[i] {
+			shapes = append(shapes, shape)
+		}
+	}
+	return int64(max(1, min(ask.Needed, n))), shapes
+}
+
+// leastDemand returns the least that any of the shapes takes of each resource.
+func leastDemand(shapes []topology.Shape) topology.Capacity {
+	var least topology.Capacity
+	for i, shape := range shapes {
+		if i == 0 {
+			least = slices.Clone(shape.Demand)
+			continue
+		}
+		for r := range least {
+			least[r] = min(least[r], at(shape.Demand, r))
+		}
+	}
+	return least
+}
+
+// barred reports whether a rule bars all shapes from a node.
+func barred(shapes []topology.Shape, node int) bool {
+	return !slices.ContainsFunc(shapes, func(s topology.Shape) bool {
+		return node >= len(s.Barred) || s.Barred[node] == ""
+	})
+}
+
+// domains are the domains of a tree's nodes by level, numbered in the order of their first node.
+type domains struct {
+	tree   *topology.Tree
+	levels map[int]numbered
+}
+
+type numbered struct {
+	of    []int32
+	count int
+}
+
+// of returns the domain of each node, -1 for none, and how many there are.
+func (d *domains) of(tree *topology.Tree, level int) ([]int32, int) {
+	if d.tree != tree {
+		d.tree, d.levels = tree, make(map[int]numbered)
+	}
+	found, ok := d.levels[level]
+	if !ok {
+		found = numberDomains(tree, level)
+		d.levels[level] = found
+	}
+	return found.of, found.count
+}
+
+func numberDomains(tree *topology.Tree, level int) numbered {
+	out := numbered{of: make([]int32, tree.Len())}
+	known := make(map[string]int32)
+	for node := range out.of {
+		domain, ok := tree.Domain(node, level)
+		if !ok {
+			out.of[node] = -1
+			continue
+		}
+		name := domain.String()
+		if _, there := known[name]; !there {
+			known[name] = int32(len(known))
+		}
+		out.of[node] = known[name]
+	}
+	out.count = len(known)
+	return out
+}

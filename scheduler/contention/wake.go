@@ -1,0 +1,255 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Taken says that capacity on these nodes went to something, or that nodes were lost: leases there are evaluated again.
+func (m *Machine) Taken(nodes []int) {
+	nodes = slices.Sorted(slices.Values(nodes))
+	m.touched = append(m.touched, nodes...)
+	for _, l := range m.leases {
+		if !l.Open && slices.ContainsFunc(nodes, l.holdsNode) { // an open one is placed anew when it may close
+			l.dirty = true
+		}
+	}
+}
+
+// Freed says that capacity on these nodes came back, or that nodes came, which was not expected: there may be earlier places than
+// those that are leased.
+func (m *Machine) Freed(nodes []int) {
+	m.Taken(nodes)
+	m.queue.mayHavePlaces()
+	m.openAll()
+	m.forget()
+	for _, l := range m.leases {
+		l.dirty, l.searching, l.skipped = true, true, false
+	}
+}
+
+// Ended says that a unit has left its nodes. If it was expected to have left by now, leases elsewhere stay as they are. The next World
+// is without the unit.
+func (m *Machine) Ended(u *Unit, now int64) {
+	m.advance(now)
+	nodes := nodesOf(u.Holds)
+	for _, l := range m.leases {
+		if l.touches(nodes) {
+			l.overrun(u, now)
+		}
+	}
+	m.Taken(nodes)
+	at, _ := u.Expected(now-1, m.policy.MinRemaining)
+	if !m.policy.eager && u.End.Certainty != Never {
+		m.openFor(u)
+		m.wake(u, at)
+		return
+	}
+	if m.openAll(); at > now {
+		m.early(at)
+	}
+}
+
+// early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with an instant that
+// is no later. What fits nowhere at the unit's instant does not fit before, with or without it.
+func (m *Machine) early(instant int64) {
+	for _, l := range m.leases {
+		if !l.Firm || l.limit(m.policy, m.now) <= instant {
+			l.dirty, l.searching = true, true
+		}
+	}
+}
+
+// limit is the last instant before which another place is of use: the lease's own, or the horizon if that is what keeps it open.
+func (l *Lease) limit(p Policy, now int64) int64 {
+	if l.Open && p.Horizon > 0 && l.Instant > now+p.Horizon {
+		return now + p.Horizon
+	}
+	return l.Instant
+}
+
+// openAll has all lanes evaluated from the first on.
+func (m *Machine) openAll() {
+	m.queue.open()
+	for _, l := range m.leases {
+		clear(l.refused)
+		clear(l.bars)
+	}
+}
+
+// openFor has those lanes evaluated from the first on of which an entity may fit since a unit has ended. No lease refuses a lane that
+// stays full: it has no room beside none.
+func (m *Machine) openFor(u *Unit) {
+	for _, l := range m.queue.lanes {
+		if len(l.spots) == 0 || !l.full || l.lacks.add(u) || l.outdated(m) {
+			l.open()
+		}
+	}
+	for _, l := range m.leases {
+		clear(l.refused)
+		clear(l.bars)
+	}
+}
+
+// outdated reports whether a full lane is evaluated again whatever has come back: a service has started or ended since it was found to
+// have no place, or the driver may have missed something for so long.
+func (l *lane) outdated(m *Machine) bool {
+	return l.noPlace && l.services != m.services || m.now >= l.lacks.at+m.policy.MinRemaining
+}
+
+// wake has those leases evaluated that may have another place or state since a unit has ended that was expected to end at an instant.
+// The owner of each other one does not fit yet, and its place has not changed.
+func (m *Machine) wake(u *Unit, instant int64) {
+	depends := false // a later lease depends on the places of the open ones before it
+	for _, l := range slices.Backward(m.leases) {
+		if !l.Reason.waits() {
+			continue
+		}
+		gains := m.mayGain(l, u)
+		searches := instant > m.now && (!l.Firm || l.limit(m.policy, m.now) <= instant)
+		owner := m.queue.spots[l.Owner]
+		concerned := searches || owner.leads()
+		switch {
+		case concerned && l.Open && l.Reason == Head && owner != nil:
+			l.searching = l.searching || searches
+			may := m.mayClose(l, m.now)
+			moves := may && (depends || gains || m.closable(l))
+			l.dirty, l.skipped = l.dirty || moves || !owner.lane.full, may && !moves
+			depends = depends || moves
+		case concerned && (gains && (searches || !l.Firm) || m.unsettled(l, owner)):
+			l.dirty, l.searching = true, l.searching || searches
+		case concerned:
+			l.drifts = !l.Firm
+		}
+		depends = depends || !l.Open
+	}
+}
+
+// unsettled reports whether a closed lease is evaluated even if it has no earlier place: its owner may fit, or an end in its place is
+// overdue.
+func (m *Machine) unsettled(l *Lease, owner *spot) bool {
+	return owner == nil || l.Reason != Head || !owner.lane.full || l.Firm && m.now >= l.overdue
+}
+
+// mayGain reports whether the owner of a lease may have an earlier place, or an open one a place that rests on firm ends.
+func (m *Machine) mayGain(l *Lease, u *Unit) bool {
+	fits := l.lacks.add(u)
+	return fits || m.now >= l.lacks.at+m.policy.MinRemaining || !l.Open && l.lacks.until < l.soonest()
+}
+
+// recount brings up to date what full lanes and leases lack, on the nodes on which something has changed.
+func (m *Machine) recount(w *World) {
+	slices.Sort(m.touched)
+	for _, node := range slices.Compact(m.touched) {
+		if node < 0 || node >= w.Ledger.Len() {
+			continue
+		}
+		for _, l := range m.queue.lanes {
+			if l.full && len(l.spots) > 0 {
+				l.lacks.recount(w, node)
+			}
+		}
+		for _, l := range m.leases {
+			l.lacks.recount(w, node)
+		}
+	}
+	m.touched = m.touched[:0]
+}
+
+// closable reports whether an open lease may close although it rests on guesses, or has to be placed anew for its age.
+func (m *Machine) closable(l *Lease) bool {
+	return l.Firm || m.now >= l.evaluated+m.policy.MinRemaining || l.lacks.until < None || m.policy.MaxGuesses == 0 ||
+		m.guesses(l) < m.policy.MaxGuesses
+}
+
+// soonest bounds the instant by which an earlier place of a closed lease has to be free.
+func (l *Lease) soonest() int64 {
+	if l.Firm {
+		return min(l.Instant-1, l.Told)
+	}
+	return l.Told
+}
+
+// drift brings the instants up to date that rest on guesses, of leases that are not evaluated although units have ended.
+func (m *Machine) drift(w *World) []Action {
+	var out []Action
+	for _, l := range m.leases {
+		owner := m.queue.spots[l.Owner]
+		if !l.drifts || l.dirty || l.Open || owner == nil {
+			l.drifts = false
+			continue
+		}
+		l.drifts = false
+		t := &turn{Machine: m, w: w, s: owner, earlier: m.earlier(&owner.Entity)}
+		next, ok := t.look(w, &owner.Entity, l.Holds, l.needs)
+		if !ok {
+			l.dirty = true
+			continue
+		}
+		next.Within = l.Within
+		l.punctual = !l.Late
+		t.hold(l, next)
+		l.drifted = true
+		if owner.reason.Cause == OwnLease {
+			owner.reason.At = l.Instant
+		}
+		out = append(out, t.out...)
+	}
+	return out
+}
+
+// wakeSkipped has the open leases evaluated after one that rests on guesses no more: one of them may close now.
+func (m *Machine) wakeSkipped(first *Lease) {
+	for _, l := range m.leases {
+		if l.skipped && l.Order.Compare(first.Order) > 0 {
+			l.dirty, l.skipped = true, false
+		}
+	}
+}
+
+// lacks counts what the entity, which does not fit, lacks even if all units leave that it may evict.
+func (t *turn) lacks() {
+	e, d := &t.s.Entity, &t.s.lane.lacks
+	var gone []topology.Running
+	if d.evicts = t.policy.Preemption && !e.NeverPreempts; d.evicts {
+		gone = t.scratch.gone[:0]
+		for _, u := range t.w.Running.Preemptible(e.Order.Priority) {
+			gone = append(gone, topology.Running{Holds: u.Holds})
+		}
+		t.scratch.gone = gone
+	}
+	d.priority, d.until = e.Order.Priority, t.w.Now
+	d.count(t.Machine, t.w, e.Ask, gone)
+}
+
+// lacksEarlier counts what the owner of a lease lacks for an earlier place; of an open lease, for one that rests on firm ends.
+func (t *turn) lacksEarlier(l *Lease) {
+	d, e := &l.lacks, &t.s.Entity
+	if l.lost { // each evaluation finds another place
+		d.forget()
+		return
+	}
+	instant := l.soonest()
+	if l.Open {
+		instant = None
+	}
+	if d.known && d.until >= instant && t.w.Now < d.at+t.policy.MinRemaining {
+		return
+	}
+	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.Preemption && !e.NeverPreempts, instant
+	d.count(t.Machine, t.w, e.Ask, until(t.firmEnds(t.w, e), instant))
+}
+
+// watch notes when the first of the known ends in the place is overdue.
+func (t *turn) watch(l *Lease) {
+	l.overdue = None
+	for _, node := range l.Nodes {
+		for _, u := range t.w.Running.On(node) {
+			l.overrun(u, t.w.Now)
+			if timed := u.End.Certainty != Unknown && u.End.Certainty != Never; timed && u.End.At > t.w.Now {
+				l.overdue = min(l.overdue, u.End.At)
+			}
+		}
+	}
+}

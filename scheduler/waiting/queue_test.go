@@ -1,0 +1,171 @@
+package waiting_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// busy is a clique of four nodes, three of which are busy for an hour, and a gang that has its place there.
+func busy(t *testing.T) (*fleet, waiting.Outcome) {
+	t.Helper()
+	f := newFleet(t, 4, 4)
+	f.runs("runs", "8", time.Hour, 0, 1, 2)
+	return f, f.asks(f.group("head", 4), "8")
+}
+
+func TestQueue_HeadHasALeaseByNames(t *testing.T) {
+	f, out := busy(t)
+	if out.Placed != nil || out.Lease == nil || out.Lease.Open || out.Lease.Instant != began.Add(time.Hour).Unix() {
+		t.Fatalf("outcome is %+v", out)
+	}
+	leases := f.queue.Leases()
+	if len(leases) != 1 || leases[0].Owner != (types.NamespacedName{Namespace: "team", Name: "head"}) ||
+		len(leases[0].Room) != 4 {
+		t.Fatalf("leases are %+v", leases)
+	}
+	room := leases[0].Room["n00003"]
+	if n := room[gpu]; n.Value() != 8 {
+		t.Errorf("%v GPUs of a node are leased, want 8", n)
+	}
+}
+
+// A later gang passes if it ends in time, and waits with a reason if it does not.
+func TestQueue_OnlyShortGangsPass(t *testing.T) {
+	f, _ := busy(t)
+	f.clock.Step(time.Second)
+	long := f.asks(f.group("long", 1), "8")
+	if long.Placed != nil || long.Wait.Cause != contention.OtherLease ||
+		!slices.Equal(long.Wait.Of, []contention.ID{"team/head"}) {
+		t.Errorf("the long gang: %+v", long)
+	}
+	short := f.group("short", 1)
+	short.Annotations[topology.AnnotationExpectedEnd] = began.Add(time.Minute).UTC().Format(time.RFC3339)
+	if out := f.asks(short, "8"); out.Placed == nil {
+		t.Errorf("the short gang waits: %+v", out.Wait)
+	}
+}
+
+// The same lease is read in the numbers of another view: a required label that is no level makes its own.
+func TestQueue_LeasesAreTranslated(t *testing.T) {
+	f, _ := busy(t)
+	for i, n := range f.nodes {
+		n.Node().Labels["example.com/row"] = fmt.Sprint("row", (len(f.nodes)-i)/2) // another order of nodes
+	}
+	f.clock.Step(time.Second)
+	other := f.group("other", 1)
+	other.Annotations[topology.AnnotationRequiredTopology] = "example.com/row"
+	if out := f.asks(other, "8"); out.Placed != nil || out.Wait.Cause != contention.OtherLease {
+		t.Errorf("the other gang: %+v", out)
+	}
+}
+
+// Pods whose nodes the framework chooses are kept off what is leased, but for those that ask for nothing of it or come first.
+func TestQueue_GuardsLeasedNodes(t *testing.T) {
+	f, _ := busy(t)
+	f.clock.Step(time.Second)
+	important := pod("important", "1")
+	important.Spec.Priority = new(int32(1000))
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"a GPU": {pod("single", "1"), false}, "none": {pod("cpu", "0"), true}, "important": {important, true},
+	} {
+		c.pod.CreationTimestamp.Time = f.clock.Now()
+		x, err := f.reader.Single(c.pod, f.nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.queue.Guard(x).Admits(c.pod, "n00003"); got != c.want {
+			t.Errorf("a pod that asks for %s is admitted: %v", name, got)
+		}
+	}
+}
+
+// What was written as JSON and read by another scheduler is the same, and binds the same.
+func TestQueue_StateSurvivesJSON(t *testing.T) {
+	f, before := busy(t)
+	content, err := json.Marshal(f.queue.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state waiting.State
+	if err := json.Unmarshal(content, &state); err != nil {
+		t.Fatal(err)
+	}
+	next := newFleet(t, 4, 4)
+	next.runs("runs", "8", time.Hour, 0, 1, 2)
+	next.queue = waiting.New(timing.Timing{Clock: f.clock, Beside: func(func()) {}}, contention.DefaultPolicy())
+	next.clock = f.clock
+	next.queue.Restore(state)
+	next.clock.Step(time.Second)
+	if out := next.asks(next.group("late", 1), "8"); out.Placed != nil || out.Wait.Cause != contention.OtherLease {
+		t.Errorf("the late gang: %+v", out)
+	}
+	leases := next.queue.Leases()
+	if len(leases) != 1 || leases[0].Lease.Instant != before.Lease.Instant || len(leases[0].Room) != 4 ||
+		leases[0].Lease.Budget != before.Lease.Budget {
+		t.Errorf("leases are %+v, before %+v", leases, before.Lease)
+	}
+}
+
+// An administrator revokes a reservation: the gang waits on, without one.
+func TestQueue_AnnotationRevokes(t *testing.T) {
+	f, _ := busy(t)
+	head := f.groups[types.NamespacedName{Namespace: "team", Name: "head"}]
+	head.Annotations[topology.AnnotationReservation] = topology.NoReservation
+	if out := f.asks(head, "8"); out.Placed != nil || out.Lease != nil {
+		t.Errorf("the head: %+v", out)
+	}
+	if n := len(f.queue.Leases()); n != 0 {
+		t.Errorf("%d leases", n)
+	}
+}
+
+// A gang that the framework refuses after it was placed leaves the queue, and holds up no other.
+func TestQueue_RefusedPlansHoldUpNone(t *testing.T) {
+	f := newFleet(t, 2, 2)
+	if out := f.asks(f.group("first", 2), "8"); out.Placed == nil {
+		t.Fatalf("the first: %+v", out)
+	}
+	f.clock.Step(time.Second)
+	if out := f.asks(f.group("second", 2), "8"); out.Placed == nil {
+		t.Errorf("the second: %+v", out)
+	}
+	if _, leased := f.queue.Started("team/second", []string{"n00000", "n00001"}); leased {
+		t.Error("it had a lease")
+	}
+}
+
+// A label that no gang asks for is changed on a node, and one that makes a level, or that a pod selects by.
+func TestQueue_LabelsThatMatter(t *testing.T) {
+	f := newFleet(t, 2, 2)
+	group := f.group("picky", 3)
+	x := f.question(group, "8")
+	for _, p := range x.Waiting {
+		p.Spec.NodeSelector = map[string]string{"example.com/pool": "a"}
+	}
+	f.queue.Turn(x)
+	before := f.nodes[0].Node()
+	for key, want := range map[string]bool{
+		"example.com/jobs": false, "example.com/pool": true, topology.LabelClique: true,
+		"topology.kubernetes.io/zone": true,
+	} {
+		after := before.DeepCopy()
+		after.Labels[key] = "other"
+		if got := f.queue.Matters(before, after); got != want {
+			t.Errorf("a change of %s matters: %v", key, got)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package waiting
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+)
+
+// Alike reports whether pods that ask for the same resources of the same nodes as this one fit or do not fit alike: whether nothing
+// else about it decides where it may run. Volumes, ports and rules between pods do.
+func Alike(pod *corev1.Pod) bool {
+	spec := &pod.Spec
+	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+		return false
+	}
+	if len(spec.ResourceClaims) > 0 || len(spec.TopologySpreadConstraints) > 0 {
+		return false
+	}
+	ports := func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 })
+	}
+	if slices.ContainsFunc(spec.Containers, ports) || slices.ContainsFunc(spec.InitContainers, ports) {
+		return false
+	}
+	return !slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.ISCSI != nil ||
+			v.AWSElasticBlockStore != nil ||
+			v.GCEPersistentDisk != nil ||
+			v.RBD != nil
+	})
+}
+
+// Refused reports that the framework found no node for a single pod. If the machine finds none either, the pod waits in the queue with
+// those that ask for the same. Otherwise something is in the way that the machine does not know, and the scheduling queue's own events
+// bring the pod back.
+func (q *Queue) Refused(x *Question) (waits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.used = true
+	now := q.clock.Clock.Now()
+	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
+	q.machine.Add(e)
+	q.waker.evaluated(e.ID)
+	if !q.machine.Candidate(e.ID) {
+		q.count()
+		return true
+	}
+	out := q.evaluate(x, e.ID, &w)
+	if x.Lags {
+		q.remind(&q.waker.lagging, lag)
+	}
+	if out.Placed != nil {
+		q.placed = nil
+		for _, action := range q.machine.Remove(e.ID, q.now()) {
+			q.act(nil, action)
+		}
+	}
+	q.remindIfCandidates()
+	q.count()
+	return out.Placed == nil
+}
+
+// Knows reports whether an entity waits in the queue.
+func (q *Queue) Knows(id contention.ID) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.machine.Knows(id)
+}

@@ -1,0 +1,95 @@
+package waiting
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// State is what has to survive a fail-over, by names. It can be written as JSON.
+type State struct {
+	Machine contention.State
+	// Places are those of the leases, by owner.
+	Places map[contention.ID][]Seats
+}
+
+// Seats are places of equal members.
+type Seats struct {
+	// Nodes has an entry for each member.
+	Nodes []string
+	Takes map[corev1.ResourceName]int64
+	// Claims says that members claim devices.
+	Claims bool
+}
+
+// State returns the state as it is now.
+func (q *Queue) State() State {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := State{Machine: q.machine.State(), Places: make(map[contention.ID][]Seats)}
+	for i := range out.Machine.Leases {
+		l := &out.Machine.Leases[i]
+		l.Holds, l.Nodes = nil, nil // they are in coordinates that end with this process
+		if p := q.atlas.places[l.Owner]; p != nil {
+			out.Places[l.Owner] = together(p.seats)
+		}
+	}
+	return out
+}
+
+// together gathers equal seats, in the order of their nodes.
+func together(seats []seat) []Seats {
+	byDemand := make(map[string]*Seats)
+	for _, s := range seats {
+		key, err := json.Marshal(s.takes)
+		if err != nil { // numbers by name can always be written
+			continue
+		}
+		of := byDemand[string(key)]
+		if of == nil {
+			of = &Seats{Takes: s.takes}
+			byDemand[string(key)] = of
+		}
+		of.Nodes, of.Claims = append(of.Nodes, s.node), of.Claims || len(s.demands) > 0 || s.unknown
+	}
+	out := make([]Seats, 0, len(byDemand))
+	for _, key := range slices.Sorted(maps.Keys(byDemand)) {
+		slices.Sort(byDemand[key].Nodes)
+		out = append(out, *byDemand[key])
+	}
+	slices.SortStableFunc(out, func(a, b Seats) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
+	return out
+}
+
+// Restore gives a new queue the state of another one. Owners that do not come within the machine's grace lose their leases.
+func (q *Queue) Restore(s State) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range s.Machine.Leases {
+		l := &s.Machine.Leases[i]
+		p := q.atlas.of(l.Owner)
+		for _, of := range s.Places[l.Owner] {
+			for _, node := range of.Nodes {
+				p.seats = append(p.seats, seat{node: node, takes: of.Takes, unknown: of.Claims})
+			}
+		}
+		l.Holds = make([]topology.Held, len(p.seats)) // the first World translates the places
+	}
+	q.machine.Restore(s.Machine, q.now())
+	for _, action := range q.machine.Pass(q.now()) {
+		q.act(nil, action)
+	}
+}
+
+// Changes counts what has happened to leases since the beginning: a state is worth writing if it has changed.
+func (q *Queue) Changes() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.changes
+}
