@@ -110,11 +110,32 @@ func verify(t *testing.T, d *draft) {
 	for _, v := range verdicts {
 		want = append(want, saidOf(v))
 	}
-	if diff := cmp.Diff(want, queued(queue, verdicts, want)); diff != "" {
+	got := queued(queue, verdicts, want)
+	if startsByNumber(d, verdicts) {
+		refusals(want)
+		refusals(got)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the scheduler's queue is another one (-what-if +scheduler):\n%s", diff)
 	}
 	if t.Failed() {
 		t.Log(picture(d))
+	}
+}
+
+// startsByNumber reports whether a gang starts that asks for published devices by number. What such a gang gives back is known when its
+// pod names the claim that is made for it; until then, no end makes room there.
+func startsByNumber(d *draft, verdicts []whatif.Verdict) bool {
+	return len(d.Devices.Slices) > 0 && slices.ContainsFunc(verdicts, func(v whatif.Verdict) bool {
+		return v.State == whatif.Fits &&
+			len(d.members[v.Gang.Name.Name][0].Spec.ResourceClaims) == 0
+	})
+}
+
+// refusals leaves only the refusals.
+func refusals(all []waits) {
+	for i, w := range all {
+		all[i] = waits{Gang: w.Gang, Refusal: w.Refusal}
 	}
 }
 

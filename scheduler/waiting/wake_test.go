@@ -22,8 +22,6 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-const gpu = corev1.ResourceName("nvidia.com/gpu")
-
 // scheduler is a queue without leases, its fleet of one node that an endless pod fills, a clock that is moved by hand, and the entities
 // that were woken.
 type scheduler struct {
@@ -45,7 +43,7 @@ func newScheduler(t *testing.T) *scheduler {
 		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "n"}},
 		Status:     corev1.NodeStatus{Capacity: has, Allocatable: has},
 	})
-	s.node.AddPod(pod("filler", 8))
+	s.node.AddPod(podOf("filler", 8))
 	policy := contention.DefaultPolicy()
 	policy.MaxLeases = 0
 	s.Queue = waiting.New(timing.Timing{
@@ -69,7 +67,7 @@ func (none) Get(_, name string) (*schedulingv1beta1.PodGroup, error) {
 	return nil, apierrors.NewNotFound(schedulingv1beta1.Resource("podgroups"), name)
 }
 
-func pod(name string, gpus int64) *corev1.Pod {
+func podOf(name string, gpus int64) *corev1.Pod {
 	asks := corev1.ResourceList{gpu: *resource.NewQuantity(gpus, resource.DecimalSI)}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
@@ -91,7 +89,7 @@ func (s *scheduler) turn(t *testing.T, name string, gpus int64, hours int) waiti
 			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1},
 		}},
 	}
-	p := pod(name+"-0", gpus)
+	p := podOf(name+"-0", gpus)
 	p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
 	x, err := s.reader.Read(t.Context(), waiting.Asked{
 		Group: group, Waiting: []*corev1.Pod{p}, Nodes: []fwk.NodeInfo{s.node}, Now: s.clock.Now(),
