@@ -134,8 +134,8 @@ func problem(err error) string {
 	return text
 }
 
-// settle evaluates entities in the queue's order until it is at rest. Those that were not evaluated are told what another one with the
-// same question was.
+// settle evaluates entities in the queue's order until it is at rest. Those that the machine skips, since one
+// with the same question waits already, are read last.
 func (r *run) settle(ctx context.Context) error {
 	for {
 		id, ok := r.queue.Next()

@@ -22,7 +22,7 @@ import (
 //	why x            what becomes of a gang
 //	with x ...       the same of one that is added (as waits), which is forgotten afterwards
 //	queue            what becomes of all that wait
-//	drain WORD...    whom the drain of nodes displaces, and what becomes of them
+//	drain WORD...    what the drain of nodes displaces, and what becomes of it
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		t.Helper()
