@@ -53,7 +53,7 @@ func (t *turn) awaitedOn(node int, demand topology.Capacity) []Expectation {
 		return nil // what is left does not end
 	}
 	here = slices.DeleteFunc(here, func(x Expectation) bool { return x.At > at })
-	for i := len(here) - 1; i >= 0; i-- {
+	for i := range slices.Backward(here) {
 		without := slices.Delete(slices.Clone(here), i, i+1)
 		if _, enough := t.freeAt(free, demand, node, without); enough {
 			here = without

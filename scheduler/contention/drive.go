@@ -65,8 +65,12 @@ func (m *Machine) HoldIn(w *World, l Lease) []Action {
 	return m.Hold(l, w.Now)
 }
 
-// Reopen has the first entity of each lane evaluated again: the last evaluations may have read a World that was behind.
-func (m *Machine) Reopen() { m.openAll() }
+// Reopen has the first entity of each lane evaluated again, and look for a place: the last evaluations may have read a World that was
+// behind. A unit whose claims were still being written, for example, gave no devices back there.
+func (m *Machine) Reopen() {
+	m.queue.mayHavePlaces()
+	m.openAll()
+}
 
 // Trial returns where an entity would be placed in a World, or why it does not fit. It is for dry runs: it changes neither the queue nor
 // a lease.

@@ -71,7 +71,9 @@ func podOf(name string, gpus int64) *corev1.Pod {
 	asks := corev1.ResourceList{gpu: *resource.NewQuantity(gpus, resource.DecimalSI)}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: asks}}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Resources: corev1.ResourceRequirements{Requests: asks}},
+		}},
 	}
 }
 

@@ -23,7 +23,7 @@ type gang struct {
 	group *schedulingv1beta1.PodGroup
 	key   types.NamespacedName
 	order contention.Order
-	// waiting have no node, running have one; leaving are being deleted, and nobody counts on them.
+	// waiting have no node, running have one; leaving are being deleted, and do not count.
 	waiting, running, leaving []*corev1.Pod
 }
 
@@ -135,7 +135,7 @@ func bound(pod *corev1.Pod, node string, now time.Time) *corev1.Pod {
 // withoutLate leaves out the pods that the group announces as late members.
 func withoutLate(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) []*corev1.Pod {
 	var announced []corev1.PodTemplateSpec
-	// What cannot be read announces nobody; the gang is asked about, and says so.
+	// An annotation that cannot be read announces none; the verdict about the gang says so.
 	if json.Unmarshal([]byte(group.Annotations[topology.AnnotationLateMembers]), &announced) != nil {
 		return pods
 	}

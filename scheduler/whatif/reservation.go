@@ -77,16 +77,16 @@ func (r *run) reserved(owner contention.ID, x *waiting.Question) *Where {
 	return out
 }
 
-// attach adds its reservation, and those that it is behind, to a verdict.
-func (v *Verdict) attach(all reservations) {
+// of returns a verdict with the gang's reservation, and with those that it is behind.
+func (all reservations) of(v Verdict) Verdict {
 	if v.State != Waits {
-		return
+		return v
 	}
 	if own, ok := all[v.Gang.Name]; ok && (own.Reason == contention.Head || own.Reason == contention.Preemption) {
 		v.Reserved = &own
 	}
 	if v.Behind == nil {
-		return
+		return v
 	}
 	behind := *v.Behind
 	behind.Of = nil
@@ -97,6 +97,7 @@ func (v *Verdict) attach(all reservations) {
 		behind.Of = append(behind.Of, of)
 	}
 	v.Behind = &behind
+	return v
 }
 
 // placed says where the members of a gang run.

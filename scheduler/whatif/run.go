@@ -134,8 +134,8 @@ func problem(err error) string {
 	return text
 }
 
-// settle evaluates entities in the queue's order until it is at rest. Those that were not evaluated are told what another one with the
-// same question was.
+// settle evaluates entities in the queue's order until it is at rest. Those that the machine skips, since one
+// with the same question waits already, are read last.
 func (r *run) settle(ctx context.Context) error {
 	for {
 		id, ok := r.queue.Next()
@@ -324,11 +324,8 @@ func (r *run) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
 	if pod.Spec.SchedulerName == r.profile.Scheduler { // another scheduler does not know the leases
 		answer = r.queue.Trial(x)
 	}
-	switch no := answer.Refusal; {
-	case no != nil && no.Wrong != nil:
-		return Verdict{State: Wrong, Problem: no.String()}, nil
-	case no != nil:
-		return Verdict{State: Waits, Shortfall: no.Short}, nil
+	if answer.Refusal != nil {
+		return refused(*answer.Refusal), nil
 	}
 	there, err := r.stock.Assign(ctx, nil, bound(pod, x.View.Tree.Node(answer.Placement.Nodes[0]), r.now))
 	if err != nil {
@@ -336,4 +333,12 @@ func (r *run) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
 	}
 	r.put(there)
 	return Verdict{State: Fits, Where: where(x.View, answer.Gang, answer.Placement)}, nil
+}
+
+// refused is the verdict about a refusal alone.
+func refused(no contention.Refusal) Verdict {
+	if no.Wrong != nil {
+		return Verdict{State: Wrong, Problem: no.String()}
+	}
+	return Verdict{State: Waits, Shortfall: no.Short}
 }

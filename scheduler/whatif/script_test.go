@@ -22,7 +22,7 @@ import (
 //	why x            what becomes of a gang
 //	with x ...       the same of one that is added (as waits), which is forgotten afterwards
 //	queue            what becomes of all that wait
-//	drain WORD...    whom the drain of nodes displaces, and what becomes of them
+//	drain WORD...    what the drain of nodes displaces, and what becomes of it
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		t.Helper()
@@ -162,7 +162,7 @@ func sayVerdict(v whatif.Verdict) string {
 		fmt.Fprintf(&b, "  %s%s\n", v.Shortfall, v.Note)
 	}
 	if v.Behind != nil {
-		fmt.Fprintf(&b, "  behind, %s; would end %s\n", sayTime(v.Behind.At, false), sayTime(v.Behind.End, false))
+		fmt.Fprintf(&b, "  behind, %s; would end %s\n", sayTime(v.Behind.At), sayTime(v.Behind.End))
 		for _, of := range v.Behind.Of {
 			sayReservation(&b, of)
 		}
@@ -200,14 +200,16 @@ func sayReservation(b *strings.Builder, r whatif.Reservation) {
 	if r.Open {
 		open = ", open"
 	}
-	fmt.Fprintf(b, "  reserved for %s (%s%s): %s, %s\n",
-		r.For.Name, r.Reason, open, sayTime(r.At, r.Estimated), sayWhere(r.Where))
+	guess := map[bool]string{true: "estimated "}
+	fmt.Fprintf(b, "  reserved for %s (%s%s): %s%s, %s\n",
+		r.For.Name, r.Reason, open, guess[r.Estimated], sayTime(r.At), sayWhere(r.Where))
 	for _, w := range r.Waits {
 		overdue := ""
 		if w.Overdue {
 			overdue = "overdue, "
 		}
-		fmt.Fprintf(b, "    when %s ends: %s%s, %d GPUs\n", w.Name, overdue, sayTime(w.End, w.Estimated), w.Accelerators)
+		fmt.Fprintf(b, "    when %s ends: %s%s%s, %d GPUs\n",
+			w.Name, overdue, guess[w.Estimated], sayTime(w.End), w.Accelerators)
 	}
 }
 
@@ -226,12 +228,9 @@ func sayWhere(w whatif.Where) string {
 	return fmt.Sprintf("%s: %s", w.Within, strings.Join(seats, " "))
 }
 
-func sayTime(at time.Time, estimated bool) string {
+func sayTime(at time.Time) string {
 	if at.IsZero() {
 		return "unknown"
-	}
-	if estimated {
-		return "estimated in " + at.Sub(whatiftest.Now()).String()
 	}
 	return "in " + at.Sub(whatiftest.Now()).String()
 }

@@ -113,8 +113,7 @@ func (r *run) verdictsOf(ctx context.Context, asked []Gang) ([]Verdict, error) {
 			v.State = Waits
 		}
 		v.Gang = described
-		v.attach(reserved)
-		verdicts[i] = v
+		verdicts[i] = reserved.of(v)
 	}
 	return verdicts, nil
 }

@@ -108,7 +108,8 @@ func reservedOf(r whatif.Reservation) Reserved {
 	for _, w := range r.Waits {
 		name, pod := unitName(w.Name)
 		out.WaitsFor = append(out.WaitsFor, Waited{
-			Name: name, Pod: pod, End: known(w.End), Estimated: w.Estimated, Overdue: w.Overdue, Accelerators: w.Accelerators,
+			Name: name, Pod: pod, End: known(w.End), Estimated: w.Estimated, Overdue: w.Overdue,
+			Accelerators: w.Accelerators,
 		})
 	}
 	return out
