@@ -127,7 +127,8 @@ func (t *turn) start(a Answer) {
 }
 
 // moveAside gives a lease another place at the same instant, beside the entity at its own best place. The instant has to rest on
-// firm ends: beside guesses there is always another place that looks as early.
+// firm ends: beside guesses there is always another place that looks as early. It must not rest on evictions either: a later entity
+// would start at the cost of a unit that runs, or of itself.
 func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if l.Reason != Head || !l.Firm {
 		return false
@@ -143,13 +144,15 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	defer then.Ledger.Discard()
-	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
+	patient := owner.Entity
+	patient.NeverPreempts = true
+	next, ok := t.reserveBy(&then, &patient, ask, until(t.firmEnds(&then, &patient), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
 	l.take(next, t.w.Now)
 	t.watch(l)
-	l.overdue = t.w.Now // units in the new place may have to be evicted
+	l.clears = None // its owner evicts no unit there
 	t.queue.mayHavePlaces()
 	t.unrefuse(l)
 	t.displace(l)
@@ -246,8 +249,9 @@ func (t *turn) clear() {
 		return
 	}
 	var leave []ID
+	claims, _ := t.claims(t.w, &t.s.Entity, l.needs)
 	for _, n := range l.needs {
-		for _, u := range t.inTheWay(l, n) {
+		for _, u := range t.inTheWay(l, need{n.node, claims.of[n.node]}) {
 			if at := l.Instant - u.Grace; at > t.w.Now {
 				l.clears = min(l.clears, at)
 			} else {
@@ -269,8 +273,8 @@ func (t *turn) evict(p Preempted) {
 	}
 }
 
-// inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free at the instant, the lowest
-// priority first; none if there is room beside them.
+// inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free beside earlier leases at
+// the instant, the lowest priority first; none if there is room beside them.
 func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 	free := slices.Clone(t.w.Ledger.Free[n.node])
 	var stay, out []*Unit
@@ -293,7 +297,7 @@ func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 	return out
 }
 
-// leaving reports whether the place of a preemption lease only waits for units that leave.
+// leaving reports whether the place of a preemption lease only waits for units that leave, or end by its instant.
 func (t *turn) leaving(l *Lease) bool {
 	waiting := false
 	for node, demand := range demandOn(l.Holds) {
@@ -302,7 +306,7 @@ func (t *turn) leaving(l *Lease) bool {
 			continue
 		}
 		for _, u := range t.w.Running.On(node) {
-			if u.Leaving {
+			if u.Leaving || u.End.firm() && u.End.At > t.w.Now && u.End.At <= l.Instant {
 				free = sum(slices.Clone(free), onNode(u.Holds, node))
 			}
 		}
