@@ -217,7 +217,7 @@ func until(ends []topology.Running, instant int64) []topology.Running {
 func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
 	leases := t.before(owner)
 	ledger, ends := t.indebted(w, leases, ends)
-	r, ok := w.placer().Reserve(ledger, ask, ends)
+	r, ok := w.placer().Reserve(ledger, without(w, ask, nil), ends)
 	r.Discard()
 	if len(leases) > 0 {
 		ledger.Discard() // it is not the world's own
@@ -320,8 +320,8 @@ func (t *turn) claims(w *World, owner *Entity, needs []need) (all, closed *sums)
 }
 
 // readyAt returns when a node is expected to have a demand free, and whether that is firm; false if it never has. What is free without
-// evictions has to cover the debt to earlier leases: the owner evicts for itself only. A node that is away for less than the grace is
-// expected back.
+// evictions has to cover the debt to earlier leases: the owner evicts for itself only. A node of a place that is away for less than the
+// grace is expected back.
 func (t *turn) readyAt(w *World, owner *Entity, node int, need, debt topology.Capacity) (at int64, firm, ok bool) {
 	if since, away := w.away(node); away {
 		return w.Now, true, w.Now-since < t.policy.Grace

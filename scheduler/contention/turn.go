@@ -245,7 +245,7 @@ func (t *turn) clear() {
 		return
 	}
 	l.clears = None
-	if l.Open || l.Reason != Head || !l.Firm {
+	if l.Open || l.Reason != Head || !l.Firm || slices.ContainsFunc(l.Nodes, t.misses) {
 		return
 	}
 	var leave []ID
@@ -262,6 +262,12 @@ func (t *turn) clear() {
 	if slices.Sort(leave); len(leave) > 0 {
 		t.evict(Preempted{ID: t.s.ID, Victims: slices.Compact(leave)})
 	}
+}
+
+// misses reports whether a node is away: no entity starts there, and no unit is evicted for one.
+func (t *turn) misses(node int) bool {
+	_, away := t.w.away(node)
+	return away
 }
 
 // evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
