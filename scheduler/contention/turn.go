@@ -105,14 +105,19 @@ func (t *turn) place(own Answer) []*Lease {
 
 // refuse notes that the entity fits, but not beside the leases that bind it. Those that are given are at its best place.
 func (t *turn) refuse(touched []*Lease) {
+	t.bar()
+	for _, l := range touched {
+		l.refused[t.s.lane] = struct{}{}
+	}
+}
+
+// bar notes that the entity may fit, or find victims, without one of the leases that bind it.
+func (t *turn) bar() {
 	for _, l := range t.binding {
 		if l.bars == nil {
 			l.bars, l.refused = make(map[*lane]struct{}), make(map[*lane]struct{})
 		}
 		l.bars[t.s.lane] = struct{}{}
-	}
-	for _, l := range touched {
-		l.refused[t.s.lane] = struct{}{}
 	}
 }
 
@@ -213,6 +218,7 @@ func (t *turn) preempt(reason Wait) bool {
 	}
 	found, ok := choose(t.w, without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding), units)
 	if !ok || len(found.victims) == 0 {
+		t.bar()
 		return false
 	}
 	var evict, all []ID
