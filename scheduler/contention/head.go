@@ -132,18 +132,28 @@ func (t *turn) hold(l *Lease, next prospect) {
 	case l.Instant > instant:
 		t.unrefuseTimed(l)
 	}
-	closes := l.Open && !t.opens(l, t.w.Now) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
-	if closes {
-		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
-	}
+	turned := t.openOrClose(l)
 	if guessed && l.Firm {
 		t.wakeSkipped(l)
 	}
-	if !same || closes {
+	if !same || turned {
 		t.displace(l)
 		t.emit(Leased{l})
 	}
+}
+
+// openOrClose opens a lease that has to be open, closes an open one that may close, and reports whether it did either.
+func (t *turn) openOrClose(l *Lease) bool {
+	switch opens := t.opens(l, t.w.Now); {
+	case opens && !l.Open:
+		t.open(l, t.w.Now)
+	case !opens && l.Open && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
+		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
+		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
+	default:
+		return false
+	}
+	return true
 }
 
 // credits reports whether a later instant than before leaves others more of the place: a unit there is known to end in between, and

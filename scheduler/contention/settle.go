@@ -17,9 +17,7 @@ func (m *Machine) Settle(w *World) []Action {
 			continue
 		}
 		if m.policy.left(l.Budget) == 0 || m.opens(l, w.Now) {
-			m.policy.open(&l.Budget, w.Now)
-			l.Open = true
-			m.unrefuse(l)
+			m.open(l, w.Now)
 			out = append(out, Leased{l})
 			continue
 		}
@@ -29,6 +27,13 @@ func (m *Machine) Settle(w *World) []Action {
 		out = append(out, Rechecks{at})
 	}
 	return out
+}
+
+// open opens a lease and has those evaluated that it barred.
+func (m *Machine) open(l *Lease, now int64) {
+	m.policy.open(&l.Budget, now)
+	l.Open = true
+	m.unrefuse(l)
 }
 
 // opens reports whether a lease has to be open whatever its budget: its instant is too far away, all leases have idled enough, or it

@@ -36,6 +36,7 @@ func unsaid() map[string]string {
 		"36_aside_without_victims.txt": "grace: victims leave at once",
 		"37_no_new_place_away.txt":     "grace: victims leave at once",
 		"39_lease_opens.txt":           "extend: what is known of an end does not change",
+		"40_opens_at_once.txt":         "extend: what is known of an end does not change",
 	}
 }
 
