@@ -110,6 +110,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 			t.policy.open(&l.Budget, t.w.Now)
 		}
 		t.emit(t.grant(l)...)
+		t.openLater(l)
 		return
 	}
 	moves := !slices.Equal(l.Nodes, nodesOf(next.Holds))
@@ -140,20 +141,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 		t.displace(l)
 		t.emit(Leased{l})
 	}
-}
-
-// openOrClose opens a lease that has to be open, closes an open one that may close, and reports whether it did either.
-func (t *turn) openOrClose(l *Lease) bool {
-	switch opens := t.opens(l, t.w.Now); {
-	case opens && !l.Open:
-		t.open(l, t.w.Now)
-	case !opens && l.Open && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
-		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
-	default:
-		return false
-	}
-	return true
+	t.openLater(l)
 }
 
 // credits reports whether a later instant than before leaves others more of the place: a unit there is known to end in between, and

@@ -36,6 +36,33 @@ func (m *Machine) open(l *Lease, now int64) {
 	m.unrefuse(l)
 }
 
+// openOrClose opens a lease that has to be open, closes an open one that may close, and reports whether it did either.
+func (t *turn) openOrClose(l *Lease) bool {
+	switch opens := t.opens(l, t.w.Now); {
+	case opens && !l.Open:
+		t.open(l, t.w.Now)
+	case !opens && l.Open && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
+		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
+		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
+	default:
+		return false
+	}
+	return true
+}
+
+// openLater opens the leases that have to be open since an earlier one drains for a guess; those that are evaluated in this round open then.
+func (t *turn) openLater(first *Lease) {
+	if first.Open || first.Firm {
+		return
+	}
+	for _, l := range t.leases {
+		if !l.Open && !l.dirty && l.Reason.waits() && l.Order.Compare(first.Order) > 0 && t.opens(l, t.w.Now) {
+			t.open(l, t.w.Now)
+			t.emit(Leased{l})
+		}
+	}
+}
+
 // opens reports whether a lease has to be open whatever its budget: its instant is too far away, all leases have idled enough, or it
 // rests on a guess, and so do as many earlier ones as may. Several places that drain for guesses at a time idle more than they gain.
 func (m *Machine) opens(l *Lease, now int64) bool {
