@@ -11,7 +11,7 @@ import (
 func (m *Machine) binding(e *Entity, now int64) []*Lease {
 	var out []*Lease
 	for _, l := range m.earlier(e) {
-		if !l.Open && !m.endsBefore(e, l, now) && !yields(e, l, now) {
+		if !l.Open && !m.endsBefore(e, l, now) && !m.yields(e, l, now) {
 			out = append(out, l)
 		}
 	}
@@ -39,12 +39,26 @@ func (m *Machine) endsBefore(e *Entity, l *Lease, now int64) bool {
 }
 
 // yields reports whether the owner of a lease may evict the entity when it needs the place, and not at once (rule 3b). A place that
-// victims leave is needed as soon as they have left.
-func yields(e *Entity, l *Lease, now int64) bool {
+// victims leave is needed as soon as they have left. In a place that it shares with an earlier closed lease, an owner evicts no unit
+// that is in the way of both.
+func (m *Machine) yields(e *Entity, l *Lease, now int64) bool {
 	if !l.preempts || !e.Preemptible || e.Order.Priority >= l.Order.Priority || l.Reason == Preemption {
 		return false
 	}
-	return l.Reason != Head || now+e.Grace < l.Instant
+	return (l.Reason != Head || now+e.Grace < l.Instant) && !m.shares(l)
+}
+
+// shares reports whether an earlier closed lease has nodes of a lease's place.
+func (m *Machine) shares(l *Lease) bool {
+	for _, other := range m.leases {
+		if other == l {
+			return false
+		}
+		if !other.Open && other.Owner != l.Owner && other.touches(l.Nodes) {
+			return true
+		}
+	}
+	return false
 }
 
 // beside returns the ledger as a later entity may use it: on each leased node, min(free now, free at the instant − leased), where

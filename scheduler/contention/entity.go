@@ -121,16 +121,29 @@ func (e *Entity) lane() laneKey {
 	return key
 }
 
-// without bars the nodes of leases for an ask.
+// without bars the nodes of leases for an ask, and those that are away: only a place that is leased already keeps such a node.
 func without(w *World, ask Ask, leases []*Lease) Ask {
-	if len(leases) == 0 {
-		return ask
+	var rules []string
+	bar := func(node int, rule string) {
+		if rules == nil {
+			rules = make([]string, w.Ledger.Len())
+		}
+		rules[node] = rule
 	}
-	rules := make([]string, w.Ledger.Len())
+	if w.Away != nil {
+		for node := range w.Ledger.Len() {
+			if _, away := w.Away(node); away {
+				bar(node, "away")
+			}
+		}
+	}
 	for _, l := range leases {
 		for _, h := range l.Holds {
-			rules[h.Node] = "leased to " + string(l.Owner)
+			bar(h.Node, "leased to "+string(l.Owner))
 		}
+	}
+	if rules == nil {
+		return ask
 	}
 	ask.Gang.Shapes = slices.Clone(ask.Gang.Shapes)
 	for i, shape := range ask.Gang.Shapes {

@@ -110,6 +110,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 			t.policy.open(&l.Budget, t.w.Now)
 		}
 		t.emit(t.grant(l)...)
+		t.openLater(l)
 		return
 	}
 	moves := !slices.Equal(l.Nodes, nodesOf(next.Holds))
@@ -132,18 +133,15 @@ func (t *turn) hold(l *Lease, next prospect) {
 	case l.Instant > instant:
 		t.unrefuseTimed(l)
 	}
-	closes := l.Open && !t.opens(l, t.w.Now) && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now)
-	if closes {
-		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
-	}
+	turned := t.openOrClose(l)
 	if guessed && l.Firm {
 		t.wakeSkipped(l)
 	}
-	if !same || closes {
+	if !same || turned {
 		t.displace(l)
 		t.emit(Leased{l})
 	}
+	t.openLater(l)
 }
 
 // credits reports whether a later instant than before leaves others more of the place: a unit there is known to end in between, and
@@ -217,7 +215,7 @@ func until(ends []topology.Running, instant int64) []topology.Running {
 func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
 	leases := t.before(owner)
 	ledger, ends := t.indebted(w, leases, ends)
-	r, ok := w.placer().Reserve(ledger, ask, ends)
+	r, ok := w.placer().Reserve(ledger, without(w, ask, nil), ends)
 	r.Discard()
 	if len(leases) > 0 {
 		ledger.Discard() // it is not the world's own
@@ -282,20 +280,9 @@ func (t *turn) evictable(u *Unit, owner *Entity) bool {
 // look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.
 func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need) (prospect, bool) {
 	out := prospect{Holds: holds, Instant: w.Now, Firm: true}
-	sums := &t.scratch.sums
-	sums.reset(w.Ledger.Len())
+	sums, debts := t.claims(w, owner, needs)
 	for _, n := range needs {
-		sums.add(n, None)
-	}
-	for _, l := range t.before(owner) {
-		for _, n := range l.needs {
-			if len(sums.of[n.node]) > 0 {
-				sums.add(n, None)
-			}
-		}
-	}
-	for _, n := range needs {
-		at, firm, ok := t.readyAt(w, owner, n.node, sums.of[n.node])
+		at, firm, ok := t.readyAt(w, owner, n.node, sums.of[n.node], debts.of[n.node])
 		if !ok {
 			return prospect{}, false
 		}
@@ -308,9 +295,32 @@ func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need
 	return out, true
 }
 
-// readyAt returns when a node is expected to have a demand free, and whether that is firm; false if it never has. A node that is
-// away for less than the grace is expected back.
-func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity) (at int64, firm, ok bool) {
+// claims returns by node what has to be free for the owner and all earlier leases there, and the part of it that earlier closed leases
+// take. Both hold until the next call.
+func (t *turn) claims(w *World, owner *Entity, needs []need) (all, closed *sums) {
+	all, closed = &t.scratch.sums, &t.scratch.closed
+	all.reset(w.Ledger.Len())
+	closed.reset(w.Ledger.Len())
+	for _, n := range needs {
+		all.add(n, None)
+	}
+	for _, l := range t.before(owner) {
+		for _, n := range l.needs {
+			if len(all.of[n.node]) == 0 {
+				continue
+			}
+			if all.add(n, None); !l.Open {
+				closed.add(n, None)
+			}
+		}
+	}
+	return all, closed
+}
+
+// readyAt returns when a node is expected to have a demand free, and whether that is firm; false if it never has. What is free without
+// evictions has to cover the debt to earlier leases: the owner evicts for itself only. A node of a place that is away for less than the
+// grace is expected back.
+func (t *turn) readyAt(w *World, owner *Entity, node int, need, debt topology.Capacity) (at int64, firm, ok bool) {
 	if since, away := w.away(node); away {
 		return w.Now, true, w.Now-since < t.policy.Grace
 	}
@@ -322,9 +332,9 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need topology.Capacity
 		return w.Now, true, true
 	}
 	here := t.endsOn(w, owner, node)
-	at, ok = t.freeAt(free, need, node, here)
+	at, ok = t.freeAt(w, owner, node, need, debt, here)
 	firmly := slices.DeleteFunc(here, func(x Expectation) bool { return !x.Firm })
-	if sooner, found := t.freeAt(free, need, node, firmly); found && sooner <= at {
+	if sooner, found := t.freeAt(w, owner, node, need, debt, firmly); found && (!ok || sooner <= at) {
 		return sooner, true, true
 	}
 	return at, false, ok
@@ -337,32 +347,39 @@ func closedTo(gang topology.Gang, node int) bool {
 	})
 }
 
-// endsOn returns the units on a node by their expected end for an owner. It holds until the next call.
+// endsOn returns the units on a node by their expected end. It holds until the next call.
 func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
 	here := t.scratch.here[:0]
 	for _, u := range w.Running.On(node) {
-		x := expectation(u, w.Now, t.policy.MinRemaining)
-		switch {
-		case t.evictable(u, owner):
-			x.At, x.Firm = w.Now, true
-		case x.At == None || u.ID == owner.ID:
-			continue
+		if x := expectation(u, w.Now, t.policy.MinRemaining); x.At != None && u.ID != owner.ID {
+			here = append(here, x)
 		}
-		here = append(here, x)
 	}
 	slices.SortFunc(here, compareExpectations)
 	t.scratch.here = here
 	return here
 }
 
-// freeAt returns when a node has a demand free if these units end, false if it never has.
-func (t *turn) freeAt(free, need topology.Capacity, node int, ends []Expectation) (int64, bool) {
-	t.scratch.free = append(t.scratch.free[:0], free...)
-	for len(t.scratch.free) < len(need) {
-		t.scratch.free = append(t.scratch.free, 0)
+// freeAt returns when a node has a need free if these units end and the owner evicts others, false if it never has.
+func (t *turn) freeAt(
+	w *World, owner *Entity, node int, need, debt topology.Capacity, ends []Expectation,
+) (int64, bool) {
+	t.scratch.free = append(t.scratch.free[:0], w.Ledger.Free[node]...)
+	t.scratch.all = append(t.scratch.all[:0], w.Ledger.Free[node]...)
+	free, all := t.scratch.free, t.scratch.all // all is with what the owner may evict
+	for _, u := range w.Running.On(node) {
+		if t.evictable(u, owner) {
+			give(all, u.Holds, node)
+		}
+	}
+	if fitsIn(free, debt) && fitsIn(all, need) {
+		return w.Now, true
 	}
 	for _, x := range ends {
-		if give(t.scratch.free, x.Unit.Holds, node); fitsIn(t.scratch.free, need) {
+		if give(free, x.Unit.Holds, node); !t.evictable(x.Unit, owner) {
+			give(all, x.Unit.Holds, node)
+		}
+		if fitsIn(free, debt) && fitsIn(all, need) {
 			return x.At, true
 		}
 	}

@@ -75,7 +75,8 @@ type Lease struct {
 	refused map[*lane]struct{}
 	// broken says that nodes of the place are gone, lost that it did not become free when it was chosen.
 	broken, lost bool
-	// bars are the lanes of which an entity was refused while this lease was among those that bind it: without it, it may fit.
+	// bars are the lanes of which an entity was refused, or found no victims, while this lease was among those that bind it: without it, it
+	// may fit.
 	bars map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool

@@ -73,17 +73,29 @@ func randomJob(r *rand.Rand, s contentiontest.Scene, name string) contentiontest
 // played plays a scene to its end and returns the log.
 func played(t *testing.T, s contentiontest.Scene) []string {
 	t.Helper()
-	p, err := contentiontest.NewPlayer(s, contention.DefaultPolicy())
+	return end(t, s, contention.DefaultPolicy()).Log
+}
+
+// end plays a scene to its end.
+func end(t *testing.T, s contentiontest.Scene, policy contention.Policy) *contentiontest.Player {
+	t.Helper()
+	p, err := contentiontest.NewPlayer(s, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Play(60 * day); err != nil {
-		t.Fatalf("%v\n%s", err, strings.Join(p.Log, "\n"))
+		t.Fatalf("%v\n%s", err, last(p.Log))
 	}
 	if left := p.Queue(); left != "no job waits\n" {
-		t.Fatalf("after two months without arrivals there wait\n%s%s", left, strings.Join(p.Log, "\n"))
+		t.Fatalf("after two months without arrivals there wait\n%s%s", left, last(p.Log))
 	}
-	return p.Log
+	return p
+}
+
+// last returns the last lines of a log.
+func last(log []string) string {
+	const most = 400
+	return strings.Join(log[max(0, len(log)-most):], "\n")
 }
 
 // The player checks the invariants of DESIGN.md after every evaluation and every round, by counting anew. In the end all jobs have run.

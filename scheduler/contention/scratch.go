@@ -33,12 +33,13 @@ func needsOf(holds []topology.Held) []need {
 
 // scratch is memory that one evaluation after the other uses.
 type scratch struct {
-	sums sums
-	ends []topology.Running
+	sums, closed sums
+	ends         []topology.Running
 	// gone are units that are taken to have ended.
 	gone []topology.Running
 	here []Expectation
-	free topology.Capacity
+	// free and all are capacities of one node.
+	free, all topology.Capacity
 	// besides and debts are copies of a ledger, of which some nodes are in their pieces.
 	besides, debts ledger
 }

@@ -17,9 +17,7 @@ func (m *Machine) Settle(w *World) []Action {
 			continue
 		}
 		if m.policy.left(l.Budget) == 0 || m.opens(l, w.Now) {
-			m.policy.open(&l.Budget, w.Now)
-			l.Open = true
-			m.unrefuse(l)
+			m.open(l, w.Now)
 			out = append(out, Leased{l})
 			continue
 		}
@@ -29,6 +27,40 @@ func (m *Machine) Settle(w *World) []Action {
 		out = append(out, Rechecks{at})
 	}
 	return out
+}
+
+// open opens a lease and has those evaluated that it barred.
+func (m *Machine) open(l *Lease, now int64) {
+	m.policy.open(&l.Budget, now)
+	l.Open = true
+	m.unrefuse(l)
+}
+
+// openOrClose opens a lease that has to be open, closes an open one that may close, and reports whether it did either.
+func (t *turn) openOrClose(l *Lease) bool {
+	switch opens := t.opens(l, t.w.Now); {
+	case opens && !l.Open:
+		t.open(l, t.w.Now)
+	case !opens && l.Open && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
+		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
+		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
+	default:
+		return false
+	}
+	return true
+}
+
+// openLater opens the leases that have to be open since an earlier one drains for a guess; those that are evaluated in this round open then.
+func (t *turn) openLater(first *Lease) {
+	if first.Open || first.Firm {
+		return
+	}
+	for _, l := range t.leases {
+		if !l.Open && !l.dirty && l.Reason.waits() && l.Order.Compare(first.Order) > 0 && t.opens(l, t.w.Now) {
+			t.open(l, t.w.Now)
+			t.emit(Leased{l})
+		}
+	}
 }
 
 // opens reports whether a lease has to be open whatever its budget: its instant is too far away, all leases have idled enough, or it

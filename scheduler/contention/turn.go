@@ -105,14 +105,19 @@ func (t *turn) place(own Answer) []*Lease {
 
 // refuse notes that the entity fits, but not beside the leases that bind it. Those that are given are at its best place.
 func (t *turn) refuse(touched []*Lease) {
+	t.bar()
+	for _, l := range touched {
+		l.refused[t.s.lane] = struct{}{}
+	}
+}
+
+// bar notes that the entity may fit, or find victims, without one of the leases that bind it.
+func (t *turn) bar() {
 	for _, l := range t.binding {
 		if l.bars == nil {
 			l.bars, l.refused = make(map[*lane]struct{}), make(map[*lane]struct{})
 		}
 		l.bars[t.s.lane] = struct{}{}
-	}
-	for _, l := range touched {
-		l.refused[t.s.lane] = struct{}{}
 	}
 }
 
@@ -127,7 +132,8 @@ func (t *turn) start(a Answer) {
 }
 
 // moveAside gives a lease another place at the same instant, beside the entity at its own best place. The instant has to rest on
-// firm ends: beside guesses there is always another place that looks as early.
+// firm ends: beside guesses there is always another place that looks as early. It must not rest on evictions either: a later entity
+// would start at the cost of a unit that runs, or of itself.
 func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if l.Reason != Head || !l.Firm {
 		return false
@@ -143,13 +149,15 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	defer then.Ledger.Discard()
-	next, ok := t.reserveBy(&then, &owner.Entity, ask, until(t.firmEnds(&then, &owner.Entity), l.Instant))
+	patient := owner.Entity
+	patient.NeverPreempts = true
+	next, ok := t.reserveBy(&then, &patient, ask, until(t.firmEnds(&then, &patient), l.Instant))
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
 	l.take(next, t.w.Now)
 	t.watch(l)
-	l.overdue = t.w.Now // units in the new place may have to be evicted
+	l.clears = None // its owner evicts no unit there
 	t.queue.mayHavePlaces()
 	t.unrefuse(l)
 	t.displace(l)
@@ -210,6 +218,7 @@ func (t *turn) preempt(reason Wait) bool {
 	}
 	found, ok := choose(t.w, without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding), units)
 	if !ok || len(found.victims) == 0 {
+		t.bar()
 		return false
 	}
 	var evict, all []ID
@@ -242,12 +251,13 @@ func (t *turn) clear() {
 		return
 	}
 	l.clears = None
-	if l.Open || l.Reason != Head || !l.Firm {
+	if l.Open || l.Reason != Head || !l.Firm || slices.ContainsFunc(l.Nodes, t.misses) {
 		return
 	}
 	var leave []ID
+	claims, _ := t.claims(t.w, &t.s.Entity, l.needs)
 	for _, n := range l.needs {
-		for _, u := range t.inTheWay(l, n) {
+		for _, u := range t.inTheWay(l, need{n.node, claims.of[n.node]}) {
 			if at := l.Instant - u.Grace; at > t.w.Now {
 				l.clears = min(l.clears, at)
 			} else {
@@ -260,6 +270,12 @@ func (t *turn) clear() {
 	}
 }
 
+// misses reports whether a node is away: no entity starts there, and no unit is evicted for one.
+func (t *turn) misses(node int) bool {
+	_, away := t.w.away(node)
+	return away
+}
+
 // evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
 func (t *turn) evict(p Preempted) {
 	t.emit(p)
@@ -269,8 +285,8 @@ func (t *turn) evict(p Preempted) {
 	}
 }
 
-// inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free at the instant, the lowest
-// priority first; none if there is room beside them.
+// inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free beside earlier leases at
+// the instant, the lowest priority first; none if there is room beside them.
 func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 	free := slices.Clone(t.w.Ledger.Free[n.node])
 	var stay, out []*Unit
@@ -293,7 +309,7 @@ func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 	return out
 }
 
-// leaving reports whether the place of a preemption lease only waits for units that leave.
+// leaving reports whether the place of a preemption lease only waits for units that leave, or end by its instant.
 func (t *turn) leaving(l *Lease) bool {
 	waiting := false
 	for node, demand := range demandOn(l.Holds) {
@@ -302,7 +318,7 @@ func (t *turn) leaving(l *Lease) bool {
 			continue
 		}
 		for _, u := range t.w.Running.On(node) {
-			if u.Leaving {
+			if u.Leaving || u.End.firm() && u.End.At > t.w.Now && u.End.At <= l.Instant {
 				free = sum(slices.Clone(free), onNode(u.Holds, node))
 			}
 		}

@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
@@ -78,17 +79,17 @@ func (m *Machine) openAll() {
 	}
 }
 
-// openFor has those lanes evaluated from the first on of which an entity may fit since a unit has ended. No lease refuses a lane that
-// stays full: it has no room beside none.
+// openFor has those lanes evaluated from the first on of which an entity may fit since a unit has ended.
 func (m *Machine) openFor(u *Unit) {
 	for _, l := range m.queue.lanes {
 		if len(l.spots) == 0 || !l.full || l.lacks.add(u) || l.outdated(m) {
 			l.open()
 		}
 	}
+	opened := func(l *lane, _ struct{}) bool { return !l.full }
 	for _, l := range m.leases {
-		clear(l.refused)
-		clear(l.bars)
+		maps.DeleteFunc(l.refused, opened)
+		maps.DeleteFunc(l.bars, opened)
 	}
 }
 

@@ -51,7 +51,7 @@ func (p *Player) checkTurn(before []contention.Lease, actions []contention.Actio
 			p.fail("%s moves the instant of %s from %s to %s", e.ID, l.Owner, Clock(l.Instant), Clock(aside.Instant))
 		case aside != nil:
 			// Its owner may evict what it needs at the instant, so what is there does not say whether it fits.
-		case l.Owner != e.ID && !l.Open && l.Order.Compare(e.Order) < 0 && !p.mayUse(e, l):
+		case l.Owner != e.ID && !l.Open && l.Order.Compare(e.Order) < 0 && !p.mayUse(e, before, i):
 			p.checkLease(e, l, placed)
 		}
 	}
@@ -94,8 +94,9 @@ func onNode(held []topology.Held, node int) topology.Capacity {
 // resources are GPUs and CPUs.
 const resources = 2
 
-// mayUse reports whether rule 3 lets the entity use the place.
-func (p *Player) mayUse(e contention.Entity, l *contention.Lease) bool {
+// mayUse reports whether rule 3 lets the entity use the place of one of the leases.
+func (p *Player) mayUse(e contention.Entity, leases []contention.Lease, i int) bool {
+	l := &leases[i]
 	waits := l.Reason == contention.Head || l.Reason == contention.Preemption
 	if waits && !l.Late && e.RunTime > 0 && p.now+e.RunTime <= l.Instant {
 		return true
@@ -103,7 +104,16 @@ func (p *Player) mayUse(e contention.Entity, l *contention.Lease) bool {
 	owner := p.jobs[string(l.Owner)]
 	soon := waits && p.now+e.Grace >= l.Instant
 	return e.Preemptible && !owner.NeverPreempts && e.Order.Priority < l.Order.Priority && !soon &&
-		l.Reason != contention.Preemption
+		l.Reason != contention.Preemption && !shares(leases, i)
+}
+
+// shares reports whether an earlier closed lease has nodes of the place: the owner cannot evict for itself alone there.
+func shares(leases []contention.Lease, i int) bool {
+	return slices.ContainsFunc(leases[:i], func(other contention.Lease) bool {
+		return !other.Open && other.Owner != leases[i].Owner && slices.ContainsFunc(other.Nodes, func(node int) bool {
+			return slices.Contains(leases[i].Nodes, node)
+		})
+	})
 }
 
 // spare is what others may take of a leased node for longer than to the instant.
@@ -181,8 +191,9 @@ func (p *Player) checkConserved(e contention.Entity) {
 func (p *Player) left(e contention.Entity, node int) topology.Capacity {
 	var held []topology.Held
 	instant := int64(contention.None)
-	for _, l := range p.machine.Leases() {
-		if l.Owner == e.ID || l.Open || l.Order.Compare(e.Order) > 0 || p.mayUse(e, l) {
+	leases := p.leases()
+	for i, l := range leases {
+		if l.Owner == e.ID || l.Open || l.Order.Compare(e.Order) > 0 || p.mayUse(e, leases, i) {
 			continue
 		}
 		if _, in := slices.BinarySearch(l.Nodes, node); in {
