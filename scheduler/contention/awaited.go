@@ -19,16 +19,9 @@ func (m *Machine) Awaited(owner ID, w *World) []Expectation {
 	}
 	t := &turn{Machine: m, w: w, s: s}
 	found := make(map[ID]Expectation)
+	all, debts := t.claims(w, &s.Entity, l.needs)
 	for _, n := range l.needs {
-		demand := slices.Clone(n.demand)
-		for _, other := range m.earlier(&s.Entity) {
-			for _, debt := range other.needs {
-				if debt.node == n.node {
-					demand = sum(demand, debt.demand)
-				}
-			}
-		}
-		for _, x := range t.awaitedOn(n.node, demand) {
+		for _, x := range t.awaitedOn(n.node, all.of[n.node], debts.of[n.node]) {
 			found[x.Unit.ID] = x
 		}
 	}
@@ -37,16 +30,17 @@ func (m *Machine) Awaited(owner ID, w *World) []Expectation {
 	})
 }
 
-// awaitedOn returns the units that have to leave a node before a demand is free there (see readyAt).
-func (t *turn) awaitedOn(node int, demand topology.Capacity) []Expectation {
-	free := t.w.Ledger.Free[node]
-	if fitsIn(free, demand) {
+// awaitedOn returns the units that have to leave a node before a need is free there, the debt to earlier leases without evictions (see
+// readyAt).
+func (t *turn) awaitedOn(node int, need, debt topology.Capacity) []Expectation {
+	w, owner := t.w, &t.s.Entity
+	if fitsIn(w.Ledger.Free[node], need) {
 		return nil
 	}
-	here := slices.Clone(t.endsOn(t.w, &t.s.Entity, node))
-	at, ok := t.freeAt(free, demand, node, here)
+	here := slices.Clone(t.endsOn(w, owner, node))
+	at, ok := t.freeAt(w, owner, node, need, debt, here)
 	firm := slices.DeleteFunc(slices.Clone(here), func(x Expectation) bool { return !x.Firm })
-	if sooner, found := t.freeAt(free, demand, node, firm); found && (!ok || sooner <= at) {
+	if sooner, found := t.freeAt(w, owner, node, need, debt, firm); found && (!ok || sooner <= at) {
 		here, at, ok = firm, sooner, true
 	}
 	if !ok {
@@ -55,7 +49,7 @@ func (t *turn) awaitedOn(node int, demand topology.Capacity) []Expectation {
 	here = slices.DeleteFunc(here, func(x Expectation) bool { return x.At > at })
 	for i := range slices.Backward(here) {
 		without := slices.Delete(slices.Clone(here), i, i+1)
-		if _, enough := t.freeAt(free, demand, node, without); enough {
+		if _, enough := t.freeAt(w, owner, node, need, debt, without); enough {
 			here = without
 		}
 	}

@@ -86,13 +86,17 @@ func (m *Machine) guesses(l *Lease) int {
 	return n
 }
 
-// idle returns how many leased accelerators of a place are free while an entity is refused for them, 0 if none is.
+// idle returns how many leased accelerators of a place are free while an entity is refused for them, 0 if none is. Those of a node
+// that is away are free in some ledgers, but no entity can use them.
 func (m *Machine) idle(w *World, l *Lease) int64 {
 	if !l.refuses() {
 		return 0
 	}
 	var n int64
 	for _, of := range l.needs {
+		if _, away := w.away(of.node); away {
+			continue
+		}
 		n += min(w.accelerators(w.Ledger.Free[of.node]), w.accelerators(of.demand))
 	}
 	return n

@@ -17,6 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/dryrun"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
@@ -60,9 +61,12 @@ func (p *GangPlacement) GeneratePlacements(
 	if plan == nil {
 		return nil, status
 	}
+	if q.fleet == asItIs || dryrun.PlanOf(ctx) != nil {
+		p.clearOthers(plan, q)
+	}
 	p.clearNominations(plan, q.waiting)
 	p.memory.remember(q, plan)
-	if q.fleet == withoutVictims {
+	if q.fleet == withoutVictims && dryrun.PlanOf(ctx) == nil { // else the queue leases the place, and calls the gang itself
 		p.poke(q, plan)
 	}
 	state.Write(planKey, plan)
@@ -184,6 +188,18 @@ func (p *GangPlacement) clearNominations(plan *plan, waiting []*corev1.Pod) {
 	for _, pod := range waiting {
 		if pin := plan.pins[pod.Name]; pin == nil || pin.node != pod.Status.NominatedNodeName {
 			p.handle.DeleteNominatedPodIfExists(pod)
+		}
+	}
+}
+
+// clearOthers drops the nominations on planned nodes of gangs that wait for victims of the queue: the filters would count them, and
+// the queue has found that their leases do not bind this gang.
+func (p *GangPlacement) clearOthers(plan *plan, q question) {
+	for _, node := range plan.exact.Nodes {
+		for _, other := range p.handle.NominatedPodsForNode(node.Node().Name) {
+			if group, ok := snapshot.GroupOf(other.GetPod()); ok && group != q.key && !p.memory.preempts(group) {
+				p.handle.DeleteNominatedPodIfExists(other.GetPod())
+			}
 		}
 	}
 }

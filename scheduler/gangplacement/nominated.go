@@ -29,6 +29,13 @@ func (p *GangPlacement) spoken(q question) map[string]corev1.ResourceList {
 	return room
 }
 
+// preempts reports whether a gang waits for the victims of in-tree preemption.
+func (m *memory) preempts(gang types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.preempting[gang] != nil
+}
+
 // othersPreempt reports whether a gang but this one waits for its victims to go: only then is it worth asking every node.
 func (m *memory) othersPreempt(gang types.NamespacedName) bool {
 	m.mu.Lock()

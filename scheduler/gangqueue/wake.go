@@ -80,17 +80,21 @@ func (q *GangQueue) removeIncomplete(key types.NamespacedName) {
 	}
 }
 
-// nodeChanged tells the queue of a node that may take what it did not. Heartbeats change nothing that matters.
+// nodeChanged tells the queue of a node that may take what it did not, or that was cordoned. Heartbeats change nothing that matters.
 func (q *GangQueue) nodeChanged(old, obj any) {
 	before, ok := old.(*corev1.Node)
 	after, same := obj.(*corev1.Node)
 	if !ok || !same {
 		return
 	}
-	if !snapshot.SameMaintenance(before, after) || before.Spec.Unschedulable != after.Spec.Unschedulable ||
-		!maps.Equal(before.Labels, after.Labels) && q.queue.Matters(before, after) ||
-		!apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
-		!apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable) {
+	sameLabels := maps.Equal(before.Labels, after.Labels) || !q.queue.Matters(before, after)
+	same = sameLabels && snapshot.SameMaintenance(before, after) &&
+		apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) &&
+		apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable)
+	switch cordoned := after.Spec.Unschedulable; {
+	case !same, before.Spec.Unschedulable && !cordoned:
 		q.queue.Changed()
+	case cordoned && !before.Spec.Unschedulable:
+		q.queue.Taken(after.Name)
 	}
 }

@@ -34,12 +34,15 @@ func (q *Queue) Left(pod *corev1.Pod) {
 	q.remindIfCandidates()
 }
 
-// unitOf returns the unit of a pod as of the last World.
+// unitOf returns the unit of a pod as of the last World, or as it started since.
 func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
 	if q.seen.units == nil {
 		return nil
 	}
 	if group, ok := snapshot.GroupOf(pod); ok {
+		if u := q.begun[IDOf(group)]; u != nil {
+			return u
+		}
 		if u := q.seen.units.Get(IDOf(group)); u != nil {
 			return u
 		}

@@ -90,7 +90,7 @@ func (x *Question) entity(demands *demands, now time.Time) contention.Entity {
 	gang, pod := x.Choices[0].Gang, slices.Concat(x.Waiting, x.Running)[0]
 	e := contention.Entity{
 		ID: x.id(), Order: orderOf(x.Group, pod), Question: demands.question(x.Choices[0]),
-		Ask:           contention.Ask{Gang: gang, Needed: x.Needed(), End: topology.EndUnknown},
+		Ask:           contention.Ask{Gang: gang, Needed: max(1, x.Needed()), End: topology.EndUnknown},
 		Preemptible:   !x.Protected,
 		NeverPreempts: x.Group == nil || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
 		Accelerators:  x.Accelerators,

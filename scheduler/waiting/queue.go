@@ -22,8 +22,13 @@ type Queue struct {
 	seen  seen
 	atlas atlas
 	waker waker
-	// placed is the entity that was placed last and has not started yet.
+	// placed is the entity that was placed last and has not started yet, asked is its question.
 	placed *contention.Placed
+	asked  *Question
+	// begun are the units that started since the last World.
+	begun map[contention.ID]*contention.Unit
+	// round is when the round began that goes on, zero if none does.
+	round time.Time
 	// evicted are the units whose eviction has begun.
 	evicted map[contention.ID]*eviction
 	// version is that of the readings of units.
@@ -54,6 +59,7 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 		machine: contention.New(policy),
 		clock:   t,
 		evicted: make(map[contention.ID]*eviction),
+		begun:   make(map[contention.ID]*contention.Unit),
 		reserved: make(
 			map[contention.ID]time.Time,
 		),
@@ -87,6 +93,16 @@ func (q *Queue) Turn(x *Question) Outcome {
 	defer q.mu.Unlock()
 	q.used = true
 	q.dropRefused()
+	if id := x.id(); q.machine.Knows(id) && !q.machine.Candidate(id) && !q.waker.released[id] {
+		// It was called, and is not expected any more: an evaluation now would move what rests on guesses.
+		q.waker.evaluated(id)
+		if !q.round.IsZero() && !q.goesOn() {
+			w := q.world(x, q.clock.Clock.Now())
+			q.settle(&w)
+		}
+		reason, _ := q.machine.Reason(id)
+		return Outcome{Wait: reason, Lease: q.lease(id)}
+	}
 	now := q.clock.Clock.Now()
 	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
 	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
@@ -99,6 +115,9 @@ func (q *Queue) Turn(x *Question) Outcome {
 		return Outcome{Deferred: true}
 	}
 	if !q.machine.Candidate(e.ID) {
+		if !q.goesOn() {
+			q.settle(&w)
+		}
 		reason, _ := q.machine.Reason(e.ID)
 		return Outcome{Wait: reason, Lease: q.lease(e.ID)}
 	}
@@ -116,20 +135,40 @@ func (q *Queue) Turn(x *Question) Outcome {
 // evaluate has the machine evaluate an entity and end the round.
 func (q *Queue) evaluate(x *Question, id contention.ID, w *contention.World) Outcome {
 	out := Outcome{}
-	actions := q.machine.Turn(id, w)
-	for _, action := range slices.Concat(actions, q.machine.Settle(w)) {
+	for _, action := range q.machine.Turn(id, w) {
 		q.act(x, action)
 		switch a := action.(type) {
 		case contention.Placed:
-			out.Placed, q.placed = &a, &a
+			out.Placed, q.placed, q.asked = &a, &a, x
 		case contention.Preempted:
 			out.Preempted = append(out.Preempted, a)
 		case contention.Waits:
 			out.Wait = a.Reason
 		}
 	}
+	if out.Placed == nil && !q.goesOn() { // of one that is placed when it has started
+		q.settle(w)
+	}
 	out.Lease = q.lease(id)
 	return out
+}
+
+// goesOn reports whether the round goes on since an entity is about to be evaluated: until then a lease must not open, nor count what
+// idles. A stream of entities holds the end of a round up for a second at most.
+func (q *Queue) goesOn() bool {
+	if q.round.IsZero() {
+		q.round = q.clock.Clock.Now()
+	}
+	return q.expects() && q.clock.Clock.Since(q.round) < settle
+}
+
+// settle ends the round.
+func (q *Queue) settle(w *contention.World) {
+	q.round = time.Time{}
+	for _, action := range q.machine.Settle(w) {
+		q.act(nil, action)
+	}
+	q.remindIfCandidates()
 }
 
 // act takes note of an action.
@@ -166,6 +205,7 @@ func (q *Queue) world(x *Question, now time.Time) contention.World {
 	w.Away = func(node int) (int64, bool) { return q.away(x, node) }
 	q.labels.asks(x)
 	q.markEvicted(fleet.Units, now)
+	clear(q.begun)
 	q.seen = seen{tree: x.View.Tree, units: fleet.Units}
 	return w
 }
@@ -216,11 +256,11 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 		q.mu.Unlock()
 		return time.Time{}, false
 	}
-	if q.placed != nil && q.placed.ID == id {
-		q.placed = nil
-	}
 	for _, action := range q.machine.Started(id, at, q.now()) {
 		q.act(nil, action)
+	}
+	if q.placed != nil && q.placed.ID == id {
+		q.begin()
 	}
 	expected, leased = q.reserved[id]
 	delete(q.reserved, id)
@@ -230,6 +270,56 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 	q.mu.Unlock()
 	q.wakeAll(next)
 	return expected, leased
+}
+
+// begin notes that the entity that was placed has started. Its members that did not start with the others wait in its place.
+func (q *Queue) begin() {
+	now := q.clock.Clock.Now()
+	placed, x := q.placed, q.asked
+	e := x.entity(&q.atlas.demands, now)
+	q.placed, q.asked = nil, nil
+	if len(x.Running) == 0 {
+		u := &contention.Unit{ID: e.ID, Started: now.Unix()}
+		if e.RunTime > 0 {
+			u.End = contention.End{At: now.Unix() + e.RunTime, Certainty: contention.Reported}
+		}
+		defer func() { q.begun[e.ID] = u }() // the World does not have it yet
+	}
+	if surplus, ok := surplusOf(e, placed); ok {
+		q.machine.Add(surplus)
+	}
+	if !q.goesOn() {
+		w := q.world(x, now)
+		w.Ledger = w.Ledger.Beside(placed.Gang, placed.Placement)
+		q.settle(&w)
+		w.Ledger.Discard()
+	}
+}
+
+// surplusOf returns the members of an entity that were not placed with the others.
+func surplusOf(e contention.Entity, placed *contention.Placed) (contention.Entity, bool) {
+	nodes := make(map[string]int, len(placed.Placement.Nodes))
+	for rank, node := range placed.Placement.Nodes {
+		nodes[placed.Gang.Members[rank].Name] = node
+	}
+	e.Ask.Gang.Members = slices.Clone(e.Ask.Gang.Members)
+	left, all := int64(0), int64(0)
+	for i := range e.Ask.Gang.Members {
+		m := &e.Ask.Gang.Members[i]
+		if m.Placed || m.Late {
+			continue
+		}
+		all++
+		if m.Node, m.Placed = nodes[m.Name]; !m.Placed {
+			left++
+		}
+	}
+	if left == 0 {
+		return e, false
+	}
+	e.Ask.Needed, e.Question, e.Order.Replacement = 1, contention.Question(e.Ask.Gang), false
+	e.Accelerators = e.Accelerators * left / all
+	return e, true
 }
 
 // numbers are the nodes in the machine's numbering.
@@ -266,6 +356,9 @@ func (q *Queue) Remove(id contention.ID) {
 // Forget drops an entity that is deleted, and all leases for it.
 func (q *Queue) Forget(id contention.ID) {
 	q.Remove(id)
+	q.mu.Lock()
+	delete(q.waker.coming, id)
+	q.mu.Unlock()
 	q.Revoke(id, contention.WhyGone)
 }
 

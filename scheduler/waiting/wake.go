@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -19,6 +20,8 @@ type waker struct {
 	wake func(contention.ID)
 	// called are the entities that were woken and not evaluated since.
 	called map[contention.ID]time.Time
+	// coming are the entities that entered the scheduling queue and were not evaluated yet.
+	coming map[contention.ID]time.Time
 	// released are entities that may try again whatever the machine says.
 	released map[contention.ID]bool
 	// back are those whose last attempt is over. Until then a call is lost: the scheduling queue ignores one for an entity that is
@@ -32,9 +35,8 @@ type waker struct {
 
 func newWaker() waker {
 	return waker{
-		called: make(
-			map[contention.ID]time.Time,
-		),
+		called:   make(map[contention.ID]time.Time),
+		coming:   make(map[contention.ID]time.Time),
 		released: make(map[contention.ID]bool),
 		back:     make(map[contention.ID]bool),
 	}
@@ -43,6 +45,7 @@ func newWaker() waker {
 // evaluated notes an attempt.
 func (w *waker) evaluated(id contention.ID) {
 	delete(w.called, id)
+	delete(w.coming, id)
 	delete(w.released, id)
 	delete(w.back, id)
 }
@@ -58,9 +61,12 @@ func (q *Queue) Wakes(wake func(contention.ID)) {
 func (q *Queue) Keeps(id contention.ID) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if !q.machine.Knows(id) {
+		q.waker.coming[id] = q.clock.Clock.Now()
+		return false
+	}
 	if q.waker.released[id] || q.machine.Candidate(id) {
-		if !q.waker.back[id] &&
-			q.machine.Knows(id) { // a call may have been lost, and those who were called with it are evaluated next
+		if !q.waker.back[id] { // a call may have been lost, and those who were called with it are evaluated next
 			q.waker.back[id] = true
 			delete(q.waker.called, id)
 			q.soon()
@@ -99,6 +105,20 @@ func (q *Queue) defers(id contention.ID) bool {
 		}
 	}
 	return false
+}
+
+// expects reports whether an entity is about to be evaluated: the round goes on.
+func (q *Queue) expects() bool {
+	for id, at := range q.waker.coming {
+		if q.clock.Clock.Since(at) < settle {
+			return true
+		}
+		delete(q.waker.coming, id)
+	}
+	return slices.ContainsFunc(q.machine.Candidates(), func(id contention.ID) bool {
+		at, called := q.waker.called[id]
+		return !called || q.clock.Clock.Since(at) < settle
+	})
 }
 
 // due returns the candidates that were not called, or whose call was lost, in order, and notes that they are called.

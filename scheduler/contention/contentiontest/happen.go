@@ -228,7 +228,7 @@ func (p *Player) hold(j *job, e Event) {
 func (p *Player) failOver() {
 	next := contention.New(p.policy)
 	for _, id := range p.machine.Waiting() {
-		next.Add(p.jobs[string(id)].entity())
+		next.Add(p.jobs[string(id)].entity(p.now))
 	}
 	text, err := json.Marshal(p.machine.State())
 	var state contention.State

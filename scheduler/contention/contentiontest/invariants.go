@@ -42,7 +42,7 @@ func (p *Player) checkTurn(before []contention.Lease, actions []contention.Actio
 	if placed == nil {
 		return
 	}
-	e := p.jobs[string(placed.ID)].entity()
+	e := p.jobs[string(placed.ID)].entity(p.now)
 	for i := range before {
 		l := &before[i]
 		aside := moved[l.Owner]
@@ -152,7 +152,7 @@ func (p *Player) checkRound() {
 			return
 		}
 		j := p.jobs[string(id)]
-		p.checkConserved(j.entity())
+		p.checkConserved(j.entity(p.now))
 	}
 }
 

@@ -183,6 +183,9 @@ func (p *Player) logf(format string, args ...any) {
 
 // rounds evaluates until the machine comes to rest.
 func (p *Player) rounds() {
+	for _, a := range p.machine.Pass(p.now) {
+		p.act(a)
+	}
 	for turns := 0; ; turns++ {
 		if turns > mostTurns {
 			p.fault = errors.New("the machine does not come to rest at " + Clock(p.now))
@@ -200,6 +203,9 @@ func (p *Player) rounds() {
 			continue
 		}
 		p.Turns++
+		if j := p.jobs[string(id)]; j.runs { // its run time gets shorter
+			p.machine.Add(j.entity(p.now))
+		}
 		for _, a := range p.machine.Observe(p.world()) {
 			p.act(a)
 		}
@@ -280,7 +286,7 @@ func (j *job) alive() int {
 }
 
 // entity returns the job as it waits, with the members that run.
-func (j *job) entity() contention.Entity {
+func (j *job) entity(now int64) contention.Entity {
 	gang := topology.Gang{
 		Name: j.Name, Required: j.Require, Shapes: []topology.Shape{{Demand: j.demand()}},
 	}
@@ -305,6 +311,9 @@ func (j *job) entity() contention.Entity {
 	}
 	if j.Certainty == contention.Reported || j.Certainty == contention.Certain {
 		e.RunTime = j.Says
+		if j.runs { // it ends with those that run
+			e.RunTime = max(j.started+j.Says-now, 0)
+		}
 	}
 	return e
 }
@@ -318,7 +327,7 @@ func (p *Player) queue(j *job) {
 	}
 	j.waits = true
 	j.waited -= p.now
-	p.machine.Add(j.entity())
+	p.machine.Add(j.entity(p.now))
 }
 
 // start starts what the machine placed.

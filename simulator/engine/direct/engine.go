@@ -71,8 +71,9 @@ type player struct {
 	front           ranks
 	// came are the ranks of the jobs that began to wait at this instant.
 	came []int
-	// leased is set if a lease changed at this instant.
+	// leased is set if a lease changed at this instant. kept are the jobs whose lease was reported.
 	leased bool
+	kept   map[int]bool
 
 	tally tally
 }
@@ -106,7 +107,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 		scene: scene, options: options, emit: emit, now: scene.Now, book: topology.NewBook(scene.Ledger),
 		machine: contention.New(options.rules()), jobs: make([]job, len(scene.Jobs)),
 		byID: make(map[contention.ID]int, len(scene.Jobs)), recheck: contention.None, tally: newTally(scene),
-		events: scene.Events, closed: make([]closure, scene.Ledger.Len()),
+		events: scene.Events, closed: make([]closure, scene.Ledger.Len()), kept: make(map[int]bool),
 	}
 	p.world = contention.World{
 		Ledger: p.book.Ledger(), Running: &p.units, Accelerators: []int{scene.Accelerator}, Fleet: p.tally.all,
@@ -286,6 +287,9 @@ func (p *player) surplus(i int) contention.Entity {
 		e.Ask.Gang.Members[rank].Placed, e.Ask.Gang.Members[rank].Node = true, node
 	}
 	e.Ask.Needed, e.Question = 1, ""
+	if known := r.unit.End.At; e.RunTime > 0 { // it ends with those that run
+		e.RunTime = max(known-p.now, 0)
+	}
 	e.Accelerators -= r.unit.Accelerators
 	return e
 }
@@ -320,6 +324,7 @@ func (p *player) rounds() {
 		p.recheck = contention.None
 		return
 	}
+	p.act(p.machine.Pass(p.now))
 	settled := false
 	for turns := 0; p.fault == nil; turns++ {
 		id, ok := p.machine.Next()
@@ -341,6 +346,9 @@ func (p *player) rounds() {
 
 // turn has an entity evaluated.
 func (p *player) turn(id contention.ID) {
+	if i := p.byID[id]; p.jobs[i].surplus { // its run time gets shorter
+		p.machine.Add(p.surplus(i))
+	}
 	p.tally.decisions++
 	if p.decided == nil {
 		p.act(p.machine.Turn(id, &p.world))
@@ -367,7 +375,7 @@ func (p *player) act(actions []contention.Action) {
 		case contention.Leased:
 			p.leased = true
 		case contention.Released:
-			p.jobs[p.byID[a.Lease.Owner]].told = told{}
+			p.leased = true
 		case contention.Rechecks:
 			p.recheck = a.At
 		case contention.Waits, contention.Evicted: // nothing to do: members start at once
@@ -378,18 +386,32 @@ func (p *player) act(actions []contention.Action) {
 // report reports the leases that changed at this instant, and the jobs that began to wait.
 func (p *player) report() {
 	if p.leased {
-		for _, l := range p.machine.Leases() {
-			p.keep(l)
-		}
+		p.reportKept()
 		p.leased = false
 	}
 	slices.Sort(p.came)
-	for _, rank := range p.came {
+	for _, rank := range slices.Compact(p.came) {
 		if i := p.order[rank]; p.jobs[i].waits {
 			p.emit(Event{At: p.now, Kind: Refused, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
 		}
 	}
 	p.came = p.came[:0]
+}
+
+// reportKept reports the closed leases that are new or changed since they were reported last.
+func (p *player) reportKept() {
+	leases := p.machine.Leases()
+	owned := make(map[int]bool, len(leases))
+	for _, l := range leases {
+		owned[p.byID[l.Owner]] = true
+		p.keep(l)
+	}
+	for i := range p.kept {
+		if !owned[i] {
+			p.jobs[i].told = told{}
+			delete(p.kept, i)
+		}
+	}
 }
 
 // keep reports a closed lease that is new, or whose place or firm instant changed.
@@ -407,6 +429,7 @@ func (p *player) keep(l *contention.Lease) {
 		return
 	}
 	j.told = told{l.Nodes, at}
+	p.kept[i] = true
 	p.tally.keep(i, at)
 	place := topology.Placement{Gang: p.scene.Jobs[i].Name, Within: l.Within}
 	for _, h := range l.Holds {

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -109,7 +110,7 @@ func shared(e Event) engine.Event {
 	case Started, Joined:
 		out.Nodes = e.Placement.Nodes
 	case Kept:
-		out.Nodes, out.From = e.Placement.Nodes, scenario.Forever
+		out.Nodes, out.From = slices.Compact(slices.Sorted(slices.Values(e.Placement.Nodes))), scenario.Forever
 		if e.Reserved != Forever {
 			out.From = time.Duration(e.Reserved) * time.Second
 		}

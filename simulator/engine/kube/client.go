@@ -19,6 +19,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	schedulingv1beta1client "k8s.io/client-go/kubernetes/typed/scheduling/v1beta1"
 	"k8s.io/client-go/rest"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // client is a client of no API server. It writes down what is asked of it, for the world to do when the cycle is over: a handler
@@ -149,7 +150,9 @@ func (p podClient) Delete(_ context.Context, name string, o metav1.DeleteOptions
 	return nil
 }
 
-// Patch notes nominations; conditions and annotations are for people, and for controllers that are not here.
+// Patch notes nominations and conditions. Annotations are for people, and for controllers that are not here. Conditions are changed where
+// they lie: a handler that were told of them would do nothing, and the scheduler would write those that it does not find again for each
+// member at each refusal.
 func (p podClient) Patch(
 	_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
 ) (*corev1.Pod, error) {
@@ -168,6 +171,15 @@ func (p podClient) Patch(
 	}
 	if uid := patch.Metadata.UID; uid != "" && uid != pod.UID {
 		return p.there(name, &uid)
+	}
+	if raw, ok := patch.Status["conditions"]; ok {
+		var conditions []corev1.PodCondition
+		if err := json.Unmarshal(raw, &conditions); err != nil {
+			return nil, fmt.Errorf("reading the conditions of pod %s: %w", name, err)
+		}
+		for i := range conditions {
+			podutil.UpdatePodCondition(&pod.Status, &conditions[i])
+		}
 	}
 	if raw, ok := patch.Status["nominatedNodeName"]; ok {
 		var node *string

@@ -21,12 +21,12 @@ func (w *world) deliver() (bool, error) {
 			return false, err
 		}
 	}
-	for _, i := range w.started {
-		if err := w.start(i); err != nil {
+	for _, i := range w.bound {
+		if err := w.begin(i); err != nil {
 			return false, err
 		}
 	}
-	w.started = w.started[:0]
+	w.bound = w.bound[:0]
 	for _, n := range asked.nominated {
 		if err := w.nominate(n); err != nil {
 			return false, err
@@ -82,7 +82,7 @@ func (w *world) evict(asked calls) error {
 			return err
 		}
 	}
-	for _, who := range slices.SortedFunc(maps.Keys(victims), owner.compare) {
+	for _, who := range slices.SortedFunc(maps.Keys(victims), w.byStart) {
 		if who.job == engine.Nobody {
 			if err := w.leave(who, engine.Preempted); err != nil {
 				return err

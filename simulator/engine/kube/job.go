@@ -20,13 +20,15 @@ import (
 type job struct {
 	// given has the job's objects in the snapshot; none for a job of a trace.
 	given importer.Workload
-	// times is how often it came: once, and once more each time it had to leave.
+	// times is how often it arrived: once, and once more each time it was preempted or disrupted.
 	times int
-	// waits is set from its coming to its start, runs from its start to its end.
+	// waits is set from its arrival to its start, runs from its start to its end.
 	waits, runs bool
-	// nodes are those of its ranks, Nobody for a rank without one; there are bound of them.
-	nodes []int
-	bound int
+	// nodes are those of its ranks, Nobody for a rank without one; there are bound of them, and fresh are those bound just now.
+	nodes        []int
+	bound, fresh int
+	// number counts the starts of all jobs.
+	number int
 }
 
 // running is what became of something that runs from the beginning.
@@ -35,11 +37,11 @@ type running struct {
 	over  bool
 }
 
-// submit lets a job come, for the first time or again.
+// submit lets a job arrive, for the first time or again.
 func (w *world) submit(i int) error {
 	j := &w.jobs[i]
 	j.times++
-	j.waits, j.runs, j.bound = true, false, 0
+	j.waits, j.runs, j.bound, j.fresh = true, false, 0, 0
 	j.nodes = slices.Repeat([]int{engine.Nobody}, len(w.scene.Jobs[i].Gang.Members))
 	w.waiting++
 	w.fresh = append(w.fresh, i)
@@ -87,7 +89,21 @@ func (w *world) promise(group *framework.QueuedPodGroupInfo) {
 	}
 }
 
-// binds takes note of a member that has its node; the job starts with the last one that it needs.
+// least is with how many members a job starts.
+func (w *world) least(i int) int {
+	if w.elastic(i) {
+		return w.scene.Jobs[i].Min
+	}
+	return w.scene.Jobs[i].Needed
+}
+
+// elastic reports whether members of a job may wait while it runs.
+func (w *world) elastic(i int) bool {
+	of := &w.scene.Jobs[i]
+	return of.Min > 0 && of.Min < len(of.Gang.Members)
+}
+
+// binds takes note of a member that has its node.
 func (w *world) binds(pod *corev1.Pod) {
 	of, ok := w.seats[nameOf(pod)]
 	if !ok || of.job == engine.Nobody {
@@ -99,31 +115,45 @@ func (w *world) binds(pod *corev1.Pod) {
 		return
 	}
 	j.nodes[of.rank] = at
-	if j.bound++; j.waits && j.bound >= w.scene.Jobs[of.job].Needed {
-		j.runs, j.waits = true, false
-		w.started = append(w.started, of.job)
+	j.bound++
+	if j.fresh++; j.fresh == 1 {
+		w.bound = append(w.bound, of.job)
 	}
 }
 
-// start tells that a job started, and when it ends. Members that were not needed and have no node leave: a gang is as large as it
-// starts.
-func (w *world) start(i int) error {
+// begin reports that a job started or that members joined it, as the members show that were bound just now. Of a job that is not
+// elastic, members that were not needed and have no node leave: such a gang is as large as it starts.
+func (w *world) begin(i int) error {
 	j := &w.jobs[i]
-	w.waiting--
-	now := w.since()
+	j.fresh = 0
+	if j.bound < w.least(i) {
+		return nil
+	}
 	nodes := make([]int, 0, j.bound)
 	for rank, at := range j.nodes {
 		if at != engine.Nobody {
 			nodes = append(nodes, at)
 			continue
 		}
+		if w.elastic(i) {
+			continue
+		}
 		if err := w.removePod(w.podOf(i, rank)); err != nil {
 			return err
 		}
 	}
+	now, kind := w.since(), engine.Joined
+	if !j.runs {
+		kind = engine.Started
+		w.waiting--
+		w.starts++
+		j.runs, j.waits, j.number = true, false, w.starts
+		w.ends.add(end{
+			at: now + w.scene.Jobs[i].Duration, of: owner{i, engine.Nobody}, number: j.number, times: j.times,
+		})
+	}
 	w.quiet = w.clock.Now()
-	w.watcher.Happens(engine.Event{At: now, Kind: engine.Started, Job: i, Running: engine.Nobody, Nodes: nodes})
-	w.ends.add(end{at: now + w.scene.Jobs[i].Duration, of: owner{i, engine.Nobody}, times: j.times})
+	w.watcher.Happens(engine.Event{At: now, Kind: kind, Job: i, Running: engine.Nobody, Nodes: nodes})
 	w.clock.Nudge()
 	return nil
 }
@@ -186,11 +216,13 @@ func (w *world) isOver(e end) bool {
 type end struct {
 	at time.Duration
 	of owner
+	// number is the job's, 0 of what ran from the beginning.
+	number int
 	// times is the job's when it started.
 	times int
 }
 
-// agenda is a heap of ends: by instant, then what ran from the beginning, then jobs.
+// agenda is a heap of ends: by instant, then what ran from the beginning, then jobs in the order of their starts.
 type agenda []end
 
 func (a *agenda) add(e end) { heap.Push(a, e) }
@@ -205,7 +237,7 @@ func (a *agenda) Len() int { return len(*a) }
 
 func (a *agenda) Less(i, j int) bool {
 	x, y := (*a)[i], (*a)[j]
-	return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.of.job, y.of.job), cmp.Compare(x.of.running, y.of.running)) < 0
+	return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.number, y.number), cmp.Compare(x.of.running, y.of.running)) < 0
 }
 
 func (a *agenda) Swap(i, j int) { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }

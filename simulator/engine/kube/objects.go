@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,7 +116,7 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 	group.Annotations = annotations
 	annotations[topology.AnnotationQueuedAt] = w.instant(of.Submit - of.Waited)
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
-		gang.MinCount = int32(of.Needed) // no gang has so many members
+		gang.MinCount = int32(w.least(i)) // no gang has so many members
 	}
 	priority := of.Priority
 	group.Spec.Priority = &priority
@@ -139,6 +140,7 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 	pod.ObjectMeta = w.meta(i, w.podOf(i, rank))
 	pod.Labels = labels
 	pod.Spec.SchedulerName, pod.Status.Phase = w.parts.name, corev1.PodPending
+	leaveAtOnce(pod, of.Preemptible)
 	if group == nil { // its age is its place in the queue
 		pod.CreationTimestamp = metav1.NewTime(w.scene.Begin.Add(of.Submit - of.Waited))
 		return pod
@@ -146,6 +148,24 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 	pod.Spec.Priority = group.Spec.Priority
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group.Name}
 	return pod
+}
+
+// protected is the PriorityClass of pods that must not be preempted.
+const protected = "not-preemptible"
+
+// protectedClass returns the PriorityClass of pods that must not be preempted.
+func protectedClass() *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{
+		Name: protected, Annotations: map[string]string{topology.AnnotationPreemptible: "false"},
+	}}
+}
+
+// leaveAtOnce gives a pod no time to leave its node, and a PriorityClass that says whether it may be preempted.
+func leaveAtOnce(pod *corev1.Pod, preemptible bool) {
+	pod.Spec.TerminationGracePeriodSeconds, pod.Spec.PriorityClassName = new(int64), ""
+	if !preemptible {
+		pod.Spec.PriorityClassName = protected
+	}
 }
 
 // wishes are a gang's rules as annotations.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,15 +98,25 @@ func (w *world) happen() error {
 			return err
 		}
 	}
+	var arrive []int
 	for ; w.submitted < len(w.scene.Jobs) && w.scene.Jobs[w.submitted].Submit <= now; w.submitted++ {
-		w.watcher.Happens(engine.Event{
-			At: w.since(), Kind: engine.Submitted, Job: w.submitted, Running: engine.Nobody,
-		})
-		if err := w.submit(w.submitted); err != nil {
+		arrive = append(arrive, w.submitted)
+	}
+	slices.SortFunc(arrive, w.byOrder)
+	for _, i := range arrive {
+		w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Submitted, Job: i, Running: engine.Nobody})
+		if err := w.submit(i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// byOrder orders jobs as the queue does.
+func (w *world) byOrder(i, j int) int {
+	a, b := &w.scene.Jobs[i], &w.scene.Jobs[j]
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submit-a.Waited, b.Submit-b.Waited), cmp.Compare(a.ID, b.ID))
 }
 
 // changeNodes lets nodes fail, drain or return. Who has a pod on one that goes loses all of them, and waits again.
@@ -153,11 +164,16 @@ func (w *world) disrupt(nodes []int) error {
 			}
 		}
 	}
+	var lost []owner
 	for i := range w.jobs[:w.submitted] {
 		if w.jobs[i].runs && slices.ContainsFunc(w.jobs[i].nodes, on) {
-			if err := w.again(i, engine.Disrupted); err != nil {
-				return err
-			}
+			lost = append(lost, owner{i, engine.Nobody})
+		}
+	}
+	slices.SortFunc(lost, w.byStart)
+	for _, who := range lost {
+		if err := w.again(who.job, engine.Disrupted); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -233,14 +249,14 @@ func (w *world) cycle(ctx context.Context) error {
 	return err
 }
 
-// report tells who has to wait, and for whom a place is kept.
+// report reports the leases that changed at this instant, and the jobs that began to wait.
 func (w *world) report() {
-	slices.Sort(w.fresh)
+	w.reportKept()
+	slices.SortFunc(w.fresh, w.byOrder)
 	for _, i := range slices.Compact(w.fresh) {
 		if w.jobs[i].waits {
 			w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Refused, Job: i, Running: engine.Nobody})
 		}
 	}
 	w.fresh = w.fresh[:0]
-	w.reportKept()
 }

@@ -19,7 +19,12 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
-var long = flag.Bool("long", false, "play more and longer scenes")
+var (
+	long  = flag.Bool("long", false, "play more and longer scenes")
+	first = flag.Uint64("first", 0, "the first seed of random scenarios")
+	seeds = flag.Uint64("seeds", 10, "how many random scenarios to play")
+	size  = flag.Int("gangs", 600, "gangs in each random scenario")
+)
 
 // rack is the level of a GB200 NVL72 rack in the default fleet.
 const rack = "clique"

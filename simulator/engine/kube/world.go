@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -40,13 +41,14 @@ type world struct {
 	// versions counts changes of objects.
 	versions uint64
 
-	nodes, pods, groups *informer
-	client              *client
-	parts               parts
-	sched               *kubescheduler.Scheduler
-	logger              klog.Logger
-	queue               queue
-	bindings            *bindings
+	nodes, pods, groups, classes *informer
+
+	client   *client
+	parts    parts
+	sched    *kubescheduler.Scheduler
+	logger   klog.Logger
+	queue    queue
+	bindings *bindings
 	// popped is the gang that was asked last, nil for a pod in none.
 	popped *framework.QueuedPodGroupInfo
 	// beside is what plugins want done when the cycle is over.
@@ -66,8 +68,10 @@ type world struct {
 	// waiting counts jobs that wait, fresh are those of them that began to at this instant.
 	waiting int
 	fresh   []int
-	// started are jobs whose last member was bound just now.
-	started []int
+	// bound are jobs of which members were bound just now.
+	bound []int
+	// starts counts the starts of jobs.
+	starts int
 	// kept is what was reported of closed leases, by job.
 	kept map[int]kept
 	// quiet is when something last happened that could let somebody start, left when the scheduler next looks at those
@@ -85,9 +89,15 @@ type seat struct {
 	rank int
 }
 
-// compare puts what ran from the beginning first.
-func (o owner) compare(other owner) int {
-	return cmp.Or(cmp.Compare(o.job, other.job), cmp.Compare(o.running, other.running))
+// byStart orders what runs by its start; what ran from the beginning is first.
+func (w *world) byStart(a, b owner) int {
+	number := func(o owner) int {
+		if o.job == engine.Nobody {
+			return 0
+		}
+		return w.jobs[o.job].number
+	}
+	return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.running, b.running))
 }
 
 // early is how long before the scenario's beginning the scheduler starts: it waits until it has seen all that is there.
@@ -105,6 +115,7 @@ func newWorld(
 		nodes:    newInformer(),
 		pods:     newInformer(),
 		groups:   newInformer(),
+		classes:  newInformer(),
 		bindings: newBindings(),
 		asked:    make(map[string]corev1.ResourceList),
 		jobs:     make([]job, len(s.Jobs)),
@@ -144,6 +155,7 @@ func (w *world) makeScheduler(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(w.client, 0)
 	for object, of := range map[object]*informer{
 		&corev1.Node{}: w.nodes, &corev1.Pod{}: w.pods, &schedulingv1beta1.PodGroup{}: w.groups,
+		&schedulingv1.PriorityClass{}: w.classes,
 	} {
 		factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return of })
 	}
@@ -193,6 +205,9 @@ func (w *world) populate(ctx context.Context) error {
 	for i, node := range w.given.Nodes {
 		named[i] = topology.Node{Name: node.Name, Labels: node.Labels}
 	}
+	if err := w.classes.add(touched(w, protectedClass())); err != nil {
+		return err
+	}
 	discovered := topology.Discovered(named)
 	for i := range w.given.Nodes {
 		if err := w.nodes.add(touched(w, w.nodeOf(i, discovered))); err != nil {
@@ -234,7 +249,9 @@ func (w *world) occupy(i int, r importer.Workload) error {
 	}
 	for rank, pod := range r.Pods {
 		w.seats[nameOf(pod)] = seat{who, rank}
-		if err := w.pods.add(touched(w, pod.DeepCopy())); err != nil {
+		pod = pod.DeepCopy()
+		leaveAtOnce(pod, false)
+		if err := w.pods.add(touched(w, pod)); err != nil {
 			return err
 		}
 	}

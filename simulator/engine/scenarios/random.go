@@ -1,0 +1,128 @@
+package scenarios
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/trace"
+)
+
+// load is what random gangs ask for while they arrive, divided by what the fleet has.
+const load = 1.1
+
+// random are the fleets of random scenarios.
+var random = [...]struct {
+	name string
+	// nodes is the size of the largest gangs, levels are those that gangs may require.
+	nodes  int
+	levels []string
+}{
+	{"gb200-72", 18, []string{"", levelRack, levelClique}},
+	{"h100-64", 16, []string{"", levelRack}},
+}
+
+// Random returns a randomly generated scenario of n gangs on about 64 nodes, a little more than these can hold: sizes from a part of a
+// node to a clique, four priorities, half of them preemptible, a fifth elastic, some with a known end that may be wrong, and nodes that
+// fail, are drained and return. Even seeds have GB200 cliques, odd ones nodes with eight GPUs. An error is a fault of this package.
+func Random(seed uint64, n int) (*scenario.Scenario, error) {
+	of := random[seed%uint64(len(random))]
+	f, err := fleet.Open(of.name)
+	if err != nil {
+		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
+	}
+	d := draw{rand.New(rand.NewPCG(seed, streamRandom))}
+	t := trace.Trace{Name: fmt.Sprintf("random-%d", seed), Synthetic: true}
+	gpus, most := 0, 0
+	for i := range f.Nodes {
+		amount := f.Nodes[i].Status.Allocatable["nvidia.com/gpu"]
+		gpus, most = gpus+int(amount.Value()), max(most, int(amount.Value()))
+	}
+	hours := 0.0
+	for i := range n {
+		j := d.job(of.nodes, most, of.levels)
+		j.ID = fmt.Sprintf("j%04d", i)
+		hours += j.GPUHours()
+		t.Jobs = append(t.Jobs, j)
+	}
+	span := time.Duration(hours / load / float64(gpus) * float64(time.Hour))
+	for i := range t.Jobs {
+		t.Jobs[i].Submit = d.between(0, span).Truncate(granule)
+	}
+	t.Events = d.outages(f, n/eventsEach, span)
+	s, err := importer.New(f, t, scenario.Options{Seed: seed})
+	if err != nil {
+		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
+	}
+	return s, nil
+}
+
+const (
+	// streamRandom is the stream of the seed from which scenarios are drawn.
+	streamRandom = 22
+	// granule is what instants of submissions are multiples of, so that several gangs arrive at one instant.
+	granule = 20 * time.Second
+	// eventsEach is for how many gangs there is an outage.
+	eventsEach = 40
+)
+
+// draw draws what scenarios consist of.
+type draw struct{ *rand.Rand }
+
+// one reports true with a chance of 1 to n.
+func (d draw) one(n int) bool { return d.IntN(n) == 0 }
+
+// between draws whole seconds.
+func (d draw) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(d.Int64N(int64((to-from)/time.Second)+1))*time.Second
+}
+
+func (d draw) job(nodes, gpus int, levels []string) trace.Job {
+	sizes := [...]int{1, 1, 1, 1, 2, 2, 3, 4, 8, nodes}
+	count := sizes[d.IntN(len(sizes))]
+	runs := [...]time.Duration{10 * time.Minute, time.Hour, 4 * time.Hour}
+	j := trace.Job{
+		Duration:    d.between(time.Minute, runs[d.IntN(len(runs))]),
+		Podsets:     []trace.Podset{{Count: count, GPUs: gpus, CPU: 1000, Memory: 1 << 30}},
+		Priority:    []int32{0, 0, 0, 5, 5, 10, 20}[d.IntN(7)],
+		Preemptible: d.one(2),
+	}
+	if d.one(3) {
+		j.Podsets[0].GPUs = 1 << d.IntN(3)
+	}
+	if d.one(2) {
+		j.Required = levels[d.IntN(len(levels))]
+	}
+	if d.one(5) && count > 1 {
+		j.Podsets[0].Min = 1 + d.IntN(count)
+	}
+	switch d.IntN(5) {
+	case 0, 1:
+		j.Estimate = j.Duration
+	case 2:
+		j.Estimate = d.between(j.Duration/2, j.Duration)
+	case 3:
+		j.Estimate = d.between(j.Duration, 2*j.Duration)
+	}
+	return j
+}
+
+// outages lets n nodes fail or be drained, one at a time each, and return.
+func (d draw) outages(f fleet.Fleet, n int, span time.Duration) []trace.Event {
+	var events []trace.Event
+	for _, node := range d.Perm(len(f.Nodes))[:min(n, len(f.Nodes))] {
+		name, kind := f.Nodes[node].Name, trace.Fail
+		if d.one(3) {
+			kind = trace.Drain
+		}
+		at := d.between(0, span)
+		away := d.between(time.Minute, 20*time.Minute)
+		events = append(events, happens(kind, at, name), happens(trace.Return, at+away, name))
+	}
+	slices.SortStableFunc(events, func(a, b trace.Event) int { return int(a.At - b.At) })
+	return events
+}
