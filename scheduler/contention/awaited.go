@@ -17,7 +17,7 @@ func (m *Machine) Awaited(owner ID, w *World) []Expectation {
 	if l == nil || s == nil {
 		return nil
 	}
-	t := &turn{Machine: m, w: w, s: s}
+	t := &turn{Machine: m, w: w, s: s, earlier: m.earlier(&s.Entity)}
 	found := make(map[ID]Expectation)
 	all, debts := t.claims(w, &s.Entity, l.needs)
 	for _, n := range l.needs {

@@ -66,7 +66,8 @@ func (p *GangPlacement) GeneratePlacements(
 	}
 	p.clearNominations(plan, q.waiting)
 	p.memory.remember(q, plan)
-	if q.fleet == withoutVictims && dryrun.PlanOf(ctx) == nil { // else the queue leases the place, and calls the gang itself
+	if q.fleet == withoutVictims &&
+		dryrun.PlanOf(ctx) == nil { // else the queue leases the place, and calls the gang itself
 		p.poke(q, plan)
 	}
 	state.Write(planKey, plan)
