@@ -107,27 +107,22 @@ func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState
 		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters})
 	}
 	p.observePlacement(ctx, q, x.View, out.Placed.Placement)
-	plan := p.newPlan(x.View, out.Placed.Placement, out.Placed.Gang, q)
-	plan.question = x
-	p.memory.coming = coming{q.key, plan}
+	plan := p.newPlan(x, out.Placed.Gang, out.Placed.Placement, q)
+	p.memory.coming = plan
 	return plan, nil
 }
 
 // dryRun confirms a plan, or plans the gang on a fleet without victims. It decides nothing.
 func (p *GangPlacement) dryRun(ctx context.Context, q question, x *waiting.Question) (*plan, *fwk.Status) {
 	if given := dryrun.PlanOf(ctx); given != nil {
-		plan := p.newPlan(x.View, given.Placement, given.Gang, q)
-		plan.question = x
-		return plan, nil
+		return p.newPlan(x, given.Gang, given.Placement, q), nil
 	}
 	answer := p.queue.Trial(x)
 	if answer.Refusal != nil {
 		p.memory.drop(q)
 		return nil, infeasible(q)
 	}
-	plan := p.newPlan(x.View, answer.Placement, answer.Gang, q)
-	plan.question = x
-	return plan, nil
+	return p.newPlan(x, answer.Gang, answer.Placement, q), nil
 }
 
 // waits says why the gang waits, and hands what has to be evicted for it to preemption.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -15,37 +14,17 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
-	"github.com/lockstep-project/lockstep/topology"
 )
-
-const (
-	// lateGrace is how long places of late members are leased: an MPI launcher is created when its workers are ready, which takes as
-	// long as their images are pulled.
-	lateGrace = time.Hour
-	// startGrace is how long the places of a start that was cut off are leased.
-	startGrace = 5 * time.Minute
-)
-
-// coming is the plan of the gang that starts, for its late members.
-type coming struct {
-	gang types.NamespacedName
-	plan *plan
-}
 
 // holdLate leases the places of late members: the gang starts. If all of them are there, their lease ends.
 func (p *GangPlacement) holdLate(gang types.NamespacedName) {
-	c := p.memory.coming
-	if c.plan == nil || c.gang != gang {
+	plan := p.memory.coming
+	if plan == nil || plan.placed.ID != waiting.IDOf(gang) {
 		return
 	}
-	p.memory.coming = coming{}
-	if len(c.plan.late) == 0 {
-		p.queue.EndHold(waiting.IDOf(gang), contention.LateMember)
-		return
-	}
-	p.queue.Hold(c.plan.question, contention.LateMember, c.plan.late, lateGrace)
+	p.memory.coming = nil
+	p.queue.HoldLate(plan.question, plan.placed)
 }
 
 // restore leases, once after a start of the scheduler, places for the members that running gangs lack: late ones, and those of
@@ -83,28 +62,16 @@ func (p *GangPlacement) restoreOne(
 	ctx context.Context, group *schedulingv1beta1.PodGroup, running []*corev1.Pod, parent *fwk.Placement,
 ) error {
 	asked := waiting.Asked{Group: group, Running: running, Nodes: parent.Nodes, Now: p.clock.Now()}
-	reason, grace := contention.LateMember, lateGrace
 	if len(running) < int(group.Spec.SchedulingPolicy.Gang.MinCount) {
-		asked.Waiting, reason, grace = p.missing(group), contention.Start, startGrace
+		asked.Waiting = p.missing(group)
 	}
 	x, err := p.reader.Read(ctx, asked)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(x.Choices[0].Gang.Members, func(m topology.Member) bool { return !m.Placed }) {
-		return nil
+	if refusal := p.queue.HoldMissing(x); refusal != nil {
+		return errors.New(refusal.String())
 	}
-	answer := p.queue.Trial(x)
-	if answer.Refusal != nil {
-		return errors.New(answer.Refusal.String())
-	}
-	var holds []topology.Held
-	for rank, at := range answer.Placement.Nodes {
-		if m := answer.Gang.Members[rank]; !m.Placed {
-			holds = append(holds, topology.Held{Node: at, Demand: answer.Gang.Shapes[m.Shape].Demand})
-		}
-	}
-	p.queue.Hold(x, reason, holds, grace)
 	return nil
 }
 

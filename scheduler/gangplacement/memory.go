@@ -12,11 +12,11 @@ import (
 // memory is what the plugin remembers from cycle to cycle, and from events.
 type memory struct {
 	// found are the label families that were logged last, restored is set once the places of gangs that run already are leased again,
-	// last is what the gauges say, coming the last plan. Only the scheduling loop uses them.
+	// last is what the gauges say, coming the plan of the gang that starts next. Only the scheduling loop uses them.
 	found    string
 	restored bool
 	last     reading
-	coming   coming
+	coming   *plan
 	// store has the leases of the last scheduler, nil for none.
 	store *waiting.Store
 

@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -45,12 +46,11 @@ type plan struct {
 	// tried: most plans hold.
 	looks map[string]uint64
 	order map[string]int
-	// question is what the plan answers.
+	// question is what the plan answers, and with what.
 	question *waiting.Question
+	placed   contention.Placed
 	// guard keeps the looser placement off leased capacity; nil if no lease binds the gang.
 	guard *waiting.Guard
-	// late are the places of late members.
-	late []topology.Held
 }
 
 // pin is the node of one member.
@@ -122,18 +122,21 @@ func planOf(state fwk.PodGroupCycleState) *plan {
 // placed is the part of the snapshot's concrete type that tells which placement is being tried.
 type placed interface{ GetPlacement() *fwk.Placement }
 
+// newPlan returns the plan that gives the members of a question their nodes.
 func (p *GangPlacement) newPlan(
-	view snapshot.View, placement topology.Placement, gang topology.Gang, q question,
+	x *waiting.Question,
+	gang topology.Gang,
+	placement topology.Placement,
+	q question,
 ) *plan {
-	out := &plan{pins: make(map[string]*pin, len(q.waiting)), exact: &fwk.Placement{Name: planned}}
+	view := x.View
+	out := &plan{
+		pins: make(map[string]*pin, len(q.waiting)), exact: &fwk.Placement{Name: planned},
+		question: x, placed: contention.Placed{ID: waiting.IDOf(q.key), Gang: gang, Placement: placement},
+	}
 	var nodes []int
 	for rank, at := range placement.Nodes {
-		m := gang.Members[rank]
-		switch {
-		case m.Placed:
-		case m.Late:
-			out.late = append(out.late, topology.Held{Node: at, Demand: gang.Shapes[m.Shape].Demand})
-		default:
+		if m := gang.Members[rank]; !m.Placed && !m.Late {
 			out.pins[m.Name] = &pin{node: view.Tree.Node(at), look: look(view.Infos[at])}
 			nodes = append(nodes, at)
 		}

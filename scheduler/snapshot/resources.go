@@ -106,20 +106,6 @@ func less(has, taken topology.Capacity) topology.Capacity {
 	return out
 }
 
-// Fits reports whether the node has room for the pod beside what is held there for others. What a node has none of is not counted:
-// devices may stand for it, and else the scheduler's own filter says no.
-func Fits(pod *corev1.Pod, info fwk.NodeInfo, held corev1.ResourceList) bool {
-	resources := Resources([]*corev1.Pod{pod})
-	has := total(info, resources)
-	left := less(less(has, taken(info, resources)), demand(held, resources))
-	for i, asked := range demand(Requests(pod), resources) {
-		if asked > left[i] && has[i] > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // Room is what a member of the shape takes of a node.
 func (v View) Room(shape topology.Shape) corev1.ResourceList {
 	list := make(corev1.ResourceList)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 // SelectionError is a selection of nodes that selects nothing, or more than one thing.
@@ -104,17 +103,4 @@ func nodesOf(view snapshot.View) []string {
 		}
 	}
 	return names
-}
-
-// Levels returns the levels of the fleet, outermost first, and what label families they are read from.
-func (w *WhatIf) Levels() ([]topology.Level, string, error) {
-	c, err := w.newCluster()
-	if err != nil {
-		return nil, "", err
-	}
-	view, err := c.plain()
-	if err != nil {
-		return nil, "", err
-	}
-	return view.Tree.Levels(), c.indices.Found(), nil
 }

@@ -30,11 +30,6 @@ const (
 // Of is the number in a scorecard.
 func (d Definition) Of(card Scorecard) float64 { return d.value(&card) }
 
-// WallTime reports whether the number is of the machine's time and not of the scenario's: it is another one in each run.
-func (d Definition) WallTime() bool {
-	return d.Unit == "ms" || d.Unit == "/s" || d.Name == "throughput.wall_s"
-}
-
 // Definitions are those of all numbers by which runs are compared, in the order in which people read them.
 func Definitions() []Definition {
 	return slices.Concat(ofGangs(), ofWaits(), ofCourse(), ofQuality(), ofSpace(), ofRules(), ofSpeed())
