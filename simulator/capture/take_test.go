@@ -224,8 +224,8 @@ func TestWhatTheSchedulerListsIsCaptured(t *testing.T) {
 			}
 		}
 	}
-	if listed != 20 {
-		t.Errorf("the scheduler lists %d kinds, want 20", listed)
+	if listed != 21 {
+		t.Errorf("the scheduler lists %d kinds, want 21", listed)
 	}
 }
 

@@ -29,7 +29,7 @@ type Record struct {
 	Events []NodeEvent
 }
 
-// Gather is how long lockstep-scheduler gathers changes before it asks those again that wait (scheduler/parking).
+// Gather is how long lockstep-scheduler gathers changes before it asks those again that wait (timing.Timing.Gather).
 const Gather = 50 * time.Millisecond
 
 // Delays are how long a decision takes until a watcher sees its first member bound: for who comes to a place that is free already,
