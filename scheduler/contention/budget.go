@@ -87,6 +87,9 @@ type ceiling struct {
 
 // add counts idle of a stretch of time that ends now, as of the hour in which it ends.
 func (c *ceiling) add(now, amount int64) {
+	if amount == 0 {
+		return
+	}
 	if c.hours == nil {
 		c.hours = make(map[int64]int64)
 	}

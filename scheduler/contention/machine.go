@@ -221,10 +221,9 @@ func (m *Machine) advance(now int64) {
 		return
 	}
 	for _, l := range m.leases {
-		if !l.Open && l.rate > 0 {
-			l.Budget.spend(l.rate * passed)
-			m.idled.add(now, l.rate*passed)
-		}
+		idled := l.idled(passed)
+		l.Budget.spend(idled)
+		m.idled.add(now, idled)
 		if now >= l.recheck {
 			l.dirty = true
 		}
@@ -235,6 +234,13 @@ func (m *Machine) advance(now int64) {
 		}
 	}
 	m.now = now
+}
+
+// Budget returns what a lease has idled until an instant, and may idle: an evaluation meters it, and it may be read in between.
+func (m *Machine) Budget(l *Lease, now int64) Budget {
+	b := l.Budget
+	b.spend(l.idled(max(0, now-m.now)))
+	return b
 }
 
 // enter lets time pass until the World, and translates the leases into its coordinates.

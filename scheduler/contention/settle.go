@@ -102,6 +102,14 @@ func (m *Machine) idle(w *World, l *Lease) int64 {
 	return n
 }
 
+// idled returns the accelerator-seconds that a lease idles in so many seconds in which nothing happens.
+func (l *Lease) idled(seconds int64) int64 {
+	if l.Open {
+		return 0
+	}
+	return l.rate * seconds
+}
+
 // refuses reports whether an entity waits that would fit but for the lease.
 func (l *Lease) refuses() bool {
 	for refused := range l.refused {

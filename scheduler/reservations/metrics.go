@@ -26,8 +26,14 @@ func newCollector(queue *waiting.Queue, c clock.PassiveClock) *collector {
 		queue: queue, clock: c,
 		age: metrics.NewDesc("lockstep_scheduler_reservation_age_seconds",
 			"Time since a reservation was granted, or last closed.", labels, nil, metrics.ALPHA, ""),
-		idle: metrics.NewDesc("lockstep_scheduler_reservation_idle_accelerator_seconds",
-			"Accelerator-seconds that the place of a reservation has idled.", labels, nil, metrics.ALPHA, ""),
+		idle: metrics.NewDesc(
+			"lockstep_scheduler_reservation_idle_accelerator_seconds",
+			"Accelerator-seconds that the place of a reservation has idled while somebody else could have used it.",
+			labels,
+			nil,
+			metrics.ALPHA,
+			"",
+		),
 	}
 }
 

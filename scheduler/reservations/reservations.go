@@ -55,7 +55,7 @@ type Reservation struct {
 	Since metav1.Time `json:"since"`
 	// Expires is when it ends whatever happens; nil for reservations that last as long as their owner waits.
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// IdleHours is how many accelerator-hours the place has idled, BudgetHours how many it may.
+	// IdleHours is how many accelerator-hours the place has idled while somebody else could have used it, BudgetHours how many it may.
 	IdleHours   float64 `json:"idleAcceleratorHours"`
 	BudgetHours float64 `json:"budgetAcceleratorHours"`
 }

@@ -392,9 +392,10 @@ func (q *Queue) Leases() []Leased {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	leases := q.machine.Leases()
-	out := make([]Leased, len(leases))
+	out, now := make([]Leased, len(leases)), q.now()
 	for i, l := range leases {
 		out[i].Lease = *l
+		out[i].Lease.Budget = q.machine.Budget(l, now)
 		if p := q.atlas.places[l.Owner]; p != nil {
 			out[i].Room = room(p.seats)
 		}
