@@ -1,4 +1,6 @@
-package scheduler_test
+//go:build !race
+
+package waiting_test
 
 import (
 	"context"
@@ -14,11 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
 // failover is a full fleet of six nodes and a large gang for which a place is kept, when the scheduler changes.
 type failover struct {
-	*cluster
+	*schedulertest.Cluster
 	runs  [][]*corev1.Pod
 	large []*corev1.Pod
 	// singles are pods in no gang; gangs are small ones, by name.
@@ -29,20 +32,18 @@ type failover struct {
 func newFailover(t *testing.T, size int) *failover {
 	t.Helper()
 	f := &failover{gangs: map[string][]*corev1.Pod{}}
-	objects := as(cliques(1, 6)...)
+	objects := schedulertest.Objects(schedulertest.Cliques(1, 6)...)
 	for n := range 6 {
-		group, members := running(fmt.Sprint("runs-", n), 0, nodeName(0, n))
-		objects = slices.Concat(objects, as(group), as(members...))
+		group, members := schedulertest.BoundGang(fmt.Sprint("runs-", n), 0, schedulertest.NodeName(0, n))
+		objects = slices.Concat(objects, schedulertest.Objects(group), schedulertest.Objects(members...))
 		f.runs = append(f.runs, members)
 	}
-	f.cluster = unstarted(t, objects...)
-	f.run(t, nil)
-	t.Cleanup(func() { f.stop() })
-	group, members := gang("large", size, "")
-	queuedAt(group, 1)
+	f.Cluster = schedulertest.NewCluster(t, objects)
+	group, members := schedulertest.Gang("large", size, "")
+	schedulertest.SetQueuedAt(group, 1)
 	f.large = members
-	f.add(t, group, f.large)
-	f.waitRejected(t, "large")
+	f.Create(t, group, f.large)
+	f.WaitRejected(t, "large")
 	return f
 }
 
@@ -51,10 +52,10 @@ func (f *failover) come(t *testing.T, n int) {
 	t.Helper()
 	name := fmt.Sprint("small-", n)
 	group, members := small(name, 10+n)
-	single := pod(fmt.Sprint("single-", n), "1")
+	single := schedulertest.Pod(fmt.Sprint("single-", n), "1")
 	single.Spec.RestartPolicy = corev1.RestartPolicyNever
 	f.gangs[name], f.singles = members, append(f.singles, single)
-	f.add(t, single, group, members)
+	f.Create(t, single, group, members)
 }
 
 // answered waits until every small gang has its verdict.
@@ -63,10 +64,10 @@ func (f *failover) answered(t *testing.T) {
 	for name, members := range f.gangs {
 		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 15*time.Second, true,
 			func(ctx context.Context) (bool, error) {
-				if f.nodeOf(members[0].Name) != "" {
+				if f.NodeOf(members[0].Name) != "" {
 					return true, nil
 				}
-				g, err := f.SchedulingV1beta1().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})
+				g, err := f.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Get(ctx, name, metav1.GetOptions{})
 				return err == nil && apimeta.IsStatusConditionTrue(g.Status.Conditions, explanation.Condition), err
 			})
 		if err != nil {
@@ -86,7 +87,7 @@ func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
 				f := newFailover(t, size)
 				ends := r.Perm(len(f.runs))
 				happens := []func(){
-					func() { f.end(t, f.runs[ends[0]]) },
+					func() { f.DeletePods(t, f.runs[ends[0]]) },
 					func() { f.come(t, 0) }, func() { f.come(t, 1) }, func() { f.come(t, 2) },
 				}
 				r.Shuffle(len(happens), func(i, j int) { happens[i], happens[j] = happens[j], happens[i] })
@@ -94,10 +95,10 @@ func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
 				starts := stops + r.IntN(len(happens)+1-stops)
 				for i := range len(happens) + 1 {
 					if i == stops {
-						f.stop()
+						f.Stop()
 					}
 					if i == starts {
-						f.run(t, nil)
+						f.Start(t)
 					}
 					if i < len(happens) {
 						happens[i]()
@@ -106,11 +107,11 @@ func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
 				f.answered(t)
 				for i, n := range ends[1:] {
 					f.come(t, 10+i)
-					f.end(t, f.runs[n])
+					f.DeletePods(t, f.runs[n])
 				}
-				f.waitBound(t, f.large)
+				f.WaitBound(t, f.large)
 				if size == len(f.runs) {
-					f.nobodyBound(t, f.singles)
+					f.ExpectUnbound(t, f.singles)
 				}
 			})
 		}
@@ -119,17 +120,19 @@ func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
 
 // The lease of a gang outlives its scheduler: place, instant and budget are those of before.
 func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
-	objects := as(cliques(1, 4)...)
+	objects := schedulertest.Objects(schedulertest.Cliques(1, 4)...)
 	for n := 1; n < 4; n++ {
-		group, members := running(fmt.Sprint("runs-", n), 0, nodeName(0, n))
-		objects = slices.Concat(objects, as(endsIn(group, time.Hour)), as(members...))
+		group, members := schedulertest.BoundGang(fmt.Sprint("runs-", n), 0, schedulertest.NodeName(0, n))
+		objects = slices.Concat(
+			objects,
+			schedulertest.Objects(schedulertest.SetExpectedEnd(group, time.Hour)),
+			schedulertest.Objects(members...),
+		)
 	}
-	c := unstarted(t, objects...)
-	c.run(t, nil)
-	t.Cleanup(func() { c.stop() })
-	group, large := gang("large", 4, "clique")
-	c.add(t, group, large)
-	before := c.waitRejected(t, "large")
+	c := schedulertest.NewCluster(t, objects)
+	group, large := schedulertest.Gang("large", 4, "clique")
+	c.Create(t, group, large)
+	before := c.WaitRejected(t, "large")
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true,
 		func(ctx context.Context) (bool, error) {
 			_, err := c.CoreV1().
@@ -140,15 +143,15 @@ func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal("the leases were not written")
 	}
-	c.restart(t)
+	c.Restart(t)
 	short, passes := small("short", 10)
-	c.add(t, endsIn(short, 10*time.Minute), passes)
-	c.waitBound(t, passes)
-	if after := c.waitRejected(t, "large"); after != before {
+	c.Create(t, schedulertest.SetExpectedEnd(short, 10*time.Minute), passes)
+	c.WaitBound(t, passes)
+	if after := c.WaitRejected(t, "large"); after != before {
 		t.Errorf("it waits for %q, and for %q before", after, before)
 	}
 	long, waits := small("long", 11)
-	c.add(t, endsIn(long, 2*time.Hour), waits)
-	c.waitRejected(t, "long")
-	c.nobodyBound(t, waits)
+	c.Create(t, schedulertest.SetExpectedEnd(long, 2*time.Hour), waits)
+	c.WaitRejected(t, "long")
+	c.ExpectUnbound(t, waits)
 }

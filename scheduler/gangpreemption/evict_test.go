@@ -1,8 +1,9 @@
-package scheduler_test
+//go:build !race
+
+package gangpreemption_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -60,22 +62,22 @@ func (p slowPods) Patch(
 // Until its victims are gone a gang is asked about again and again, and each answer would end them. Every eviction is begun once:
 // otherwise a slow server has more to do the slower it is.
 func TestASlowServerIsNotAskedWithEachAnswer(t *testing.T) {
-	s := full(4)
-	c := unstarted(t, slices.Concat(s.objects, as(s.groups["low-0-0"]), as(s.pods["low-0-0"]...))...)
+	s := schedulertest.NewFullFleet(4)
+	c := schedulertest.NewUnstartedCluster(t, s.Objects())
 	server := &slowServer{Clientset: c.Clientset, answers: make(chan struct{})}
-	c.startFor(t, server)
-	high, members := gang("high", 4, "clique")
-	raise(high, members, 1000)
-	before := counted(t, "lockstep_scheduler_preempted_gangs_total", "")
-	c.add(t, high, members)
-	c.waitNominated(t, members)
+	c.StartFor(t, server)
+	high, members := schedulertest.Gang("high", 4, "clique")
+	schedulertest.SetPriority(high, members, 1000)
+	before := schedulertest.Metric(t, "lockstep_scheduler_preempted_gangs_total", "")
+	c.Create(t, high, members)
+	c.WaitNominated(t, members)
 	time.Sleep(7 * time.Second)
 	if told := server.told.Load(); told != 4 {
 		t.Errorf("four pods were told %d times until when they have time", told)
 	}
-	if n := counted(t, "lockstep_scheduler_preempted_gangs_total", "") - before; n != 1 {
+	if n := schedulertest.Metric(t, "lockstep_scheduler_preempted_gangs_total", "") - before; n != 1 {
 		t.Errorf("one gang leaves, and %v are counted", n)
 	}
 	close(server.answers)
-	c.waitBound(t, members)
+	c.WaitBound(t, members)
 }

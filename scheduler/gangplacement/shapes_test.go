@@ -1,4 +1,4 @@
-package scheduler_test
+package gangplacement_test
 
 import (
 	"fmt"
@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -37,36 +39,36 @@ func (o obstacle) members(p *corev1.Pod) {
 func testObstacle(t *testing.T, o obstacle) {
 	t.Helper()
 	const blocked = 2
-	nodes := cliques(2, 4)
+	nodes := schedulertest.Cliques(2, 4)
 	if o.on != nil {
-		o.on(node(nodes, nodeName(0, blocked)))
+		o.on(schedulertest.FindNode(nodes, schedulertest.NodeName(0, blocked)))
 	}
-	c := listed(t, slices.Concat(as(nodes...), o.more)...)
+	c := schedulertest.NewCluster(t, nodes, o.more)
 
-	group, members := ranked("elsewhere", 4, "clique", o.members)
-	c.add(t, group, members)
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 4)) {
+	group, members := schedulertest.GangWith("elsewhere", 4, "clique", o.members)
+	c.Create(t, group, members)
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
 		t.Errorf("members by rank are on %v, want clique 1 in order", got)
 	}
-	group, waiting := ranked("nowhere", 4, "clique", o.members)
-	c.add(t, group, waiting)
-	if why := c.waitRejected(t, "nowhere"); !strings.Contains(why, o.why) {
+	group, waiting := schedulertest.GangWith("nowhere", 4, "clique", o.members)
+	c.Create(t, group, waiting)
+	if why := c.WaitRejected(t, "nowhere"); !strings.Contains(why, o.why) {
 		t.Errorf("the gang that fits nowhere is told %q, want %q in it", why, o.why)
 	}
-	group, members = ranked("around", 3, "clique", o.members)
-	c.add(t, group, members)
-	want := []string{nodeName(0, 0), nodeName(0, 1), nodeName(0, 3)}
-	if got := c.waitBound(t, members); !slices.Equal(got, want) {
+	group, members = schedulertest.GangWith("around", 3, "clique", o.members)
+	c.Create(t, group, members)
+	want := []string{schedulertest.NodeName(0, 0), schedulertest.NodeName(0, 1), schedulertest.NodeName(0, 3)}
+	if got := c.WaitBound(t, members); !slices.Equal(got, want) {
 		t.Errorf("members by rank are on %v, want %v", got, want)
 	}
-	c.nobodyBound(t, waiting)
+	c.ExpectUnbound(t, waiting)
 }
 
 // What the plan knows of a node it minds at once.
 func TestNodesThatThePlanKnowsToBeNoPlace(t *testing.T) {
 	taint := corev1.Taint{Key: "example.com/repair", Effect: corev1.TaintEffectNoSchedule}
-	hungry := service("hungry", nodeName(0, 2), nil)
-	asks(hungry, corev1.ResourceMemory, "400Gi")
+	hungry := schedulertest.ServicePod("hungry", schedulertest.NodeName(0, 2), nil)
+	schedulertest.SetRequest(hungry, corev1.ResourceMemory, "400Gi")
 	for name, o := range map[string]obstacle{
 		"taint": {
 			on:  func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{taint} },
@@ -77,14 +79,14 @@ func TestNodesThatThePlanKnowsToBeNoPlace(t *testing.T) {
 			member: func(p *corev1.Pod) {
 				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 					RequiredDuringSchedulingIgnoredDuringExecution: nodesWith(
-						corev1.LabelHostname, corev1.NodeSelectorOpNotIn, nodeName(0, 2)),
+						corev1.LabelHostname, corev1.NodeSelectorOpNotIn, schedulertest.NodeName(0, 2)),
 				}}
 			},
 			why: "node selector or affinity",
 		},
 		"memory": {
-			more:   as(hungry),
-			member: func(p *corev1.Pod) { asks(p, corev1.ResourceMemory, "200Gi") },
+			more:   schedulertest.Objects(hungry),
+			member: func(p *corev1.Pod) { schedulertest.SetRequest(p, corev1.ResourceMemory, "200Gi") },
 			why:    "needs 4 members in one clique",
 		},
 	} {
@@ -94,97 +96,106 @@ func TestNodesThatThePlanKnowsToBeNoPlace(t *testing.T) {
 
 // Adapters are scarcer than GPUs: each node has four GPUs and two adapters, one has one left.
 func TestScarcestResourceDecides(t *testing.T) {
-	nodes := cliques(2, 4)
+	nodes := schedulertest.Cliques(2, 4)
 	for _, n := range nodes {
 		n.Status.Capacity[hca], n.Status.Allocatable[hca] = resource.MustParse("2"), resource.MustParse("2")
 	}
-	user := service("user", nodeName(0, 1), nil)
-	asks(user, hca, "1")
-	c := listed(t, append(as(nodes...), user)...)
+	user := schedulertest.ServicePod("user", schedulertest.NodeName(0, 1), nil)
+	schedulertest.SetRequest(user, hca, "1")
+	c := schedulertest.NewCluster(t, nodes, user)
 
-	group, members := ranked("adapters", 8, "clique", func(p *corev1.Pod) {
-		asks(p, gpu, "1")
-		asks(p, hca, "1")
+	group, members := schedulertest.GangWith("adapters", 8, "clique", func(p *corev1.Pod) {
+		schedulertest.SetRequest(p, schedulertest.GPU, "1")
+		schedulertest.SetRequest(p, hca, "1")
 	})
-	c.add(t, group, members)
+	c.Create(t, group, members)
 	var want []string // two on each node, in rank order
-	for _, n := range inClique(1, 4) {
+	for _, n := range schedulertest.CliqueNodes(1, 4) {
 		want = append(want, n, n)
 	}
-	if got := c.waitBound(t, members); !slices.Equal(got, want) {
+	if got := c.WaitBound(t, members); !slices.Equal(got, want) {
 		t.Errorf("members by rank are on %v, want %v", got, want)
 	}
-	group, members = ranked("too-many", 8, "clique", func(p *corev1.Pod) { asks(p, hca, "1") })
-	c.add(t, group, members)
-	c.waitRejected(t, "too-many")
-	c.nobodyBound(t, members)
+	group, members = schedulertest.GangWith(
+		"too-many",
+		8,
+		"clique",
+		func(p *corev1.Pod) { schedulertest.SetRequest(p, hca, "1") },
+	)
+	c.Create(t, group, members)
+	c.WaitRejected(t, "too-many")
+	c.ExpectUnbound(t, members)
 }
 
 // A launcher without GPUs goes to the tainted pool that it selects and tolerates, the workers of its gang to one clique.
 func TestLauncherAndWorkers(t *testing.T) {
-	nodes := cliques(2, 4)
+	nodes := schedulertest.Cliques(2, 4)
 	for i := range 2 {
-		plain := cliques(1, 1)[0]
+		plain := schedulertest.Cliques(1, 1)[0]
 		plain.Name, plain.Labels = fmt.Sprint("plain-", i), map[string]string{"pool": "services"}
 		plain.Spec.Taints = []corev1.Taint{{Key: "services", Effect: corev1.TaintEffectNoSchedule}}
-		delete(plain.Status.Allocatable, gpu)
+		delete(plain.Status.Allocatable, schedulertest.GPU)
 		nodes = append(nodes, plain)
 	}
-	node(nodes, nodeName(0, 3)).Spec.Unschedulable = true
-	c := listed(t, as(nodes...)...)
+	schedulertest.FindNode(nodes, schedulertest.NodeName(0, 3)).Spec.Unschedulable = true
+	c := schedulertest.NewCluster(t, nodes)
 
-	group, members := gang("shapes", 5, "")
+	group, members := schedulertest.Gang("shapes", 5, "")
 	launcher := members[0]
 	launcher.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "launcher"}
-	asks(launcher, gpu, "0")
+	schedulertest.SetRequest(launcher, schedulertest.GPU, "0")
 	launcher.Spec.NodeSelector = map[string]string{"pool": "services"}
 	launcher.Spec.Tolerations = []corev1.Toleration{{Key: "services", Operator: corev1.TolerationOpExists}}
 	for _, worker := range members[1:] {
 		worker.Labels["jobset.sigs.k8s.io/replicatedjob-name"] = "worker"
 	}
-	c.add(t, group, members)
-	got := c.waitBound(t, members)
-	if !strings.HasPrefix(got[0], "plain-") || !slices.Equal(got[1:], inClique(1, 4)) {
+	c.Create(t, group, members)
+	got := c.WaitBound(t, members)
+	if !strings.HasPrefix(got[0], "plain-") || !slices.Equal(got[1:], schedulertest.CliqueNodes(1, 4)) {
 		t.Errorf("launcher and workers are on %v, want a plain node and clique 1 in order", got)
 	}
 }
 
 // A gang whose members tolerate a taint may use the nodes that have it.
 func TestToleratedTaint(t *testing.T) {
-	nodes := cliques(1, 4)
+	nodes := schedulertest.Cliques(1, 4)
 	for _, n := range nodes {
 		n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}}
 	}
-	c := listed(t, as(nodes...)...)
-	stranger, outside := gang("stranger", 2, "clique")
-	c.add(t, stranger, outside)
-	c.waitRejected(t, "stranger")
-	group, members := ranked("tolerant", 4, "clique", func(p *corev1.Pod) {
+	c := schedulertest.NewCluster(t, nodes)
+	stranger, outside := schedulertest.Gang("stranger", 2, "clique")
+	c.Create(t, stranger, outside)
+	c.WaitRejected(t, "stranger")
+	group, members := schedulertest.GangWith("tolerant", 4, "clique", func(p *corev1.Pod) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpEqual, Value: "present"}}
 	})
-	c.add(t, group, members)
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 4)) {
+	c.Create(t, group, members)
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(0, 4)) {
 		t.Errorf("members by rank are on %v, want the clique in order", got)
 	}
-	c.nobodyBound(t, outside)
+	c.ExpectUnbound(t, outside)
 }
 
 // Pods in no group, a group of policy basic and a gang that wishes nothing share the fleet with a gang that does.
 func TestEverybodyIsScheduled(t *testing.T) {
-	c := listed(t, as(cliques(3, 4)...)...)
-	basic, singles := gang("basic", 2, "")
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(3, 4))
+	basic, singles := schedulertest.Gang("basic", 2, "")
 	basic.Annotations, basic.Spec.SchedulingPolicy.Gang = nil, nil
-	basic.Spec.SchedulingPolicy.Basic = basicPolicy()
-	plain, members := gang("plain", 3, "")
+	basic.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
+	plain, members := schedulertest.Gang("plain", 3, "")
 	plain.Annotations = nil
-	picky, together := gang("picky", 4, "clique")
-	alone := []*corev1.Pod{pod("alone-0", "4"), pod("alone-1", "2"), pod("alone-2", "2")}
-	c.add(t, alone, basic, singles, members, plain, picky, together)
+	picky, together := schedulertest.Gang("picky", 4, "clique")
+	alone := []*corev1.Pod{
+		schedulertest.Pod("alone-0", "4"),
+		schedulertest.Pod("alone-1", "2"),
+		schedulertest.Pod("alone-2", "2"),
+	}
+	c.Create(t, alone, basic, singles, members, plain, picky, together)
 	for _, pods := range [][]*corev1.Pod{alone, singles, members, together} {
-		c.waitBound(t, pods)
+		c.WaitBound(t, pods)
 	}
 	domains := make(map[string]bool)
-	for _, at := range c.waitBound(t, together) {
+	for _, at := range c.WaitBound(t, together) {
 		domains[at[:2]] = true
 	}
 	if len(domains) != 1 {

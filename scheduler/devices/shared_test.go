@@ -1,4 +1,4 @@
-package scheduler_test
+package devices_test
 
 import (
 	"context"
@@ -18,8 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/scheduler"
-	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -60,7 +59,7 @@ func shares(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *resourcev
 	name := group.Name + "-domain"
 	claim := &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: namespace, ResourceVersion: "1", UID: types.UID(name),
+			Name: name, Namespace: schedulertest.Namespace, ResourceVersion: "1", UID: types.UID(name),
 			OwnerReferences: []metav1.OwnerReference{
 				{
 					APIVersion: "scheduling.k8s.io/v1beta1",
@@ -94,14 +93,13 @@ func shares(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *resourcev
 // Each clique has one domain, which the members of a gang share by a claim of their PodGroup. The first clique has no room for all,
 // and the allocator would try it first: the gang goes to where all members reach the domain that they get.
 func TestMembersThatShareADeviceReachIt(t *testing.T) {
-	group, members := gang("shares", 3, "")
+	group, members := schedulertest.Gang("shares", 3, "")
 	group.Annotations = nil
-	busy, holds := on("busy", "", nodeName(0, 0), nodeName(0, 1))
+	busy, holds := schedulertest.RunningGang("busy", "", schedulertest.NodeName(0, 0), schedulertest.NodeName(0, 1))
 	claim := shares(group, members)
-	c := listed(t, slices.Concat(
-		as(cliques(2, 4)...), fabric(2), []runtime.Object{busy, claim}, as(holds...))...)
-	c.add(t, group, members)
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 3)) {
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), fabric(2), busy, claim, holds)
+	c.Create(t, group, members)
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 3)) {
 		t.Errorf("the gang is on %v", got)
 	}
 }
@@ -109,11 +107,13 @@ func TestMembersThatShareADeviceReachIt(t *testing.T) {
 // A member of a group that is no gang arrives while the claim that it shares is being written for the first. It is not refused
 // meanwhile, and goes when that is done.
 func TestALateMemberWaitsForTheClaimThatIsWritten(t *testing.T) {
-	group, members := gang("shares", 2, "")
+	group, members := schedulertest.Gang("shares", 2, "")
 	group.Annotations = nil
-	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: basicPolicy()}
+	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{
+		Basic: &schedulingv1beta1.BasicSchedulingPolicy{},
+	}
 	claim := shares(group, members)
-	c := unstarted(t, slices.Concat(as(cliques(1, 4)...), fabric(1), []runtime.Object{claim})...)
+	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4), fabric(1), claim)
 	var refused atomic.Int64
 	c.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetName() == members[1].Name {
@@ -122,20 +122,15 @@ func TestALateMemberWaitsForTheClaimThatIsWritten(t *testing.T) {
 		return false, nil, nil
 	})
 	g := &gate{reached: make(chan struct{}, len(members)), opened: make(chan struct{})}
-	config, registry := shipped(t), scheduler.Registry(timing.With(clock.RealClock{}))
-	join(
-		config,
-		registry,
-		g.Name(),
-		func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return g, nil },
-	)
-	c.launch(t.Context(), t, c, config, registry)
-	c.add(t, group, members[:1])
+	config, registry := schedulertest.Config(t), schedulertest.Registry(clock.RealClock{})
+	schedulertest.PrependPlugin(config, registry, g)
+	c.StartScheduler(t.Context(), t, c, config, registry)
+	c.Create(t, group, members[:1])
 	<-g.reached
-	c.add(t, members[1])
+	c.Create(t, members[1])
 	time.Sleep(200 * time.Millisecond) // it would be tried at once
 	close(g.opened)
-	c.waitBound(t, members)
+	c.WaitBound(t, members)
 	if n := refused.Load(); n > 0 {
 		t.Errorf("the late member was refused %d times", n)
 	}

@@ -1,4 +1,6 @@
-package scheduler_test
+//go:build !race
+
+package gangpreemption_test
 
 import (
 	"fmt"
@@ -10,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
 // What a gang costs that waits for its victims, which take long to leave, on 1,000 nodes: of one core, beyond an idle scheduler.
@@ -24,49 +28,49 @@ func benchWaitingPreemptor(b *testing.B) {
 	b.Helper()
 	const watched = 20 * time.Second
 	var objects []runtime.Object
-	nodes := cliques(20, 50)
+	nodes := schedulertest.Cliques(20, 50)
 	for _, node := range nodes {
 		objects = append(objects, node)
 	}
-	for c := range 20 {
+	for clique := range 20 {
 		var on []string
 		for n := range 50 {
-			on = append(on, nodeName(c, n))
+			on = append(on, schedulertest.NodeName(clique, n))
 		}
-		group, members := running(fmt.Sprint("low-", c), 0, on...)
+		group, members := schedulertest.BoundGang(fmt.Sprint("low-", clique), 0, on...)
 		for _, p := range members {
 			p.Spec.TerminationGracePeriodSeconds = new(int64(3600))
 		}
-		objects = slices.Concat(objects, as(group), as(members...))
+		objects = slices.Concat(objects, schedulertest.Objects(group), schedulertest.Objects(members...))
 	}
-	f := newFleet(b, objects...)
+	c, writes := schedulertest.NewBenchmarkCluster(b, objects)
 	// Kubelets take their time: a deletion is only marked.
-	f.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	c.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		deletion, ok := action.(clienttesting.DeleteAction)
 		if !ok {
 			return false, nil, nil
 		}
-		object, err := f.Tracker().Get(action.GetResource(), action.GetNamespace(), deletion.GetName())
+		object, err := c.Tracker().Get(action.GetResource(), action.GetNamespace(), deletion.GetName())
 		if err != nil {
 			return true, nil, err
 		}
 		pod, _ := object.DeepCopyObject().(*corev1.Pod)
 		pod.DeletionTimestamp = new(metav1.NewTime(time.Now().Add(time.Hour)))
-		return true, nil, f.Tracker().Update(action.GetResource(), pod, pod.Namespace)
+		return true, nil, c.Tracker().Update(action.GetResource(), pod, pod.Namespace)
 	})
-	idle := processCPU(b)
+	idle := schedulertest.ProcessCPU(b)
 	time.Sleep(watched / 4)
-	idle = processCPU(b) - idle
-	group, members := gang("high", 50, "clique")
-	raise(group, members, 1000)
-	f.submit(b, group, members)
-	f.writes.quiet(b, time.Minute)
-	before := processCPU(b)
+	idle = schedulertest.ProcessCPU(b) - idle
+	group, members := schedulertest.Gang("high", 50, "clique")
+	schedulertest.SetPriority(group, members, 1000)
+	c.Submit(b, group, members)
+	writes.WaitQuiet(b, time.Minute)
+	before := schedulertest.ProcessCPU(b)
 	time.Sleep(watched)
-	used := processCPU(b) - before - 4*idle
+	used := schedulertest.ProcessCPU(b) - before - 4*idle
 	b.ReportMetric(float64(used)/float64(watched), "cores")
 	for _, p := range members {
-		if f.nodeOf(p.Name) != "" {
+		if c.NodeOf(p.Name) != "" {
 			b.Fatal("the gang did not wait")
 		}
 	}

@@ -1,4 +1,4 @@
-package scheduler_test
+package devices_test
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/scheduler"
-	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
 // A gang whose 512 members each take all of a node's eight pairs of a GPU and a NIC at one PCIe root, on 4,000 nodes in four
@@ -23,15 +22,15 @@ func BenchmarkAlignedPairs(b *testing.B) {
 		{4, 250, 128, 3}, {4, 1000, 512, 3}, {4, 4000, 2048, 2},
 	} {
 		b.Run(fmt.Sprintf("nodes=%d/members=%d/ours", size.blocks*size.nodes, size.members), func(b *testing.B) {
-			objects := paired(size.blocks, size.nodes)
+			objects := paired(size.blocks, size.nodes, 8)
 			for b.Loop() {
 				alignPairs(
 					b,
 					objects,
 					size.members,
 					size.gangs,
-					shipped(b),
-					scheduler.Registry(timing.With(clock.RealClock{})),
+					schedulertest.Config(b),
+					schedulertest.Registry(clock.RealClock{}),
 				)
 			}
 		})
@@ -39,21 +38,12 @@ func BenchmarkAlignedPairs(b *testing.B) {
 			continue // native needs minutes for the size before
 		}
 		b.Run(fmt.Sprintf("nodes=%d/members=%d/native", size.blocks*size.nodes, size.members), func(b *testing.B) {
-			objects := paired(size.blocks, size.nodes)
+			objects := paired(size.blocks, size.nodes, 8)
 			for b.Loop() {
-				alignPairs(b, objects, size.members, 1, native(b), nil)
+				alignPairs(b, objects, size.members, 1, schedulertest.NativeConfig(b), nil)
 			}
 		})
 	}
-}
-
-// paired are nodes of eight pairs each, in blocks, and the classes of their devices.
-func paired(blocks, nodes int) []runtime.Object {
-	objects := classes()
-	for _, node := range cliques(blocks, nodes) {
-		objects = append(objects, node, publishes(node, 8, 0))
-	}
-	return objects
 }
 
 // alignPairs submits gangs one after another, each to a block of its own, and reports the median of their attempts.
@@ -62,26 +52,25 @@ func alignPairs(
 	config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry,
 ) {
 	b.Helper()
-	c := unstarted(b, objects...)
-	f := &fleet{cluster: c, writes: &writes{}}
+	c := schedulertest.NewUnstartedCluster(b, objects)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	c.launch(ctx, b, c, config, registry)
+	c.StartScheduler(ctx, b, c, config, registry)
 	var attempt, wall []time.Duration
 	for i := range gangs {
-		group, pods, claims := claiming(fmt.Sprint("train-", i), members, 8, "gpu")
+		group, pods, claims := schedulertest.PairGang(fmt.Sprint("train-", i), members, 8, "gpu")
 		for _, o := range claims {
-			if err := f.Tracker().Add(o); err != nil {
+			if err := c.Tracker().Add(o); err != nil {
 				b.Fatal(err)
 			}
 		}
-		var t timed
-		t.measure(b, 1, func() { f.await(b, f.submit(b, group, pods), 9*time.Minute) })
-		attempt = append(attempt, time.Duration(t.attempt()*float64(time.Millisecond)))
-		wall = append(wall, t.wall)
+		var t schedulertest.AttemptTimer
+		t.Measure(b, 1, func() { c.AwaitBound(b, c.Submit(b, group, pods), 9*time.Minute) })
+		attempt = append(attempt, time.Duration(t.PerAttempt()*float64(time.Millisecond)))
+		wall = append(wall, t.Wall())
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(attempt[0].Seconds(), "s/first-attempt")
-	b.ReportMetric(median(attempt).Seconds(), "s/attempt")
-	b.ReportMetric(median(wall).Seconds(), "s/until-bound")
+	b.ReportMetric(schedulertest.Median(attempt).Seconds(), "s/attempt")
+	b.ReportMetric(schedulertest.Median(wall).Seconds(), "s/until-bound")
 }

@@ -1,4 +1,4 @@
-package scheduler_test
+package devices_test
 
 import (
 	"fmt"
@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/devices/devicestest"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -46,7 +48,7 @@ func channel(node *corev1.Node) runtime.Object {
 
 // linked are the nodes with their channels, and the class of these.
 func linked(nodes []*corev1.Node) []runtime.Object {
-	objects := append(as(nodes...), &resourcev1.DeviceClass{
+	objects := append(schedulertest.Objects(nodes...), &resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: channelClass, ResourceVersion: "1"},
 		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
 			Expression: fmt.Sprintf(`device.driver == %q && device.attributes[%[1]q].type == "channel" && `+
@@ -72,15 +74,8 @@ func configured(parameters string) resourcev1.DeviceClaimConfiguration {
 func channelsOf(members []*corev1.Pod, domain string) []runtime.Object {
 	var claims []runtime.Object
 	for _, pod := range members {
-		name, template := pod.Name+"-devices", "channel"
-		claims = append(claims, &resourcev1.ResourceClaim{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Namespace: namespace, ResourceVersion: "1", UID: types.UID(name),
-				OwnerReferences: []metav1.OwnerReference{{
-					APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true),
-				}},
-			},
-			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+		claims = append(claims, schedulertest.PodClaim(pod, "channel", resourcev1.ResourceClaimSpec{
+			Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "channel", Exactly: &resourcev1.ExactDeviceRequest{
 					DeviceClassName: channelClass, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
 				}}},
@@ -88,11 +83,8 @@ func channelsOf(members []*corev1.Pod, domain string) []runtime.Object {
 					`{"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainChannelConfig","domainID":%q,"news":1}`,
 					domain,
 				))},
-			}},
-		})
-		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "channel", ResourceClaimTemplateName: &template}}
-		pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "channel", ResourceClaimName: &name}}
-		pod.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "channel"}}
+			},
+		}))
 	}
 	return claims
 }
@@ -100,32 +92,25 @@ func channelsOf(members []*corev1.Pod, domain string) []runtime.Object {
 // holdsChannels lets the pods hold the channels of the nodes on which they run.
 func holdsChannels(members []*corev1.Pod, claims []runtime.Object) {
 	for i, pod := range members {
-		claims[i].(*resourcev1.ResourceClaim).Status = resourcev1.ResourceClaimStatus{
-			Allocation: &resourcev1.AllocationResult{
-				Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
-					{Request: "channel", Driver: channelDriver, Pool: pod.Spec.NodeName, Device: "channel-0"},
-				}},
-				NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchFields: []corev1.NodeSelectorRequirement{
-						{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{pod.Spec.NodeName}},
-					},
-				}}},
-			},
-			ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: pod.Name, UID: pod.UID}},
-		}
+		schedulertest.Allocate(pod, claims[i], &resourcev1.AllocationResult{
+			Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
+				{Request: "channel", Driver: channelDriver, Pool: pod.Spec.NodeName, Device: "channel-0"},
+			}},
+			NodeSelector: devicestest.OneNode(pod.Spec.NodeName),
+		})
 	}
 }
 
 // nvlinkGang is a gang in one clique whose members have channels of the ComputeDomain of its name.
 func nvlinkGang(name string, size int) (*schedulingv1beta1.PodGroup, []*corev1.Pod, []runtime.Object) {
-	group, members := gang(name, size, topology.LabelClique)
+	group, members := schedulertest.Gang(name, size, topology.LabelClique)
 	return group, members, channelsOf(members, "domain-of-"+name)
 }
 
 // labels sets a label of nodes, or takes it away if the value is empty.
 func labels(nodes []*corev1.Node, key, value string, names ...string) []*corev1.Node {
 	for _, name := range names {
-		setLabel(node(nodes, name), key, value)
+		setLabel(schedulertest.FindNode(nodes, name), key, value)
 	}
 	return nodes
 }
@@ -139,11 +124,11 @@ func setLabel(n *corev1.Node, key, value string) {
 // A clique of four, of which two nodes are still in a ComputeDomain that nobody uses any more. A gang of four waits until the last has
 // left it, and is told for what; one without channels would not have to.
 func TestANodeInAnotherComputeDomainIsNotFreeYet(t *testing.T) {
-	nodes := labels(cliques(1, 4), domainLabel, "gone", "c0-n1", "c0-n2")
+	nodes := labels(schedulertest.Cliques(1, 4), domainLabel, "gone", "c0-n1", "c0-n2")
 	group, members, claims := nvlinkGang("train", 4)
-	c := listed(t, slices.Concat(linked(nodes), claims)...)
-	c.add(t, group, members)
-	why := c.waitRejected(t, "train")
+	c := schedulertest.NewCluster(t, linked(nodes), claims)
+	c.Create(t, group, members)
+	why := c.WaitRejected(t, "train")
 	for _, part := range []string{
 		"nearest fabric.0: 2 of 4, 2 nodes full there", "2 nodes are still in other ComputeDomains", "a place is reserved for it",
 	} {
@@ -151,64 +136,64 @@ func TestANodeInAnotherComputeDomainIsNotFreeYet(t *testing.T) {
 			t.Errorf("it waits for: %s; want %q", why, part)
 		}
 	}
-	c.change(t, "c0-n1", func(n *corev1.Node) { delete(n.Labels, domainLabel) })
+	c.UpdateNode(t, "c0-n1", func(n *corev1.Node) { delete(n.Labels, domainLabel) })
 	time.Sleep(300 * time.Millisecond)
-	c.nobodyBound(t, members)
-	c.change(t, "c0-n2", func(n *corev1.Node) { delete(n.Labels, domainLabel) })
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 4)) {
+	c.ExpectUnbound(t, members)
+	c.UpdateNode(t, "c0-n2", func(n *corev1.Node) { delete(n.Labels, domainLabel) })
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(0, 4)) {
 		t.Errorf("the gang is on %v", got)
 	}
 }
 
 // A gang that starts again finds its nodes in its own ComputeDomain, and need not wait; and one without channels does not care.
 func TestOnesOwnComputeDomainIsNoObstacle(t *testing.T) {
-	nodes := labels(cliques(2, 4), domainLabel, "domain-of-train", inClique(0, 4)...)
-	labels(nodes, domainLabel, "other", inClique(1, 4)...)
+	nodes := labels(schedulertest.Cliques(2, 4), domainLabel, "domain-of-train", schedulertest.CliqueNodes(0, 4)...)
+	labels(nodes, domainLabel, "other", schedulertest.CliqueNodes(1, 4)...)
 	group, members, claims := nvlinkGang("train", 4)
-	plain, others := gang("plain", 4, "clique")
-	c := listed(t, slices.Concat(linked(nodes), claims)...)
-	c.add(t, group, members)
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 4)) {
+	plain, others := schedulertest.Gang("plain", 4, "clique")
+	c := schedulertest.NewCluster(t, linked(nodes), claims)
+	c.Create(t, group, members)
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(0, 4)) {
 		t.Errorf("the gang is on %v", got)
 	}
-	c.add(t, plain, others)
-	c.waitBound(t, others)
+	c.Create(t, plain, others)
+	c.WaitBound(t, others)
 }
 
 // A pod in no gang is kept off too, until the node has left the other ComputeDomain.
 func TestASinglePodWithAChannelWaitsForItsNode(t *testing.T) {
-	nodes := labels(cliques(1, 1), domainLabel, "gone", "c0-n0")
-	single := pod("single", "1")
-	c := listed(t, slices.Concat(linked(nodes), channelsOf([]*corev1.Pod{single}, "its"))...)
-	c.add(t, single)
+	nodes := labels(schedulertest.Cliques(1, 1), domainLabel, "gone", "c0-n0")
+	single := schedulertest.Pod("single", "1")
+	c := schedulertest.NewCluster(t, linked(nodes), channelsOf([]*corev1.Pod{single}, "its"))
+	c.Create(t, single)
 	time.Sleep(500 * time.Millisecond)
-	c.nobodyBound(t, []*corev1.Pod{single})
-	c.change(t, "c0-n0", func(n *corev1.Node) { delete(n.Labels, domainLabel) })
-	c.waitBound(t, []*corev1.Pod{single})
+	c.ExpectUnbound(t, []*corev1.Pod{single})
+	c.UpdateNode(t, "c0-n0", func(n *corev1.Node) { delete(n.Labels, domainLabel) })
+	c.WaitBound(t, []*corev1.Pod{single})
 }
 
 // A node has one channel, so members with channels are on nodes of their own, though there would be room for two on each.
 func TestANodeHasOneChannel(t *testing.T) {
 	group, members, claims := nvlinkGang("train", 4)
 	for _, m := range members {
-		asks(m, gpu, "2")
+		schedulertest.SetRequest(m, schedulertest.GPU, "2")
 	}
-	c := listed(t, slices.Concat(linked(cliques(1, 6)), claims)...)
-	c.add(t, group, members)
-	if got := c.waitBound(t, members); len(slices.Compact(slices.Sorted(slices.Values(got)))) != 4 {
+	c := schedulertest.NewCluster(t, linked(schedulertest.Cliques(1, 6)), claims)
+	c.Create(t, group, members)
+	if got := c.WaitBound(t, members); len(slices.Compact(slices.Sorted(slices.Values(got)))) != 4 {
 		t.Errorf("the gang is on %v", got)
 	}
 	more, others, theirs := nvlinkGang("more", 3)
 	for _, m := range others {
-		asks(m, gpu, "2")
+		schedulertest.SetRequest(m, schedulertest.GPU, "2")
 	}
 	for _, claim := range theirs {
 		if err := c.Tracker().Add(claim); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.add(t, more, others)
-	if why := c.waitRejected(t, "more"); !strings.Contains(why, "2 of 3, 4 nodes full there") {
+	c.Create(t, more, others)
+	if why := c.WaitRejected(t, "more"); !strings.Contains(why, "2 of 3, 4 nodes full there") {
 		t.Errorf("the second gang waits for: %s", why)
 	}
 }
@@ -234,16 +219,16 @@ func TestGangsOfARack(t *testing.T) {
 			if test.spares != "" {
 				group.Annotations[topology.AnnotationSpares] = test.spares
 			}
-			c := listed(t, slices.Concat(linked(cliques(1, test.nodes)), claims)...)
-			c.add(t, group, members)
+			c := schedulertest.NewCluster(t, linked(schedulertest.Cliques(1, test.nodes)), claims)
+			c.Create(t, group, members)
 			if test.never == "" {
-				got := c.waitBound(t, members)
+				got := c.WaitBound(t, members)
 				if slices.Sort(got); len(slices.Compact(got)) != test.size {
 					t.Errorf("the gang is on %v", got)
 				}
 				return
 			}
-			why := c.waitRejected(t, "train")
+			why := c.WaitRejected(t, "train")
 			if !strings.Contains(why, test.never) ||
 				!strings.Contains(why, "it would not fit an empty cluster either") {
 				t.Errorf("it waits for: %s; want %q", why, test.never)
@@ -279,19 +264,19 @@ func TestAComputeDomainConnects18NodesOfAClique(t *testing.T) {
 			for key, value := range test.annotations {
 				metav1.SetMetaDataAnnotation(&group.ObjectMeta, key, value)
 			}
-			nodes := cliques(2, 20)
+			nodes := schedulertest.Cliques(2, 20)
 			for _, n := range nodes {
 				n.Labels[corev1.LabelTopologyZone] = "z"
 			}
-			c := listed(t, slices.Concat(linked(nodes), claims)...)
-			c.add(t, group, members)
+			c := schedulertest.NewCluster(t, linked(nodes), claims)
+			c.Create(t, group, members)
 			if strings.Contains(test.want, "cannot") {
-				if why := c.waitRejected(t, "train"); !strings.Contains(why, test.want) {
+				if why := c.WaitRejected(t, "train"); !strings.Contains(why, test.want) {
 					t.Errorf("it waits for: %s; want %q", why, test.want)
 				}
 				return
 			}
-			if got := perClique(c.waitBound(t, members)); got != test.want {
+			if got := perClique(c.WaitBound(t, members)); got != test.want {
 				t.Errorf("it has %s members per clique, want %s", got, test.want)
 			}
 		})
@@ -315,7 +300,7 @@ func perClique(nodes []string) string {
 
 // A rack of 18 in two partitions: each is a clique. Another rack has a partition of the same number.
 func TestPartitionsOfARackAreCliques(t *testing.T) {
-	nodes := cliques(2, 18)
+	nodes := schedulertest.Cliques(2, 18)
 	for _, n := range nodes {
 		var clique, tray int
 		if _, err := fmt.Sscanf(n.Name, "c%d-n%d", &clique, &tray); err != nil {
@@ -325,13 +310,13 @@ func TestPartitionsOfARackAreCliques(t *testing.T) {
 	}
 	nine, members, claims := nvlinkGang("nine", 9)
 	ten, others, theirs := nvlinkGang("ten", 10)
-	c := listed(t, slices.Concat(linked(nodes), claims, theirs)...)
-	c.add(t, nine, members)
-	if got := c.waitBound(t, members); !slices.Equal(got, inClique(0, 9)) {
+	c := schedulertest.NewCluster(t, linked(nodes), claims, theirs)
+	c.Create(t, nine, members)
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(0, 9)) {
 		t.Errorf("nine are on %v", got)
 	}
-	c.add(t, ten, others)
-	why := c.waitRejected(t, "ten")
+	c.Create(t, ten, others)
+	why := c.WaitRejected(t, "ten")
 	if !strings.Contains(why, "9 of 10") || !strings.Contains(why, "it would not fit an empty cluster either") {
 		t.Errorf("ten wait for: %s", why)
 	}
@@ -361,17 +346,17 @@ func TestCliquesInOtherDialects(t *testing.T) {
 		"UltraServers": func(n *corev1.Node, clique string) { n.Labels["topology.k8s.aws/ultraserver-id"] = "us" + clique },
 	} {
 		t.Run(name, func(t *testing.T) {
-			nodes := cliques(3, 4)
+			nodes := schedulertest.Cliques(3, 4)
 			for _, n := range nodes {
 				clique := strings.TrimPrefix(n.Labels[topology.LabelClique], "fabric.")
 				delete(n.Labels, topology.LabelClique)
 				dialect(n, clique)
 			}
-			node(nodes, "c0-n2").Spec.Unschedulable = true
+			schedulertest.FindNode(nodes, "c0-n2").Spec.Unschedulable = true
 			group, members, claims := nvlinkGang("train", 4)
-			c := listed(t, slices.Concat(linked(nodes), claims)...)
-			c.add(t, group, members)
-			if got := c.waitBound(t, members); !slices.Equal(got, inClique(1, 4)) {
+			c := schedulertest.NewCluster(t, linked(nodes), claims)
+			c.Create(t, group, members)
+			if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
 				t.Errorf("the gang is on %v", got)
 			}
 		})
@@ -380,25 +365,25 @@ func TestCliquesInOtherDialects(t *testing.T) {
 
 // A label that names no partition keeps gangs with channels off its nodes, and tells them; all others go there.
 func TestACliqueWithoutPartitionIsForGangsWithoutChannels(t *testing.T) {
-	nodes := labels(cliques(2, 4), topology.LabelClique, "rack-7", inClique(1, 4)...)
+	nodes := labels(schedulertest.Cliques(2, 4), topology.LabelClique, "rack-7", schedulertest.CliqueNodes(1, 4)...)
 	five, members, claims := nvlinkGang("five", 4)
-	node(nodes, "c0-n0").Spec.Unschedulable = true
-	plain, others := gang("plain", 4, "clique")
-	c := listed(t, slices.Concat(linked(nodes), claims)...)
-	c.add(t, five, members)
-	why := c.waitRejected(t, "five")
+	schedulertest.FindNode(nodes, "c0-n0").Spec.Unschedulable = true
+	plain, others := schedulertest.Gang("plain", 4, "clique")
+	c := schedulertest.NewCluster(t, linked(nodes), claims)
+	c.Create(t, five, members)
+	why := c.WaitRejected(t, "five")
 	if want := "4 nodes barred by clique label without partition (nvidia.com/gpu.clique=rack-7)"; !strings.Contains(
 		why,
 		want,
 	) {
 		t.Errorf("it waits for: %s; want %q", why, want)
 	}
-	c.add(t, plain, others)
-	if got := c.waitBound(t, others); !slices.Equal(got, inClique(1, 4)) {
+	c.Create(t, plain, others)
+	if got := c.WaitBound(t, others); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
 		t.Errorf("the other gang is on %v", got)
 	}
-	c.change(t, "c0-n0", func(n *corev1.Node) { n.Spec.Unschedulable = false })
-	c.waitBound(t, members)
+	c.UpdateNode(t, "c0-n0", func(n *corev1.Node) { n.Spec.Unschedulable = false })
+	c.WaitBound(t, members)
 }
 
 // A claim for a channel that does not say of which ComputeDomain is told in one line.
@@ -412,15 +397,10 @@ func TestAChannelOfNoComputeDomainIsExplained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			group, members, claims := nvlinkGang("train", 2)
 			claims[1].(*resourcev1.ResourceClaim).Spec.Devices.Config = config
-			c := listed(t, slices.Concat(linked(cliques(1, 4)), claims)...)
-			c.add(t, group, members)
-			if why := c.waitRejected(
-				t,
-				"train",
-			); !strings.Contains(
-				why,
-				"claim train-1-devices asks for a channel and names no ComputeDomain",
-			) {
+			c := schedulertest.NewCluster(t, linked(schedulertest.Cliques(1, 4)), claims)
+			c.Create(t, group, members)
+			why := c.WaitRejected(t, "train")
+			if !strings.Contains(why, "claim train-1-devices asks for a channel and names no ComputeDomain") {
 				t.Errorf("it waits for: %s", why)
 			}
 		})

@@ -1,4 +1,6 @@
-package scheduler_test
+//go:build !race
+
+package waiting_test
 
 import (
 	"context"
@@ -14,51 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/kubernetes/pkg/features"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/scheduler"
-	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
-
-// native is the configuration that kube-scheduler has by itself, for pods of our name, on a cluster with the two gates that gangs
-// and their topology need; all other gates are as upstream has them.
-func native(tb testing.TB) *schedulerconfig.KubeSchedulerConfiguration {
-	tb.Helper()
-	gates := map[string]bool{}
-	upstream := utilfeature.DefaultMutableFeatureGate.DeepCopyAndReset()
-	for name := range upstream.GetAll() {
-		if now := utilfeature.DefaultFeatureGate.Enabled(name); now != upstream.Enabled(name) {
-			gates[string(name)] = !now
-		}
-	}
-	gates[string(features.GenericWorkload)], gates[string(features.TopologyAwareWorkloadScheduling)] = true, true
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
-		tb.Fatal(err)
-	}
-	object, _, err := configscheme.Codecs.UniversalDecoder().Decode([]byte(
-		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: "+
-			scheduler.ProfileName+"\n"), nil, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	config, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
-	if !ok {
-		tb.Fatalf("kube-scheduler's own configuration is a %T", object)
-	}
-	return config
-}
 
 // arena is 64 nodes of eight GPUs under a stream of pods and gangs of one GPU, of which there are always 1.3 times as many as there
 // is room for. A job runs four to
 // eight seconds; pods have a deadline of twelve, and gangs tell when they run that they end by then, as their trainers do.
 type arena struct {
-	*cluster
+	*schedulertest.Cluster
 	random *rand.Rand
 	cancel context.CancelFunc
 
@@ -89,21 +59,23 @@ func newArena(
 	b *testing.B, seed uint64, config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry,
 ) *arena {
 	b.Helper()
-	nodes := cliques(arenaNodes/16, 16)
+	nodes := schedulertest.Cliques(arenaNodes/16, 16)
 	for _, n := range nodes {
 		for _, list := range []corev1.ResourceList{n.Status.Capacity, n.Status.Allocatable} {
-			list[gpu] = resource.MustParse("8")
+			list[schedulertest.GPU] = resource.MustParse("8")
 		}
 	}
 	a := &arena{
-		cluster: unstarted(b, as(nodes...)...), random: rand.New(rand.NewPCG(seed, 5)),
-		runs: map[string]time.Duration{}, lives: map[string]life{},
+		Cluster: schedulertest.NewUnstartedCluster(b, nodes),
+		random:  rand.New(rand.NewPCG(seed, 5)),
+		runs:    map[string]time.Duration{},
+		lives:   map[string]life{},
 	}
 	a.PrependReactor("create", "pods", a.begin)
 	a.PrependReactor("delete", "pods", a.evict)
 	ctx, cancel := context.WithCancel(b.Context())
 	a.cancel = cancel
-	a.launch(ctx, b, a, config, registry)
+	a.StartScheduler(ctx, b, a, config, registry)
 	came := 0
 	go a.every(ctx, 20*time.Millisecond, func() {
 		a.tend(ctx)
@@ -138,7 +110,7 @@ func (a *arena) left() int {
 // come lets the next of the stream arrive: pods and gangs of one in turn.
 func (a *arena) come(ctx context.Context, n int) {
 	name := fmt.Sprintf("stream-%06d", n)
-	p := pod(name, "1")
+	p := schedulertest.Pod(name, "1")
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
 	p.Spec.ActiveDeadlineSeconds = new(int64(deadline.Seconds()))
 	p.Spec.Priority = new(int32(0))
@@ -146,13 +118,13 @@ func (a *arena) come(ctx context.Context, n int) {
 	a.runs[name] = 4*time.Second + time.Duration(a.random.Int64N(int64(4*time.Second)))
 	a.mu.Unlock()
 	if n%2 == 1 {
-		group, members := gang(name, 1, "")
+		group, members := schedulertest.Gang(name, 1, "")
 		group.Annotations, group.CreationTimestamp = nil, metav1.Now()
-		raise(group, members, 0)
+		schedulertest.SetPriority(group, members, 0)
 		p.Spec.SchedulingGroup = members[0].Spec.SchedulingGroup
-		_, _ = a.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{})
+		_, _ = a.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Create(ctx, group, metav1.CreateOptions{})
 	}
-	_, _ = a.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
+	_, _ = a.CoreV1().Pods(schedulertest.Namespace).Create(ctx, p, metav1.CreateOptions{})
 }
 
 // begin lets a pod run that is bound.
@@ -161,7 +133,7 @@ func (a *arena) begin(action clienttesting.Action) (bool, runtime.Object, error)
 	if !ok || create.GetSubresource() != "binding" {
 		return false, nil, nil
 	}
-	handled, object, err := a.bind(action)
+	handled, object, err := a.Bind(action)
 	binding, _ := create.GetObject().(*corev1.Binding)
 	if err == nil {
 		a.mu.Lock()
@@ -213,28 +185,31 @@ func (a *arena) tend(ctx context.Context) {
 	a.mu.Unlock()
 	for name, l := range starts {
 		a.say(ctx, name, corev1.PodRunning, l.began)
-		if group, err := a.SchedulingV1beta1().PodGroups(namespace).Get(ctx, l.group, metav1.GetOptions{}); err == nil {
-			_, _ = a.SchedulingV1beta1().PodGroups(namespace).
-				Update(ctx, endsIn(group.DeepCopy(), deadline), metav1.UpdateOptions{})
+		if group, err := a.SchedulingV1beta1().
+			PodGroups(schedulertest.Namespace).
+			Get(ctx, l.group, metav1.GetOptions{}); err == nil {
+			_, _ = a.SchedulingV1beta1().PodGroups(schedulertest.Namespace).
+				Update(ctx, schedulertest.SetExpectedEnd(group.DeepCopy(), deadline), metav1.UpdateOptions{})
 		}
 	}
 	for name, l := range ends {
 		a.say(ctx, name, corev1.PodSucceeded, l.began)
-		_ = a.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), namespace, name)
+		_ = a.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), schedulertest.Namespace, name)
 		if l.group != "" {
-			_ = a.Tracker().Delete(schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups"), namespace, l.group)
+			_ = a.Tracker().
+				Delete(schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups"), schedulertest.Namespace, l.group)
 		}
 	}
 }
 
 func (a *arena) say(ctx context.Context, name string, phase corev1.PodPhase, began time.Time) {
-	p, err := a.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	p, err := a.CoreV1().Pods(schedulertest.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return
 	}
 	p = p.DeepCopy()
 	p.Status.Phase, p.Status.StartTime = phase, &metav1.Time{Time: began}
-	_, _ = a.CoreV1().Pods(namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
+	_, _ = a.CoreV1().Pods(schedulertest.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
 }
 
 // used is how many GPUs are in use.
@@ -277,18 +252,18 @@ func (a *arena) enter(b *testing.B, name string, nodes int, priority int32, limi
 			b.Fatalf("the stream fills %d of %d GPUs", a.used(), arenaGPUs)
 		}
 	}
-	group, members := gang(name, nodes, "")
+	group, members := schedulertest.Gang(name, nodes, "")
 	group.Annotations = nil
-	raise(group, members, priority)
+	schedulertest.SetPriority(group, members, priority)
 	for _, m := range members {
-		asks(m, gpu, "8")
+		schedulertest.SetRequest(m, schedulertest.GPU, "8")
 	}
 	a.mu.Lock()
 	ended, evicted, lost := a.ended, a.evicted, a.lost
 	a.mu.Unlock()
 	began, samples, used := time.Now(), 0, int64(0)
 	group.CreationTimestamp = metav1.NewTime(began)
-	for _, o := range append(as(group), as(members...)...) {
+	for _, o := range append(schedulertest.Objects(group), schedulertest.Objects(members...)...) {
 		if err := a.Tracker().Add(o); err != nil {
 			b.Fatal(err)
 		}
@@ -297,7 +272,7 @@ func (a *arena) enter(b *testing.B, name string, nodes int, priority int32, limi
 	for time.Since(began) < limit && !out.started {
 		time.Sleep(20 * time.Millisecond)
 		samples, used = samples+1, used+a.used()
-		out.started = !slices.ContainsFunc(members, func(m *corev1.Pod) bool { return a.nodeOf(m.Name) == "" })
+		out.started = !slices.ContainsFunc(members, func(m *corev1.Pod) bool { return a.NodeOf(m.Name) == "" })
 		if out.started {
 			out.waited = time.Since(began)
 		}
@@ -313,9 +288,11 @@ func (a *arena) enter(b *testing.B, name string, nodes int, priority int32, limi
 func sides(b *testing.B) map[string]func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry) {
 	b.Helper()
 	return map[string]func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry){
-		"native": func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry) { return native(b), nil },
+		"native": func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry) {
+			return schedulertest.NativeConfig(b), nil
+		},
 		"ours": func() (*schedulerconfig.KubeSchedulerConfiguration, frameworkruntime.Registry) {
-			return shipped(b), scheduler.Registry(timing.With(clock.RealClock{}))
+			return schedulertest.Config(b), schedulertest.Registry(clock.RealClock{})
 		},
 	}
 }

@@ -1,15 +1,17 @@
-package scheduler_test
+//go:build !race
+
+package waiting_test
 
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -31,28 +33,28 @@ func benchEndedPod(b *testing.B, waiting int) {
 	const perNode, ends, pause = 4, 80, 125 * time.Millisecond
 	var objects []runtime.Object
 	var running []*corev1.Pod
-	for _, node := range cliques(racks, rackSize) {
+	for _, node := range schedulertest.Cliques(racks, rackSize) {
 		objects = append(objects, node)
 		for i := range perNode {
-			p := pod(fmt.Sprintf("on-%s-%d", node.Name, i), "1")
+			p := schedulertest.Pod(fmt.Sprintf("on-%s-%d", node.Name, i), "1")
 			p.Spec.NodeName = node.Name
 			running = append(running, p)
 		}
 	}
-	f := newFleet(b, append(objects, as(running...)...)...)
+	c, writes := schedulertest.NewBenchmarkCluster(b, objects, running)
 	for i := range waiting {
-		group, members := gang(fmt.Sprint("waits-", i), rackSize, "clique")
+		group, members := schedulertest.Gang(fmt.Sprint("waits-", i), rackSize, "clique")
 		group.Annotations[topology.AnnotationRequiredTopology] = "clique"
-		f.submit(b, group, members)
+		c.Submit(b, group, members)
 	}
-	f.writes.quiet(b, time.Minute)
+	writes.WaitQuiet(b, time.Minute)
 	slices.SortFunc(running, func(a, b *corev1.Pod) int { // all over the fleet
 		return compareReversed(a.Name, b.Name)
 	})
-	before := processCPU(b)
-	f.free(b, running[:ends], pause)
+	before := schedulertest.ProcessCPU(b)
+	c.Free(b, running[:ends], pause)
 	time.Sleep(2 * time.Second)
-	b.ReportMetric(float64(processCPU(b)-before)/float64(time.Millisecond)/ends, "cpu-ms/pod")
+	b.ReportMetric(float64(schedulertest.ProcessCPU(b)-before)/float64(time.Millisecond)/ends, "cpu-ms/pod")
 }
 
 // compareReversed compares the last characters of names first.
@@ -63,14 +65,4 @@ func compareReversed(a, b string) int {
 		}
 	}
 	return len(a) - len(b)
-}
-
-// processCPU is the CPU time that this process has used.
-func processCPU(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
