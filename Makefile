@@ -25,7 +25,8 @@ PROGRESS := awk '/^go: downloading/ {if (++d % 50 == 0) {print "  " d " modules 
 	/^[A-Za-z0-9._~\/-]+$$/ {if (++n % 100 == 0) {print "  " n " packages compiled"; fflush()} next} {print; fflush()}'
 
 BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./controller/cmd/lockstep-controller
-# Packages without k8s.io/kubernetes below them: cheap enough for the race detector. The replay of openb starts nothing beside it.
+# Packages cheap enough for the race detector: their tests with the whole scheduler have the build tag !race. The replay of openb starts
+# nothing beside it.
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
 	./simulator/outcome/... ./simulator/session/... ./simulator/rush/... ./simulator/capture/... \
@@ -99,12 +100,12 @@ bench-schedperf: ## Kubernetes' own scheduler_perf, native and ours in turn (hou
 .PHONY: bench-contention
 bench-contention: ## Who waits how long on a full fleet: disciplines in virtual time, native and ours under a stream (five minutes).
 	$(GO) test $(JOBS) -run '^$$' -bench 'Contention|Preemption' -benchtime 1x ./simulator/engine/direct
-	$(GO) test -p 1 -run '^$$' -bench Contention -benchtime 1x -timeout 15m ./scheduler 2>/dev/null | tr '\t' '\n'
+	$(GO) test -p 1 -run '^$$' -bench Contention -benchtime 1x -timeout 15m ./scheduler/waiting 2>/dev/null | tr '\t' '\n'
 
 .PHONY: bench-devices
 bench-devices: ## What questions about devices cost, and 512 members with eight aligned pairs each, native beside ours (ten minutes).
 	$(GO) test $(JOBS) -run '^$$' -bench . -benchtime 1x ./dra
-	$(GO) test -p 1 -run '^$$' -bench AlignedPairs -benchtime 1x -timeout 30m ./scheduler 2>/dev/null | tr '\t' '\n'
+	$(GO) test -p 1 -run '^$$' -bench AlignedPairs -benchtime 1x -timeout 30m ./scheduler/devices 2>/dev/null | tr '\t' '\n'
 
 .PHONY: bench-controller
 bench-controller: ## A thousand TrainJobs at once on embedded clusters, and what a reconcile costs (under ten minutes).

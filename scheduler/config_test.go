@@ -7,23 +7,25 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
 // GangPlacement sets, for each cycle, what part of the nodes is searched: the framework has to offer the profile's own number, and the
 // profile has to have one.
 func TestShippedConfiguration_SaysHowManyNodesAreSearched(t *testing.T) {
 	var _ interface{ PercentageOfNodesToScore() *int32 } = framework.Framework(nil)
-	if of := shipped(t).Profiles[0].PercentageOfNodesToScore; of == nil || *of != 100 {
+	if of := schedulertest.Config(t).Profiles[0].PercentageOfNodesToScore; of == nil || *of != 100 {
 		t.Errorf("the profile says %v, want 100", of)
 	}
 }
 
 func TestShippedConfiguration(t *testing.T) {
-	config := shipped(t)
+	config := schedulertest.Config(t)
 	if err := validation.ValidateKubeSchedulerConfiguration(config); err != nil {
 		t.Fatal(err)
 	}
-	enabled := newCluster(t, nil).plugins
+	enabled := schedulertest.NewCluster(t).Plugins()
 	for point, got := range map[string]schedulerconfig.PluginSet{
 		"queueSort": enabled.QueueSort, "placementGenerate": enabled.PlacementGenerate,
 		"placementScore": enabled.PlacementScore, "permit": enabled.Permit,

@@ -24,9 +24,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
-	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
 var long = flag.Bool("long", false, "run the long form of the fault tests")
@@ -42,7 +41,7 @@ const burst = time.Second
 // world is an API server that outlives its schedulers, a Job controller, and a witness of what happens to every gang.
 // Schedulers and the test talk to the server through accesses of their own; it serves one request at a time.
 type world struct {
-	*cluster
+	*schedulertest.Cluster
 	grace time.Duration
 	hooks *hooks
 
@@ -69,15 +68,10 @@ type world struct {
 func newWorld(t *testing.T, nodes []*corev1.Node, grace time.Duration) *world {
 	t.Helper()
 	w := &world{
-		cluster: &cluster{Clientset: fake.NewClientset(), bound: make(map[string]string)},
+		Cluster: schedulertest.NewUnstartedCluster(t, nodes),
 		grace:   grace, jobs: make(map[string]*job), used: make(map[string]int64),
 	}
 	w.PrependReactor("*", "*", w.serve(&access{left: -1}))
-	for _, n := range nodes {
-		if err := w.Tracker().Add(n); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return w
 }
 
@@ -109,20 +103,16 @@ func (w *world) start(t *testing.T, bindings int) {
 		return true, changes, err
 	})
 	w.locked(func() { w.current = a })
-	config, registry := shipped(t), scheduler.Registry(timing.With(clock.RealClock{}))
+	config, registry := schedulertest.Config(t), schedulertest.Registry(clock.RealClock{})
 	for i, args := range config.Profiles[0].PluginConfig {
 		if args.Name == gangpermit.Name {
 			config.Profiles[0].PluginConfig[i].Args = &runtime.Unknown{Raw: fmt.Appendf(nil, `{"grace":%q}`, w.grace)}
 		}
 	}
 	if w.hooks != nil {
-		factory := func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-			w.hooks.handle = handle
-			return w.hooks, nil
-		}
-		join(config, registry, w.hooks.Name(), factory)
+		schedulertest.PrependPlugin(config, registry, w.hooks)
 	}
-	w.launch(ctx, t, a, config, registry)
+	w.StartScheduler(ctx, t, a, config, registry)
 	// A fake watch does not tell of what was deleted between it and the list before it.
 	eventually(t, "the scheduler's watches", func() bool { return a.watched.HasAll("pods", "nodes", "podgroups") }, w)
 }
@@ -195,9 +185,7 @@ func (w *world) bind(binding *corev1.Binding) error {
 	if err := w.Tracker().Update(podResource, pod, pod.Namespace); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.bound[pod.Name] = node
-	w.mu.Unlock()
+	w.RecordBinding(pod.Name, node)
 	if j := w.witnessBound(pod); j != nil && w.binds != nil {
 		w.binds(j, pod)
 	}
@@ -309,6 +297,8 @@ const (
 )
 
 func (*hooks) Name() string { return "Hooks" }
+
+func (h *hooks) SetHandle(handle fwk.Handle) { h.handle = handle }
 
 func (h *hooks) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {

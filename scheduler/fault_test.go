@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestNodeVanishesOnTheWay(t *testing.T) {
 	for _, point := range []string{atTrial, atPermit, atPreBind} {
 		t.Run(point, func(t *testing.T) {
-			w := newWorld(t, cliques(2, 6), 5*time.Second)
+			w := newWorld(t, schedulertest.Cliques(2, 6), 5*time.Second)
 			var once sync.Once
 			w.hooks = &hooks{}
 			w.hooks.at = func(at string, pod *corev1.Pod, _ string) {
@@ -27,7 +28,7 @@ func TestNodeVanishesOnTheWay(t *testing.T) {
 					return // the last one is here: the others are past this point
 				}
 				once.Do(func() {
-					gone := nodeName(0, 2)
+					gone := schedulertest.NodeName(0, 2)
 					if err := w.CoreV1().Nodes().Delete(t.Context(), gone, metav1.DeleteOptions{}); err != nil {
 						t.Error(err)
 					}
@@ -61,7 +62,7 @@ func TestMemberDeletedInEveryPhase(t *testing.T) {
 		"right after its binding, the last of them":       loseAfterBinding(6),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, cliques(1, 6), 5*time.Second)
+			w := newWorld(t, schedulertest.Cliques(1, 6), 5*time.Second)
 			w.hooks = &hooks{at: func(string, *corev1.Pod, string) {}}
 			j := lose(t, w)
 			w.until(t, 20*time.Second, "the gang is whole with its new member", func() bool {
@@ -108,7 +109,7 @@ func parked(t *testing.T, w *world) (waits, runs *job) {
 	runs = w.submit(t, "runs", 6, 0)
 	w.until(t, 10*time.Second, "the first gang runs", runs.isWhole)
 	waits = w.submit(t, "g", 6, 0)
-	w.waitRejected(t, "g")
+	w.WaitRejected(t, "g")
 	w.passes(t, settled)
 	return waits, runs
 }
@@ -158,7 +159,7 @@ func TestSchedulerDiesAndComesBack(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 3))
-			w := newWorld(t, cliques(8, 12), 3*time.Second)
+			w := newWorld(t, schedulertest.Cliques(8, 12), 3*time.Second)
 			d := newDay(w, random, 30)
 			for left := kills; ; left-- {
 				if left == 0 {
@@ -238,7 +239,7 @@ func TestTornGangGoesFirst(t *testing.T) {
 	}
 	for i := range times {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			w := newWorld(t, cliques(1, 6), 3*time.Second)
+			w := newWorld(t, schedulertest.Cliques(1, 6), 3*time.Second)
 			w.start(t, 3)
 			torn := w.submit(t, "torn", 6, 0)
 			w.until(t, 10*time.Second, "the scheduler dies", func() bool { return w.current.dead })
@@ -253,7 +254,7 @@ func TestTornGangGoesFirst(t *testing.T) {
 
 // Ten bindings of a member time out. It keeps its node meanwhile, whoever else would like to have it.
 func TestBindingIsTriedAgain(t *testing.T) {
-	w := newWorld(t, cliques(1, 6), time.Minute)
+	w := newWorld(t, schedulertest.Cliques(1, 6), time.Minute)
 	w.hooks = &hooks{at: func(string, *corev1.Pod, string) {}}
 	w.hit = time.Now() // one second is not enough for ten tries
 	failed, asked := 0, map[string]bool{}
@@ -270,11 +271,11 @@ func TestBindingIsTriedAgain(t *testing.T) {
 	w.start(t, -1)
 	j := w.submit(t, "g", 6, 0)
 	w.until(t, 10*time.Second, "a binding fails", func() bool { return failed > 0 })
-	rival, members := gang("rival", 1, "")
+	rival, members := schedulertest.Gang("rival", 1, "")
 	rival.Annotations[topology.AnnotationQueuedAt] = "2026-11-21T00:00:00Z" // it is before all others in the queue
-	w.add(t, rival, members)
+	w.Create(t, rival, members)
 	w.until(t, 45*time.Second, "the gang is whole", func() bool { return failed > 10 && j.isWhole() })
-	if at := w.nodeOf(members[0].Name); at != "" || len(asked) != 1 {
+	if at := w.NodeOf(members[0].Name); at != "" || len(asked) != 1 {
 		t.Errorf("the member was tried on %d nodes, the rival is on %q", len(asked), at)
 	}
 	back := w.hooks.sentBack()
@@ -286,13 +287,13 @@ func TestBindingIsTriedAgain(t *testing.T) {
 // A binding fails for ever. After the grace the members that are bound are told and evicted; the gang starts whole when
 // the failure is over.
 func TestGangIsEvictedIfAMemberCannotBeBound(t *testing.T) {
-	w := newWorld(t, cliques(1, 6), 2*time.Second)
+	w := newWorld(t, schedulertest.Cliques(1, 6), 2*time.Second)
 	broken, since := true, time.Time{}
 	w.refuses = func(pod *corev1.Pod, _ string) error {
 		if since.IsZero() { // the grace counts from the first binding of the gang
 			since = time.Now()
 		}
-		if pod.Labels[rankLabel] != "3" || !broken {
+		if pod.Labels[schedulertest.RankLabel] != "3" || !broken {
 			return nil
 		}
 		if w.hit.IsZero() {
@@ -332,7 +333,7 @@ func TestGangThatRanIsNotEvicted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, cliques(1, 6), time.Second)
+			w := newWorld(t, schedulertest.Cliques(1, 6), time.Second)
 			w.start(t, -1)
 			j := w.submit(t, "g", 6, 0)
 			w.until(t, 10*time.Second, "the gang is whole", j.isWhole)
@@ -351,7 +352,7 @@ func TestGangThatRanIsNotEvicted(t *testing.T) {
 
 // A gang that had the room goes away before it is bound. Who waits for that room gets it at once.
 func TestRoomThatIsGivenBackIsUsed(t *testing.T) {
-	w := newWorld(t, cliques(1, 6), time.Minute)
+	w := newWorld(t, schedulertest.Cliques(1, 6), time.Minute)
 	var once sync.Once
 	here, deleted := make(chan struct{}), make(chan struct{})
 	w.hooks = &hooks{at: func(point string, pod *corev1.Pod, _ string) {
@@ -364,7 +365,7 @@ func TestRoomThatIsGivenBackIsUsed(t *testing.T) {
 	first := w.submit(t, "first", 6, 0)
 	<-here
 	second := w.submit(t, "second", 6, 0)
-	w.waitRejected(t, "second")
+	w.WaitRejected(t, "second")
 	w.passes(t, settled)
 	w.finish(t, first)
 	close(deleted)

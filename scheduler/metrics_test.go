@@ -1,37 +1,10 @@
 package scheduler_test
 
 import (
-	"slices"
 	"testing"
 
-	"k8s.io/component-base/metrics/legacyregistry"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
-
-// counted reads a sample of a metric whose labels have the value, 0 if there is none: of a histogram how often it was
-// observed.
-func counted(t *testing.T, name, value string) float64 {
-	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			labels := make([]string, 0, len(m.GetLabel()))
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetValue())
-			}
-			if value == "" || slices.Contains(labels, value) {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return sum
-}
 
 // What the scheduler decides about gangs can be seen at its metrics endpoint.
 func TestMetricsTellOfGangs(t *testing.T) {
@@ -46,24 +19,24 @@ func TestMetricsTellOfGangs(t *testing.T) {
 		{"lockstep_scheduler_placement_domains", "node"}:           1,
 	}
 	for metric := range want {
-		before[metric] = counted(t, metric[0], metric[1])
+		before[metric] = schedulertest.Metric(t, metric[0], metric[1])
 	}
-	c := newCluster(t, cliques(2, 4))
-	group, members := gang("fits", 4, "clique")
-	c.add(t, group, members)
-	c.waitBound(t, members)
-	large, tooMany := gang("large", 5, "clique")
-	c.add(t, large, tooMany)
-	c.waitRejected(t, "large")
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4))
+	group, members := schedulertest.Gang("fits", 4, "clique")
+	c.Create(t, group, members)
+	c.WaitBound(t, members)
+	large, tooMany := schedulertest.Gang("large", 5, "clique")
+	c.Create(t, large, tooMany)
+	c.WaitRejected(t, "large")
 	for metric, n := range want {
-		if got := counted(t, metric[0], metric[1]) - before[metric]; got < n {
+		if got := schedulertest.Metric(t, metric[0], metric[1]) - before[metric]; got < n {
 			t.Errorf("%s of %q went up by %v, want %v", metric[0], metric[1], got, n)
 		}
 	}
-	if got := counted(t, "lockstep_scheduler_parked_gangs", ""); got != 1 {
+	if got := schedulertest.Metric(t, "lockstep_scheduler_parked_gangs", ""); got != 1 {
 		t.Errorf("%v gangs are parked, want one", got)
 	}
-	if got := counted(t, "lockstep_scheduler_largest_placeable_members", "clique"); got != 4 {
+	if got := schedulertest.Metric(t, "lockstep_scheduler_largest_placeable_members", "clique"); got != 4 {
 		t.Errorf("a clique takes %v members like the last gang's, want 4", got)
 	}
 }

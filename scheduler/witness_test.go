@@ -12,6 +12,8 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
 // rebirth is how long a Job controller needs to make a pod again that was lost.
@@ -44,21 +46,21 @@ type member struct {
 // submit creates a gang's PodGroup and its pods, except the last of them.
 func (w *world) submit(t *testing.T, name string, size, without int) *job {
 	t.Helper()
-	group, pods := gang(name, size, "clique")
+	group, pods := schedulertest.Gang(name, size, "clique")
 	j := &job{group: group, members: make([]*member, size)}
 	for rank := range j.members {
 		j.members[rank] = &member{}
 	}
 	w.locked(func() { w.jobs[name] = j })
-	w.add(t, group, pods[:size-without])
+	w.Create(t, group, pods[:size-without])
 	return j
 }
 
 // complete creates the last pod of a gang.
 func (w *world) complete(t *testing.T, j *job) {
 	t.Helper()
-	_, pods := gang(j.group.Name, len(j.members), "")
-	w.add(t, pods[len(pods)-1])
+	_, pods := schedulertest.Gang(j.group.Name, len(j.members), "")
+	w.Create(t, pods[len(pods)-1])
 }
 
 // lose deletes the present pod of a rank.
@@ -66,7 +68,9 @@ func (w *world) lose(t *testing.T, j *job, rank int) types.UID {
 	t.Helper()
 	var pod *corev1.Pod
 	w.locked(func() { pod = j.members[rank].pod })
-	if err := w.CoreV1().Pods(namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+	if err := w.CoreV1().
+		Pods(schedulertest.Namespace).
+		Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 		t.Error(err) // this may be called by a goroutine of the scheduler
 	}
 	return pod.UID
@@ -84,8 +88,10 @@ func (w *world) finish(t *testing.T, j *job) {
 			}
 		}
 	})
-	w.end(t, pods)
-	err := w.SchedulingV1beta1().PodGroups(namespace).Delete(t.Context(), j.group.Name, metav1.DeleteOptions{})
+	w.DeletePods(t, pods)
+	err := w.SchedulingV1beta1().
+		PodGroups(schedulertest.Namespace).
+		Delete(t.Context(), j.group.Name, metav1.DeleteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +105,7 @@ func (w *world) recreate(t *testing.T) {
 		for _, j := range w.jobs {
 			for rank, m := range j.members {
 				if m.pod == nil && !m.due.IsZero() && time.Now().After(m.due) && !j.ended {
-					_, pods := gang(j.group.Name, len(j.members), "")
+					_, pods := schedulertest.Gang(j.group.Name, len(j.members), "")
 					pods[rank].Name += "-again" + strconv.Itoa(m.made)
 					pods[rank].UID = types.UID(pods[rank].Name)
 					due = append(due, pods[rank])
@@ -107,7 +113,7 @@ func (w *world) recreate(t *testing.T) {
 			}
 		}
 	})
-	w.add(t, due)
+	w.Create(t, due)
 }
 
 // memberOf finds the gang and the rank of a pod, nil for a single one.
@@ -116,7 +122,7 @@ func (w *world) memberOf(pod *corev1.Pod) (*job, *member) {
 		return nil, nil
 	}
 	j := w.jobs[*pod.Spec.SchedulingGroup.PodGroupName]
-	rank, err := strconv.Atoi(pod.Labels[rankLabel])
+	rank, err := strconv.Atoi(pod.Labels[schedulertest.RankLabel])
 	if j == nil || err != nil {
 		return nil, nil
 	}
@@ -154,7 +160,7 @@ func (w *world) witnessBound(pod *corev1.Pod) *job {
 	object, err := w.Tracker().Get(nodeResource, "", node)
 	if err != nil {
 		w.fault("%s is bound to %s, which is gone", pod.Name, node)
-	} else if has := object.(*corev1.Node).Status.Allocatable[gpu]; w.used[node] > has.Value() {
+	} else if has := object.(*corev1.Node).Status.Allocatable[schedulertest.GPU]; w.used[node] > has.Value() {
 		w.fault("%d of the %d GPUs of %s are taken when %s is bound", w.used[node], has.Value(), node, pod.Name)
 	}
 	j, m := w.memberOf(pod)
@@ -268,6 +274,6 @@ func (w *world) story() string {
 }
 
 func gpusOf(pod *corev1.Pod) int64 {
-	asked := pod.Spec.Containers[0].Resources.Requests[gpu]
+	asked := pod.Spec.Containers[0].Resources.Requests[schedulertest.GPU]
 	return asked.Value()
 }

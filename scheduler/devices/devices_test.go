@@ -1,0 +1,250 @@
+package devices_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/devices/devicestest"
+	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
+)
+
+// paired are cliques of nodes with that many pairs each, and the classes of their devices.
+func paired(cliques, size, pairs int) []runtime.Object {
+	objects := schedulertest.DeviceClasses()
+	for _, node := range schedulertest.Cliques(cliques, size) {
+		objects = append(objects, node, devicestest.Slice(node, pairs, 0))
+	}
+	return objects
+}
+
+// Three cliques of four. In the first a node has one pair whose NIC is elsewhere, in the second one publishes nothing: a gang that
+// needs all pairs of four nodes goes to the third, at once.
+func TestAGangGoesWhereItsDevicesAre(t *testing.T) {
+	nodes := schedulertest.Cliques(3, 4)
+	objects := slices.Concat(schedulertest.Objects(nodes...), schedulertest.DeviceClasses())
+	for _, node := range nodes {
+		switch node.Name {
+		case "c0-n2":
+			objects = append(objects, devicestest.Slice(node, 4, 1))
+		case "c1-n1":
+		default:
+			objects = append(objects, devicestest.Slice(node, 4, 0))
+		}
+	}
+	group, members, claims := schedulertest.PairGang("train", 4, 4, "gpu")
+	refusals := schedulertest.Metric(t, "lockstep_scheduler_pin_refusals_total", "")
+	c := schedulertest.NewCluster(t, objects, claims)
+	c.Create(t, group, members)
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(2, 4)) {
+		t.Errorf("the gang is on %v", got)
+	}
+	if n := schedulertest.Metric(t, "lockstep_scheduler_pin_refusals_total", "") - refusals; n != 0 {
+		t.Errorf("%v planned nodes were refused", n)
+	}
+}
+
+// Claims that cannot be asked for keep their gang waiting with the reason, and nobody else.
+func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
+	objects := paired(1, 4, 2)
+	wrong, lost, itsClaims := schedulertest.PairGang("wrong", 2, 1, "gpus")
+	other, fine, claims := schedulertest.PairGang("fine", 2, 2, "gpu")
+	c := schedulertest.NewCluster(t, objects, itsClaims, claims)
+	c.Create(t, wrong, lost)
+	if why := c.WaitRejected(t, "wrong"); !strings.Contains(why, "gpus") {
+		t.Errorf("it waits for: %s", why)
+	}
+	c.Create(t, other, fine)
+	c.WaitBound(t, fine)
+}
+
+// Both cliques are full of gangs with devices: that of the second lost less. It goes, its devices with it, and the important gang
+// with devices is there.
+func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
+	objects := paired(2, 4, 4)
+	pods := map[string][]*corev1.Pod{}
+	for i, name := range []string{"old", "young"} {
+		group, members, claims := schedulertest.PairGang(name, 4, 4, "gpu")
+		schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(i, 4)...)
+		schedulertest.SetRunning(group, members, []time.Duration{time.Hour, time.Minute}[i], 0)
+		objects = slices.Concat(objects, schedulertest.Objects(group), schedulertest.Objects(members...), claims)
+		pods[name] = members
+	}
+	high, members, claims := schedulertest.PairGang("high", 4, 4, "gpu")
+	schedulertest.SetPriority(high, members, 1000)
+	c := schedulertest.NewCluster(t, objects, claims)
+	c.CollectClaims(t)
+	c.Create(t, high, members)
+	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
+		t.Errorf("the important gang is on %v", got)
+	}
+	for _, pod := range pods["old"] {
+		if _, err := c.CoreV1().
+			Pods(schedulertest.Namespace).
+			Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
+			t.Errorf("%s went too: %v", pod.Name, err)
+		}
+	}
+}
+
+// A gang ran and is over, its claims were deleted with it, and nobody asked for devices meanwhile: they are free again.
+func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
+	objects := paired(1, 4, 4)
+	first, members, claims := schedulertest.PairGang("first", 4, 4, "gpu")
+	second, others, theirs := schedulertest.PairGang("second", 4, 4, "gpu")
+	c := schedulertest.NewCluster(t, objects, claims, theirs)
+	c.CollectClaims(t)
+	c.Create(t, first, members)
+	c.WaitBound(t, members)
+	c.DeletePods(t, members)
+	c.WaitDeleted(t, members)
+	c.Create(t, second, others)
+	c.WaitBound(t, others)
+}
+
+// Everything is taken by a gang with devices that ends in an hour. The first of the queue has a place there, devices and all.
+func TestAPlaceWithDevicesIsKept(t *testing.T) {
+	objects := paired(1, 4, 4)
+	group, members, claims := schedulertest.PairGang("runs", 4, 4, "gpu")
+	schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(0, 4)...)
+	schedulertest.SetRunning(group, members, time.Minute, 0)
+	waits, its, itsClaims := schedulertest.PairGang("waits", 2, 4, "gpu")
+	c := schedulertest.NewCluster(
+		t,
+		objects,
+		schedulertest.SetExpectedEnd(group, time.Hour),
+		members,
+		claims,
+		itsClaims,
+	)
+	c.CollectClaims(t)
+	c.Create(t, waits, its)
+	why := c.WaitRejected(t, "waits")
+	if !strings.Contains(why, "a place is reserved for it in fabric.0, expected to be free at ") {
+		t.Errorf("it waits for: %s", why)
+	}
+	c.DeletePods(t, members)
+	c.WaitBound(t, its)
+}
+
+// Two of four nodes are taken by a gang with devices that ends in an hour, and the first of the queue needs the devices of all four. One
+// that ends before that passes on the others; one of which nobody knows its end does not.
+func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
+	objects := paired(1, 4, 4)
+	group, members, claims := schedulertest.PairGang("runs", 2, 4, "gpu")
+	schedulertest.AllocatePairs(members, claims, 4, schedulertest.NodeName(0, 0), schedulertest.NodeName(0, 1))
+	schedulertest.SetRunning(group, members, time.Minute, 0)
+	first, its, itsClaims := schedulertest.PairGang("first", 4, 4, "gpu")
+	long, stays, staysClaims := schedulertest.PairGang("long", 2, 4, "gpu")
+	short, passes, passesClaims := schedulertest.PairGang("short", 2, 4, "gpu")
+	for i, g := range []*schedulingv1beta1.PodGroup{first, long, short} {
+		schedulertest.SetQueuedAt(g, i)
+	}
+	c := schedulertest.NewCluster(
+		t,
+		objects,
+		schedulertest.SetExpectedEnd(group, time.Hour),
+		members,
+		claims,
+		itsClaims,
+		staysClaims,
+		passesClaims,
+	)
+	c.CollectClaims(t)
+	c.Create(t, first, its)
+	why := c.WaitRejected(t, "first")
+	if !strings.Contains(why, "a place is reserved for it in fabric.0, expected to be free at ") {
+		t.Errorf("the first waits for: %s", why)
+	}
+	c.Create(t, long, stays)
+	c.WaitRejected(t, "long")
+	c.Create(t, schedulertest.SetExpectedEnd(short, time.Minute), passes)
+	c.WaitBound(t, passes)
+	c.ExpectUnbound(t, stays)
+	c.DeletePods(t, passes)
+	c.DeletePods(t, members)
+	c.WaitBound(t, its)
+}
+
+// One node is free, and the first of the queue needs all four pairs of it and of another, which is taken for an hour. Who needs three
+// pairs asks for something else: it does not get them there.
+func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
+	objects := paired(1, 2, 4)
+	group, members, claims := schedulertest.PairGang("runs", 1, 4, "gpu")
+	schedulertest.AllocatePairs(members, claims, 4, schedulertest.NodeName(0, 0))
+	schedulertest.SetRunning(group, members, time.Minute, 0)
+	first, its, itsClaims := schedulertest.PairGang("first", 2, 4, "gpu")
+	other, three, threeClaims := schedulertest.PairGang("other", 1, 3, "gpu")
+	schedulertest.SetQueuedAt(first, 0)
+	schedulertest.SetQueuedAt(other, 1)
+	c := schedulertest.NewCluster(
+		t,
+		objects,
+		schedulertest.SetExpectedEnd(group, time.Hour),
+		members,
+		claims,
+		itsClaims,
+		threeClaims,
+	)
+	c.CollectClaims(t)
+	c.Create(t, first, its)
+	c.WaitRejected(t, "first")
+	c.Create(t, other, three)
+	if why := c.WaitRejected(t, "other"); !strings.Contains(why, "reserved for default/first") {
+		t.Errorf("the other waits for: %s", why)
+	}
+	c.DeletePods(t, members)
+	c.WaitBound(t, its)
+}
+
+// Gangs with devices run in both cliques. The first of the queue may end nobody, and keeps the place of the one that ends in a quarter of an hour. Who
+// is behind it, with the same devices, may end the other. What becomes free is for the first, and then there is nobody before the second.
+func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
+	objects := paired(2, 2, 4)
+	for i, name := range []string{"ends", "stays"} {
+		group, members, claims := schedulertest.PairGang(name, 2, 4, "gpu")
+		schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(i, 2)...)
+		schedulertest.SetRunning(group, members, time.Minute, 0)
+		if name == "ends" {
+			group = schedulertest.SetExpectedEnd(group, 15*time.Minute)
+		}
+		objects = slices.Concat(objects, schedulertest.Objects(group), schedulertest.Objects(members...), claims)
+	}
+	first, its, itsClaims := schedulertest.PairGang("first", 2, 4, "gpu")
+	schedulertest.SetPriority(first, its, 100)
+	for _, pod := range its {
+		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
+	}
+	second, theirs, theirClaims := schedulertest.PairGang("second", 2, 4, "gpu")
+	schedulertest.SetPriority(second, theirs, 50)
+	c := schedulertest.NewCluster(t, objects, itsClaims, theirClaims)
+	c.CollectClaims(t)
+	c.Create(t, first, its)
+	if why := c.WaitRejected(t, "first"); !strings.Contains(why, "a place is reserved for it in fabric.0") {
+		t.Fatalf("the first waits for: %s", why)
+	}
+	c.Create(t, second, theirs)
+	if got := c.WaitBound(t, its); !slices.Equal(got, schedulertest.CliqueNodes(1, 2)) {
+		t.Errorf("the first is on %v", got)
+	}
+	c.WaitBound(t, theirs)
+}
+
+// What is configured for a plugin that takes nothing is a mistake, and not passed over.
+func TestTheDevicesPluginTakesNoArguments(t *testing.T) {
+	_, err := devices.New(&devices.Shared{}, gangplacement.Planned, timing.With(clock.RealClock{}))(
+		t.Context(), &runtime.Unknown{Raw: []byte(`{"filterTimeout": "1s"}`)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "no arguments") {
+		t.Errorf("error is %v", err)
+	}
+}

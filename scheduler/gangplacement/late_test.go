@@ -1,0 +1,94 @@
+package gangplacement_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// launcher is the late member of a gang, as it is announced and as it comes.
+func launcher(t *testing.T, gang string) (announced string, comes *corev1.Pod) {
+	t.Helper()
+	comes = schedulertest.Pod(gang+"-launcher", "1")
+	comes.Labels = map[string]string{"role": "launcher"}
+	comes.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &gang}
+	text, err := json.Marshal([]corev1.PodTemplateSpec{{
+		ObjectMeta: metav1.ObjectMeta{Name: comes.Name, Labels: comes.Labels},
+		Spec:       corev1.PodSpec{Containers: comes.Spec.Containers},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), comes
+}
+
+// Workers take 12 of the 16 GPUs of a clique, the launcher that comes later needs one. Fifteen are taken when it comes.
+func TestPlaceOfALateMemberIsHeld(t *testing.T) {
+	for name, restart := range map[string]bool{"by the scheduler that placed the others": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+			group, workers := schedulertest.Gang("mpi", 3, "clique")
+			text, late := launcher(t, "mpi")
+			group.Annotations[topology.AnnotationLateMembers] = text
+			c.Create(t, group, workers)
+			c.WaitBound(t, workers)
+			if restart {
+				c.Restart(t)
+			}
+			// A gang is asked first: it makes a scheduler that starts remember what it holds.
+			greedy, four := schedulertest.Gang("greedy", 1, "clique")
+			c.Create(t, greedy, four)
+			c.WaitRejected(t, "greedy")
+			var singles []*corev1.Pod
+			for i := range 4 {
+				singles = append(singles, schedulertest.Pod(fmt.Sprint("single-", i), "1"))
+			}
+			c.Create(t, singles[:3])
+			c.WaitBound(t, singles[:3])
+			c.Create(t, singles[3])
+			time.Sleep(time.Second) // in which it is tried more than once
+			if at := c.NodeOf(singles[3].Name); at != "" {
+				t.Fatalf("a single pod took the launcher's place on %s", at)
+			}
+			c.Create(t, late)
+			c.WaitBound(t, []*corev1.Pod{late})
+		})
+	}
+}
+
+// Four workers take all of the clique. Without a place for the launcher, for which they would wait, they do not start.
+func TestGangWaitsForThePlaceOfItsLateMember(t *testing.T) {
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+	group, workers := schedulertest.Gang("mpi", 4, "clique")
+	text, _ := launcher(t, "mpi")
+	group.Annotations[topology.AnnotationLateMembers] = text
+	c.Create(t, group, workers)
+	if why := c.WaitRejected(t, "mpi"); !strings.Contains(why, "needs 5 members in one clique") {
+		t.Errorf("the gang is told %q", why)
+	}
+	for _, w := range workers {
+		if at := c.NodeOf(w.Name); at != "" {
+			t.Errorf("%s is on %s", w.Name, at)
+		}
+	}
+}
+
+// A late member that cannot be read keeps its gang waiting.
+func TestWrongLateMembersAreExplained(t *testing.T) {
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+	group, members := schedulertest.Gang("wrong", 2, "clique")
+	group.Annotations[topology.AnnotationLateMembers] = `{"name":"launcher"}`
+	c.Create(t, group, members)
+	why, want := c.WaitRejected(t, "wrong"), topology.AnnotationLateMembers+" must be a JSON list"
+	if !strings.Contains(why, want) {
+		t.Errorf("the gang is told %q", why)
+	}
+}

@@ -1,0 +1,100 @@
+package gangplacement_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// annotated and tainted mark a node: by an annotation, or by a taint.
+func annotated(node *corev1.Node, level string) {
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, topology.KeyMaintenance, level)
+}
+
+func tainted(node *corev1.Node, level string) {
+	node.Spec.Taints = append(node.Spec.Taints,
+		corev1.Taint{Key: topology.KeyMaintenance, Value: level, Effect: corev1.TaintEffectNoSchedule})
+}
+
+// Two cliques of four. One node of the first is marked; the value of the mark says how much is closed, to gangs and to pods in
+// none, and the same if it is a taint.
+func TestMaintenanceClosesANodeOrItsDomain(t *testing.T) {
+	for name, test := range map[string]struct {
+		mark  func(*corev1.Node)
+		gangs []int // sizes, each in one clique, one after the other
+		want  []string
+	}{
+		"the node": {
+			func(n *corev1.Node) { annotated(n, "") },
+			[]int{3, 4},
+			[]string{"c0-n0 c0-n2 c0-n3", "c1-n0 c1-n1 c1-n2 c1-n3"},
+		},
+		"a level nobody has closes the node": {
+			func(n *corev1.Node) { annotated(n, "row") }, []int{3}, []string{"c0-n0 c0-n2 c0-n3"},
+		},
+		"its clique": {
+			func(n *corev1.Node) { annotated(n, "clique") }, []int{3}, []string{"c1-n0 c1-n1 c1-n2"},
+		},
+		"its clique, by the label's key and a taint": {
+			func(n *corev1.Node) { tainted(n, topology.LabelClique) }, []int{3}, []string{"c1-n0 c1-n1 c1-n2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := schedulertest.Cliques(2, 4)
+			test.mark(nodes[slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == "c0-n1" })])
+			c := schedulertest.NewCluster(t, nodes)
+			for i, size := range test.gangs {
+				group, members := schedulertest.Gang("g"+strings.Repeat("g", i), size, "clique")
+				c.Create(t, group, members)
+				if got := strings.Join(c.WaitBound(t, members), " "); got != test.want[i] {
+					t.Errorf("a gang of %d is on %s, want %s", size, got, test.want[i])
+				}
+			}
+		})
+	}
+}
+
+// A clique was closed while a gang ran in it. The gang stays; another one waits, and is told why; a single pod waits too, but
+// one that tolerates the mark goes there. When the mark is taken away both start.
+func TestWhatRunsStaysUnderMaintenance(t *testing.T) {
+	nodes := schedulertest.Cliques(1, 4)
+	annotated(nodes[slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == "c0-n3" })], "clique")
+	group, members := schedulertest.RunningGang("runs", "clique", "c0-n0", "c0-n1")
+	c := schedulertest.NewCluster(t, nodes, group, members)
+	waits, two := schedulertest.Gang("waits", 2, "clique")
+	single := schedulertest.Pod("single", "1")
+	for _, p := range two {
+		p.Spec.Containers[0].Resources.Requests[schedulertest.GPU] = *single.Spec.Containers[0].Resources.Requests.Name(schedulertest.GPU, "")
+		p.Spec.Containers[0].Resources.Limits = p.Spec.Containers[0].Resources.Requests
+	}
+	c.Create(t, waits, two)
+	if why := c.WaitRejected(t, "waits"); !strings.Contains(why, "4 nodes barred by maintenance") {
+		t.Errorf("it waits for: %s", why)
+	}
+	inspector := schedulertest.Pod("inspector", "1")
+	inspector.Spec.Tolerations = []corev1.Toleration{
+		{Key: topology.KeyMaintenance, Operator: corev1.TolerationOpExists},
+	}
+	c.Create(t, single, inspector)
+	c.WaitBound(t, []*corev1.Pod{inspector})
+	time.Sleep(500 * time.Millisecond) // in which it is tried
+	if at := c.NodeOf("single"); at != "" {
+		t.Errorf("a single pod went to %s", at)
+	}
+	for _, m := range members {
+		if _, err := c.CoreV1().
+			Pods(schedulertest.Namespace).
+			Get(t.Context(), m.Name, metav1.GetOptions{}); err != nil {
+			t.Errorf("%s did not stay: %v", m.Name, err)
+		}
+	}
+	c.UpdateNode(t, "c0-n3", func(n *corev1.Node) { delete(n.Annotations, topology.KeyMaintenance) })
+	c.WaitBound(t, append(slices.Clone(two), single))
+}
