@@ -44,11 +44,6 @@ func (a *ask) await(counted *census, running []Running, g Gang) (Reservation, *S
 	if !fits {
 		n.root().spare = memory
 	}
-	if !fits && n.explains {
-		l := a.ledger
-		l.notes = nil
-		return Reserve(l, g, running)
-	}
 	if !fits {
 		return Reservation{}, &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}, nil
 	}

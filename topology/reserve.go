@@ -15,6 +15,20 @@ type Reservation struct {
 	then *outlook
 }
 
+// Earliest is Reserve without the reason if the gang never fits, which takes longer to find out than the rest.
+func Earliest(l Ledger, g Gang, running []Running) (Reservation, bool, error) {
+	a, err := newLeast(l, g)
+	if err != nil {
+		return Reservation{}, false, err
+	}
+	if counted := a.census(); counted != nil {
+		r, short, err := a.await(counted, running, g)
+		return r, short == nil && err == nil, err
+	}
+	r, short, err := Reserve(l, g, running)
+	return r, short == nil && err == nil, err
+}
+
 // Now is the instant of a reservation for which nobody has to end. It is before all ends.
 const Now = math.MinInt64
 
@@ -29,7 +43,12 @@ func Reserve(l Ledger, g Gang, running []Running) (Reservation, *Shortfall, erro
 		return Reservation{}, nil, err
 	}
 	if counted := a.census(); counted != nil {
-		return a.await(counted, running, g)
+		r, short, err := a.await(counted, running, g)
+		if short != nil && err == nil && a.ledger.noted().explains {
+			l.notes = nil
+			return Reserve(l, g, running)
+		}
+		return r, short, err
 	}
 	if err = checkRunning(l, running); err != nil {
 		return Reservation{}, nil, err

@@ -27,6 +27,15 @@ func (m *Machine) Candidate(id ID) bool {
 	return m.taker(s.lane, heads, last) == s
 }
 
+// OrderOf returns the place in the queue of an entity that waits; false for another one.
+func (m *Machine) OrderOf(id ID) (Order, bool) {
+	s := m.queue.spots[id]
+	if s == nil {
+		return Order{}, false
+	}
+	return s.Order, true
+}
+
 // Knows reports whether an entity waits.
 func (m *Machine) Knows(id ID) bool { return m.queue.spots[id] != nil }
 

@@ -71,8 +71,8 @@ type core struct{}
 func (core) Place(l topology.Ledger, ask Ask) Answer { return Place(l, ask) }
 
 func (core) Reserve(l topology.Ledger, ask Ask, running []topology.Running) (topology.Reservation, bool) {
-	r, short, err := topology.Reserve(l, ask.Fewest(), running)
-	return r, short == nil && err == nil
+	r, fits, err := topology.Earliest(l, ask.Fewest(), running)
+	return r, fits && err == nil
 }
 
 func (w *World) placer() Placer {

@@ -57,6 +57,9 @@ func (m *Machine) Waiting() []ID {
 	return out
 }
 
+// Len returns how many entities wait.
+func (m *Machine) Len() int { return len(m.queue.spots) }
+
 // Reason returns why an entity waits, as of its last evaluation or of that of an entity with the same question; false if it does
 // not wait.
 func (m *Machine) Reason(id ID) (Wait, bool) {
@@ -260,8 +263,14 @@ func (m *Machine) enter(w *World) {
 	}
 }
 
-// Observe enters the World, and brings guesses up to date. Turn and Settle observe their World first.
+// Observe enters the World, and brings guesses up to date. Turn observes its World first.
 func (m *Machine) Observe(w *World) []Action {
+	m.read(w)
+	return m.drift(w)
+}
+
+// read enters the World, and counts what changed there.
+func (m *Machine) read(w *World) {
 	m.enter(w)
 	m.services = w.Running.services
 	if eased := w.Running.eased; eased != m.eased {
@@ -269,7 +278,6 @@ func (m *Machine) Observe(w *World) []Action {
 		m.forget()
 	}
 	m.recount(w)
-	return m.drift(w)
 }
 
 // forget makes unknown what all lanes and leases lack.

@@ -5,12 +5,12 @@ import "slices"
 // Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
 // changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
 func (m *Machine) Settle(w *World) []Action {
-	out := m.Observe(w)
+	m.read(w) // guesses are brought up to date by the next evaluation: drivers without one do not settle
 	for _, l := range m.leases {
 		l.skipped, l.drifted = false, false
 		l.dirty = l.dirty && l.Reason.waits()
 	}
-	out = slices.Concat(out, m.expire(w.Now), m.stuck(w.Now))
+	out := slices.Concat(m.expire(w.Now), m.stuck(w.Now))
 	m.blocked = m.policy.reached(&m.idled, w.Now, w.Fleet)
 	for _, l := range slices.Backward(m.leases) { // the latest opens first
 		if l.Open || !l.Reason.waits() {

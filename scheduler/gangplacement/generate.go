@@ -57,6 +57,10 @@ func (p *GangPlacement) GeneratePlacements(
 	if len(q.waiting) < q.needed {
 		return nil, infeasible(q) // some were lost on the way to here
 	}
+	if q.fleet == asItIs {
+		order := waiting.OrderOf(group, nil)
+		p.considerOthers(ctx, q, &order)
+	}
 	plan, status := p.answer(ctx, state, q)
 	if plan == nil {
 		return nil, status
@@ -101,7 +105,11 @@ func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState
 	}
 	out := p.queue.Turn(x)
 	if out.Placed == nil {
-		return nil, p.waits(ctx, state, q, x, out)
+		status := p.waits(ctx, state, q, x, out)
+		if !out.Deferred && len(out.Preempted) == 0 && !q.mayMove() { // else the fleet changes first
+			p.considerOthers(ctx, q, nil)
+		}
+		return nil, status
 	}
 	if failed {
 		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters})
@@ -136,15 +144,23 @@ func (p *GangPlacement) waits(
 		return rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
 	}
 	// What was refused may be possible by the next attempt, and nothing else is.
+	p.explainWait(ctx, q, x, out)
+	state.Write(waiting.NeedsKey, &waiting.Needs{Question: x, Outcome: out})
+	if len(out.Preempted) > 0 || q.mayMove() {
+		return rejected(q, fwk.Unschedulable)
+	}
+	return infeasible(q)
+}
+
+// mayMove reports whether the gang lost members that it needs: all of it may start again elsewhere if they have no place near the others.
+func (q question) mayMove() bool { return len(q.running) > 0 && q.needed > 0 }
+
+// explainWait says why a gang waits.
+func (p *GangPlacement) explainWait(ctx context.Context, q question, x *waiting.Question, out waiting.Outcome) {
 	p.memory.drop(q)
 	no := p.refusalOf(x, out)
 	p.tell(q, no)
 	p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
-	state.Write(waiting.NeedsKey, &waiting.Needs{Question: x, Outcome: out})
-	if len(out.Preempted) > 0 || len(q.running) > 0 && q.needed > 0 {
-		return rejected(q, fwk.Unschedulable)
-	}
-	return infeasible(q)
 }
 
 // cannotAsk lets a gang wait whose request cannot be read, and says why; anything else is a fault of ours.

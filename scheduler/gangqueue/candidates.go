@@ -96,15 +96,18 @@ func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, err
 	q.gangs.mu.Lock()
 	pods := make([]types.NamespacedName, 0, len(q.gangs.events.refused)+len(q.gangs.events.gangs))
 	refused := slices.Collect(maps.Keys(q.gangs.events.refused))
-	gangs := make(map[types.NamespacedName]types.NamespacedName)
-	maps.Copy(gangs, q.gangs.events.gangs)
+	gangs := make([][2]types.NamespacedName, 0, len(q.gangs.events.gangs))
+	for key, member := range q.gangs.events.gangs {
+		gangs = append(gangs, [2]types.NamespacedName{key, member})
+	}
 	q.gangs.mu.Unlock()
 	for _, pod := range refused {
 		if !q.queue.Holds(waiting.IDOfSingle(pod)) {
 			pods = append(pods, pod)
 		}
 	}
-	for key, member := range gangs {
+	for _, of := range gangs {
+		key, member := of[0], of[1]
 		if q.queue.Holds(waiting.IDOf(key)) {
 			continue // the waiting queue wakes it
 		}

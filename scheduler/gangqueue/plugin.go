@@ -137,7 +137,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the scheduler starts")
 	}
 	if !ok {
-		if q.queue.Keeps(waiting.IDOfPod(pod)) {
+		if q.queue.Keeps(waiting.IDOfPod(pod), waiting.OrderOf(nil, pod)) {
 			return fwk.NewStatus(
 				fwk.UnschedulableAndUnresolvable,
 				"the pod waits until something changes that could help it",
@@ -154,7 +154,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return nil
 	}
 	if q.isOpen(key, group.UID) && q.complete(group) {
-		if q.queue.Keeps(waiting.IDOf(key)) {
+		if q.queue.Keeps(waiting.IDOf(key), waiting.OrderOf(group, nil)) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "gang "+key.Name+" waits until something changes")
 		}
 		q.enters(pod)

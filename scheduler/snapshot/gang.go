@@ -51,13 +51,13 @@ func (v View) Gang(
 			member.Placed, member.Node = true, at
 			pod = unbound(pod)
 		}
-		k := kind{pod, Requests(pod)}
+		k := kind{pod, asks(pod)}
 		member.Shape = slices.IndexFunc(kinds, k.equals)
 		if member.Shape < 0 {
 			member.Shape = len(kinds)
 			kinds = append(kinds, k)
 			gang.Shapes = append(gang.Shapes,
-				topology.Shape{Demand: demand(k.asks, v.resources), Barred: v.barred(pod)})
+				topology.Shape{Demand: demandOf(pod, v.resources), Barred: v.barred(pod)})
 		}
 		gang.Members = append(gang.Members, member)
 	}
@@ -158,6 +158,9 @@ func completionIndex(pod *corev1.Pod) int {
 
 // number reads an index; pods without one come after those with one.
 func number(s string) int {
+	if s == "" {
+		return math.MaxInt
+	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
 		return math.MaxInt

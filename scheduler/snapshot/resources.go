@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,16 +21,30 @@ func firstResources() []corev1.ResourceName {
 
 // Requests is what the pod takes of a node, itself included.
 func Requests(pod *corev1.Pod) corev1.ResourceList {
-	list := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	asks := asks(pod)
+	list := make(corev1.ResourceList, len(asks)+1)
+	maps.Copy(list, asks)
 	list[corev1.ResourcePods] = *apiresource.NewQuantity(1, apiresource.DecimalSI)
 	return list
+}
+
+// asks is Requests without the pod itself. The list may be the pod's own: one container's requests need no sum, and most pods have one.
+func asks(pod *corev1.Pod) corev1.ResourceList {
+	spec := &pod.Spec
+	if len(spec.Containers) == 1 && len(spec.InitContainers) == 0 && spec.Resources == nil && spec.Overhead == nil {
+		return spec.Containers[0].Resources.Requests
+	}
+	return resource.PodRequests(pod, resource.PodResourcesOptions{})
 }
 
 // Resources lists what the pods ask for, each resource once, in alphabetical order.
 func Resources(pods []*corev1.Pod) []corev1.ResourceName {
 	var names []corev1.ResourceName
+	if len(pods) > 0 {
+		names = append(names, corev1.ResourcePods)
+	}
 	for _, pod := range pods {
-		for name, quantity := range Requests(pod) {
+		for name, quantity := range asks(pod) {
 			if !quantity.IsZero() && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -37,6 +52,15 @@ func Resources(pods []*corev1.Pod) []corev1.ResourceName {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// demandOf is what the pod takes of a node as a vector.
+func demandOf(pod *corev1.Pod, resources []corev1.ResourceName) topology.Capacity {
+	out := demand(asks(pod), resources)
+	if at := slices.Index(resources, corev1.ResourcePods); at >= 0 {
+		out[at] = 1
+	}
+	return out
 }
 
 // demand is the vector of a request list; zero requests ask for nothing, whatever is left.

@@ -193,7 +193,7 @@ func (m *members) build(key unitKey, group *schedulingv1beta1.PodGroup, resource
 				units = append(units, single(t.pod))
 			}
 			if len(t.demand) != len(resources) {
-				t.demand = demand(Requests(t.pod), resources)
+				t.demand = demandOf(t.pod, resources)
 			}
 			u := &units[len(units)-1]
 			u.Pods = append(u.Pods, t.pod)

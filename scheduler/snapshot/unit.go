@@ -103,7 +103,7 @@ func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 {
 func Accelerators(pods []*corev1.Pod, kinds []corev1.ResourceName) int64 {
 	var sum int64
 	for _, pod := range pods {
-		asks := Requests(pod)
+		asks := asks(pod)
 		for _, kind := range kinds {
 			if quantity, ok := asks[kind]; ok {
 				sum += quantity.Value()

@@ -11,17 +11,24 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Left reports that a pod has left its node. Of its unit, all that it holds there is taken to come back: that is never too little.
+// Left reports that a pod has left its node. Of its unit, all that it holds there is taken to come back, once: that is never too little.
 func (q *Queue) Left(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.machine.Waiting()) == 0 && len(q.machine.Leases()) == 0 {
+	q.events, q.news = q.events+1, q.clock.Clock.Now()
+	if q.machine.Len() == 0 && len(q.machine.Leases()) == 0 {
 		return
 	}
 	clear(q.vain)
 	at := q.numbers([]string{pod.Spec.NodeName})
 	if of := q.unitOf(pod); of != nil && len(at) > 0 {
-		part := contention.Unit{ID: of.ID, End: of.End, Started: of.Started}
+		from := vacancy{of.ID, at[0]}
+		if q.vacated[from] {
+			return
+		}
+		q.vacated[from] = true
+		part := *of
+		part.Holds = nil
 		for _, h := range of.Holds {
 			if h.Node == at[0] {
 				part.Holds = append(part.Holds, h)
@@ -32,6 +39,12 @@ func (q *Queue) Left(pod *corev1.Pod) {
 		q.machine.Freed(at)
 	}
 	q.remindIfCandidates()
+}
+
+// vacancy is a node of a unit.
+type vacancy struct {
+	unit contention.ID
+	node int
 }
 
 // unitOf returns the unit of a pod as of the last World, or as it started since.
@@ -54,6 +67,7 @@ func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
 func (q *Queue) Taken(node string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events, q.news = q.events+1, q.clock.Clock.Now()
 	if len(q.machine.Leases()) == 0 {
 		return
 	}
@@ -65,7 +79,8 @@ func (q *Queue) Taken(node string) {
 func (q *Queue) Changed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.machine.Waiting()) == 0 {
+	q.events, q.news = q.events+1, q.clock.Clock.Now()
+	if q.machine.Len() == 0 {
 		return
 	}
 	clear(q.vain)
@@ -85,6 +100,7 @@ func (q *Queue) Settling() {
 func (q *Queue) Again() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	q.machine.Reopen()
 	q.remindIfCandidates()
 }
@@ -103,6 +119,7 @@ const longestEviction = 30 * time.Second
 func (q *Queue) Evicting(units []contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	for _, id := range units {
 		if q.evicted[id] == nil {
 			q.evicted[id] = &eviction{since: q.clock.Clock.Now()}
@@ -139,6 +156,7 @@ func (q *Queue) Version() int { return q.version }
 func (q *Queue) Reread() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	q.version++
 }
 
@@ -146,6 +164,7 @@ func (q *Queue) Reread() {
 func (q *Queue) Node(node *corev1.Node) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	_, known := q.missing[node.Name]
 	switch away := isAway(node); {
 	case away && !known:
@@ -159,6 +178,7 @@ func (q *Queue) Node(node *corev1.Node) {
 func (q *Queue) NodeGone(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	delete(q.missing, name)
 }
 
@@ -182,6 +202,7 @@ func (q *Queue) away(x *Question, node int) (int64, bool) {
 func (q *Queue) Hold(x *Question, reason contention.Reason, holds []topology.Held, expiry time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	now := q.clock.Clock.Now()
 	w, e := q.world(x, now), x.entity(&q.atlas.demands, now)
 	l := contention.Lease{

@@ -42,7 +42,7 @@ func (q *Queue) Wrong(group *schedulingv1beta1.PodGroup) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	x := Question{Group: group}
-	e := contention.Entity{ID: x.id(), Order: orderOf(group, nil), Question: "wrong/" + string(x.id())}
+	e := contention.Entity{ID: x.id(), Order: OrderOf(group, nil), Question: "wrong/" + string(x.id())}
 	for _, action := range q.machine.Refuse(e, contention.Wait{Cause: contention.WrongQuestion, At: contention.None}, q.now()) {
 		q.act(nil, action)
 	}
@@ -62,6 +62,7 @@ func (q *Queue) EndHold(owner contention.ID, reason contention.Reason) {
 func (q *Queue) Call(id contention.ID) {
 	q.mu.Lock()
 	q.waker.released[id] = true
+	q.calls(id)
 	q.mu.Unlock()
 	q.wakeAll([]contention.ID{id})
 }
@@ -77,6 +78,7 @@ func (q *Queue) Move(x *Question) (topology.Placement, bool) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	now := q.clock.Clock.Now()
 	w, e := q.world(x, now), x.entity(&q.atlas.demands, now)
 	whole := contention.Ask{Gang: x.Choices[0].Gang, Needed: x.Needed() + len(x.Running)}

@@ -89,7 +89,7 @@ func (x *Question) Needed() int {
 func (x *Question) entity(demands *demands, now time.Time) contention.Entity {
 	gang, pod := x.Choices[0].Gang, slices.Concat(x.Waiting, x.Running)[0]
 	e := contention.Entity{
-		ID: x.id(), Order: orderOf(x.Group, pod), Question: demands.question(x.Choices[0]),
+		ID: x.id(), Order: OrderOf(x.Group, pod), Question: demands.question(x.Choices[0]),
 		Ask:           contention.Ask{Gang: gang, Needed: max(1, x.Needed()), End: topology.EndUnknown},
 		Preemptible:   !x.Protected,
 		NeverPreempts: x.Group == nil || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
@@ -110,7 +110,8 @@ func graceOf(pod *corev1.Pod) int64 {
 	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 }
 
-func orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
+// OrderOf returns the place in the queue of a gang, or of a pod that is in none.
+func OrderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
 	if group != nil {
 		return snapshot.OrderOf(group, ptr.Deref(group.Spec.Priority, 0))
 	}
@@ -198,7 +199,7 @@ func (c choices) Reserve(
 ) (topology.Reservation, bool) {
 	for _, choice := range c.all {
 		ask.Gang.Shapes = choice.Gang.Shapes
-		if r, short, err := topology.Reserve(l, ask.Fewest(), running); short == nil && err == nil {
+		if r, fits, err := topology.Earliest(l, ask.Fewest(), running); fits && err == nil {
 			return r, true
 		}
 	}

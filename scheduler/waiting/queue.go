@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +24,12 @@ type Queue struct {
 	// placed is the entity that was placed last and has not started yet, asked is its question.
 	placed *contention.Placed
 	asked  *Question
+	// decided is what was decided about an entity in the cycle of another one, nil for nothing.
+	decided *decided
 	// begun are the units that started since the last World.
 	begun map[contention.ID]*contention.Unit
+	// vacated are the nodes that units have left since the last World, in its numbers.
+	vacated map[vacancy]bool
 	// round is when the round began that goes on, zero if none does.
 	round time.Time
 	// evicted are the units whose eviction has begun.
@@ -41,6 +44,9 @@ type Queue struct {
 	labels labels
 	// changes counts what happened to leases.
 	changes int
+	// events counts what happened to the fleet or to the queue, news is when something last happened to the fleet.
+	events int
+	news   time.Time
 	// used is set when the first entity was evaluated.
 	used bool
 	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
@@ -64,6 +70,7 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 			map[contention.ID]time.Time,
 		),
 		vain:    make(map[contention.ID]bool),
+		vacated: make(map[vacancy]bool),
 		missing: make(map[string]int64),
 		labels:  make(labels),
 		atlas:   atlas{places: make(map[contention.ID]*place)},
@@ -93,6 +100,9 @@ func (q *Queue) Turn(x *Question) Outcome {
 	defer q.mu.Unlock()
 	q.used = true
 	q.dropRefused()
+	if out, ok := q.take(x); ok {
+		return out
+	}
 	if id := x.id(); q.machine.Knows(id) && !q.machine.Candidate(id) && !q.waker.released[id] {
 		// It was called, and is not expected any more: an evaluation now would move what rests on guesses.
 		q.waker.evaluated(id)
@@ -104,12 +114,8 @@ func (q *Queue) Turn(x *Question) Outcome {
 		return Outcome{Wait: reason, Lease: q.lease(id)}
 	}
 	now := q.clock.Clock.Now()
-	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
-	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
-	q.revokeUnwanted(x, &e)
-	q.machine.Add(e)
-	q.waker.evaluated(e.ID)
-	q.atlas.asks(e.ID, e.Ask, x.coordinates())
+	w := q.world(x, now)
+	e := q.adds(x, now)
 	if q.defers(e.ID) {
 		q.soon()
 		return Outcome{Deferred: true}
@@ -121,10 +127,9 @@ func (q *Queue) Turn(x *Question) Outcome {
 		reason, _ := q.machine.Reason(e.ID)
 		return Outcome{Wait: reason, Lease: q.lease(e.ID)}
 	}
+	q.events++
 	out := q.evaluate(x, e.ID, &w)
-	if x.Lags {
-		q.remind(&q.waker.lagging, lag)
-	}
+	q.conclude(x, &out, &w)
 	if _, more := q.machine.Next(); more {
 		q.soon()
 	}
@@ -132,25 +137,45 @@ func (q *Queue) Turn(x *Question) Outcome {
 	return out
 }
 
-// evaluate has the machine evaluate an entity and end the round.
+// adds puts the entity of a question into the machine's queue.
+func (q *Queue) adds(x *Question, now time.Time) contention.Entity {
+	e := x.entity(&q.atlas.demands, now)
+	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
+	q.revokeUnwanted(x, &e)
+	q.machine.Add(e)
+	q.waker.evaluated(e.ID)
+	q.atlas.asks(e.ID, e.Ask, x.coordinates())
+	return e
+}
+
+// evaluate has the machine evaluate an entity.
 func (q *Queue) evaluate(x *Question, id contention.ID, w *contention.World) Outcome {
 	out := Outcome{}
 	for _, action := range q.machine.Turn(id, w) {
 		q.act(x, action)
 		switch a := action.(type) {
 		case contention.Placed:
-			out.Placed, q.placed, q.asked = &a, &a, x
+			out.Placed = &a
 		case contention.Preempted:
 			out.Preempted = append(out.Preempted, a)
 		case contention.Waits:
 			out.Wait = a.Reason
 		}
 	}
-	if out.Placed == nil && !q.goesOn() { // of one that is placed when it has started
+	return out
+}
+
+// conclude ends the round if the evaluation was its last.
+func (q *Queue) conclude(x *Question, out *Outcome, w *contention.World) {
+	if out.Placed != nil { // the round ends when it has started
+		q.placed, q.asked = out.Placed, x
+	} else if !q.goesOn() {
 		q.settle(w)
 	}
-	out.Lease = q.lease(id)
-	return out
+	out.Lease = q.lease(x.id())
+	if x.Lags {
+		q.remind(&q.waker.lagging, lag)
+	}
 }
 
 // goesOn reports whether the round goes on since an entity is about to be evaluated: until then a lease must not open, nor count what
@@ -206,6 +231,7 @@ func (q *Queue) world(x *Question, now time.Time) contention.World {
 	q.labels.asks(x)
 	q.markEvicted(fleet.Units, now)
 	clear(q.begun)
+	clear(q.vacated)
 	q.seen = seen{tree: x.View.Tree, units: fleet.Units}
 	return w
 }
@@ -243,99 +269,6 @@ func (q *Queue) Trial(x *Question) contention.Answer {
 	return q.machine.Trial(x.entity(&q.atlas.demands, now), &w)
 }
 
-// Started reports that members of the gang, or the pod, got these nodes. It returns the instant that was first reported for its
-// lease, and whether it had one.
-func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, leased bool) {
-	q.mu.Lock()
-	at := q.numbers(nodes)
-	if !q.machine.Knows(id) { // another member of it, or a pod that has not waited
-		q.machine.Taken(at)
-		if len(q.machine.Leases()) > 0 {
-			q.remindIfCandidates()
-		}
-		q.mu.Unlock()
-		return time.Time{}, false
-	}
-	for _, action := range q.machine.Started(id, at, q.now()) {
-		q.act(nil, action)
-	}
-	if q.placed != nil && q.placed.ID == id {
-		q.begin()
-	}
-	expected, leased = q.reserved[id]
-	delete(q.reserved, id)
-	delete(q.vain, id)
-	q.count()
-	next := q.due()
-	q.mu.Unlock()
-	q.wakeAll(next)
-	return expected, leased
-}
-
-// begin notes that the entity that was placed has started. Its members that did not start with the others wait in its place.
-func (q *Queue) begin() {
-	now := q.clock.Clock.Now()
-	placed, x := q.placed, q.asked
-	e := x.entity(&q.atlas.demands, now)
-	q.placed, q.asked = nil, nil
-	if len(x.Running) == 0 {
-		u := &contention.Unit{ID: e.ID, Started: now.Unix()}
-		if e.RunTime > 0 {
-			u.End = contention.End{At: now.Unix() + e.RunTime, Certainty: contention.Reported}
-		}
-		defer func() { q.begun[e.ID] = u }() // the World does not have it yet
-	}
-	if surplus, ok := surplusOf(e, placed); ok {
-		q.machine.Add(surplus)
-	}
-	if !q.goesOn() {
-		w := q.world(x, now)
-		w.Ledger = w.Ledger.Beside(placed.Gang, placed.Placement)
-		q.settle(&w)
-		w.Ledger.Discard()
-	}
-}
-
-// surplusOf returns the members of an entity that were not placed with the others.
-func surplusOf(e contention.Entity, placed *contention.Placed) (contention.Entity, bool) {
-	nodes := make(map[string]int, len(placed.Placement.Nodes))
-	for rank, node := range placed.Placement.Nodes {
-		nodes[placed.Gang.Members[rank].Name] = node
-	}
-	e.Ask.Gang.Members = slices.Clone(e.Ask.Gang.Members)
-	left, all := int64(0), int64(0)
-	for i := range e.Ask.Gang.Members {
-		m := &e.Ask.Gang.Members[i]
-		if m.Placed || m.Late {
-			continue
-		}
-		all++
-		if m.Node, m.Placed = nodes[m.Name]; !m.Placed {
-			left++
-		}
-	}
-	if left == 0 {
-		return e, false
-	}
-	e.Ask.Needed, e.Question, e.Order.Replacement = 1, contention.Question(e.Ask.Gang), false
-	e.Accelerators = e.Accelerators * left / all
-	return e, true
-}
-
-// numbers are the nodes in the machine's numbering.
-func (q *Queue) numbers(names []string) []int {
-	var out []int
-	if q.seen.tree == nil {
-		return nil
-	}
-	for _, name := range names {
-		if at, ok := q.seen.tree.Index(name); ok {
-			out = append(out, at)
-		}
-	}
-	return out
-}
-
 // Remove takes an entity out that is not ready any more.
 func (q *Queue) Remove(id contention.ID) {
 	q.mu.Lock()
@@ -343,6 +276,7 @@ func (q *Queue) Remove(id contention.ID) {
 	if !q.machine.Knows(id) {
 		return
 	}
+	q.events++
 	for _, action := range q.machine.Remove(id, q.now()) {
 		q.act(nil, action)
 	}
@@ -370,6 +304,7 @@ func (q *Queue) Revoke(owner contention.ID, why string) {
 }
 
 func (q *Queue) revoke(owner contention.ID, why string) {
+	q.events++
 	actions := q.machine.Revoke(owner, why, q.now())
 	for _, action := range actions {
 		q.act(nil, action)
@@ -408,7 +343,7 @@ func (q *Queue) count() {
 	if q.clock.Flush > 0 {
 		q.remind(&q.waker.flush, q.clock.Flush)
 	}
-	metrics.Parked.Set(float64(len(q.machine.Waiting())))
+	metrics.Parked.Set(float64(q.machine.Len()))
 }
 
 // Leased is a lease by names.

@@ -38,6 +38,7 @@ func Alike(pod *corev1.Pod) bool {
 func (q *Queue) Refused(x *Question) (waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.events++
 	q.used = true
 	now := q.clock.Clock.Now()
 	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
@@ -48,9 +49,7 @@ func (q *Queue) Refused(x *Question) (waits bool) {
 		return true
 	}
 	out := q.evaluate(x, e.ID, &w)
-	if x.Lags {
-		q.remind(&q.waker.lagging, lag)
-	}
+	q.conclude(x, &out, &w)
 	if out.Placed != nil {
 		q.placed = nil
 		for _, action := range q.machine.Remove(e.ID, q.now()) {

@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ type waker struct {
 	// called are the entities that were woken and not evaluated since.
 	called map[contention.ID]time.Time
 	// coming are the entities that entered the scheduling queue and were not evaluated yet.
-	coming map[contention.ID]time.Time
+	coming map[contention.ID]arrival
 	// released are entities that may try again whatever the machine says.
 	released map[contention.ID]bool
 	// back are those whose last attempt is over. Until then a call is lost: the scheduling queue ignores one for an entity that is
@@ -29,6 +30,8 @@ type waker struct {
 	back map[contention.ID]bool
 	// The wakings under way.
 	soon, later, lagging, flush bool
+	// watched says that a look is under way whether calls were lost.
+	watched bool
 	// timer is the next instant at which the machine changes by itself, 0 for none.
 	timer int64
 }
@@ -36,7 +39,7 @@ type waker struct {
 func newWaker() waker {
 	return waker{
 		called:   make(map[contention.ID]time.Time),
-		coming:   make(map[contention.ID]time.Time),
+		coming:   make(map[contention.ID]arrival),
 		released: make(map[contention.ID]bool),
 		back:     make(map[contention.ID]bool),
 	}
@@ -57,31 +60,41 @@ func (q *Queue) Wakes(wake func(contention.ID)) {
 	q.waker.wake = wake
 }
 
-// Keeps reports whether an entity that enters the scheduling queue has to stay out of it: nothing has changed that could help it.
-func (q *Queue) Keeps(id contention.ID) bool {
+// arrival is when an entity entered the scheduling queue, and its place there.
+type arrival struct {
+	at    time.Time
+	order contention.Order
+}
+
+// Keeps reports whether an entity that enters the scheduling queue has to stay out of it: one that waits is evaluated in the cycle of
+// another one, unless it was called.
+func (q *Queue) Keeps(id contention.ID, order contention.Order) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.placed != nil && q.placed.ID == id { // it is back without having started
+		q.dropRefused()
+	}
 	if !q.machine.Knows(id) {
-		q.waker.coming[id] = q.clock.Clock.Now()
+		q.waker.coming[id] = arrival{q.clock.Clock.Now(), order}
 		return false
 	}
-	if q.waker.released[id] || q.machine.Candidate(id) {
-		if !q.waker.back[id] { // a call may have been lost, and those who were called with it are evaluated next
-			q.waker.back[id] = true
+	if !q.waker.back[id] {
+		q.waker.back[id] = true
+		if q.waker.released[id] || q.machine.Candidate(id) { // a call may have been lost
 			delete(q.waker.called, id)
 			q.soon()
 		}
-		return false
 	}
-	q.waker.back[id] = true
-	return true
+	_, called := q.waker.called[id]
+	return !called && !q.waker.released[id]
 }
 
 // Holds is Keeps for a caller that is not the scheduling queue.
 func (q *Queue) Holds(id contention.ID) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.waker.released[id] && !q.machine.Candidate(id)
+	_, called := q.waker.called[id]
+	return q.machine.Knows(id) && !called && !q.waker.released[id]
 }
 
 // Release lets an entity try again when it comes to the scheduling queue: it asks another question now.
@@ -96,6 +109,12 @@ func (q *Queue) Release(id contention.ID) {
 // defers reports whether an earlier entity has to be evaluated before this one: one that was called and is still expected, or that is
 // about to be called. What became free is for those that wait, in their order.
 func (q *Queue) defers(id contention.ID) bool {
+	if d := q.decided; d != nil && q.isCurrent(d) && d.id != id {
+		own, _ := q.machine.OrderOf(id)
+		if other, waits := q.machine.OrderOf(d.id); waits && other.Compare(own) < 0 {
+			return true
+		}
+	}
 	for _, other := range q.machine.Candidates() {
 		if other == id {
 			return false
@@ -109,8 +128,8 @@ func (q *Queue) defers(id contention.ID) bool {
 
 // expects reports whether an entity is about to be evaluated: the round goes on.
 func (q *Queue) expects() bool {
-	for id, at := range q.waker.coming {
-		if q.clock.Clock.Since(at) < settle {
+	for id, of := range q.waker.coming {
+		if q.clock.Clock.Since(of.at) < settle {
 			return true
 		}
 		delete(q.waker.coming, id)
@@ -121,18 +140,68 @@ func (q *Queue) expects() bool {
 	})
 }
 
-// due returns the candidates that were not called, or whose call was lost, in order, and notes that they are called.
+// due returns the first candidate, unless it is on its way, and notes that it is called: the others are evaluated in its cycle. A call
+// that was lost is repeated, and then the next candidate is called as well.
 func (q *Queue) due() []contention.ID {
 	var out []contention.ID
+	for _, id := range slices.Sorted(maps.Keys(q.waker.released)) { // a call of one that is no candidate may be lost, too
+		if _, called := q.waker.called[id]; !called && q.machine.Knows(id) {
+			q.calls(id)
+			out = append(out, id)
+		}
+	}
+	if q.decided != nil && q.isCurrent(q.decided) {
+		return out // what follows from its outcome comes after it
+	}
 	now := q.clock.Clock.Now()
 	for _, id := range q.machine.Candidates() {
-		if at, called := q.waker.called[id]; called && now.Sub(at) < settle {
-			continue
+		at, called := q.waker.called[id]
+		if called && now.Sub(at) < settle {
+			break
 		}
-		q.waker.called[id] = now
-		out = append(out, id)
+		q.calls(id)
+		if out = append(out, id); !called {
+			break
+		}
 	}
 	return out
+}
+
+// calls notes that an entity is called, and looks after a while whether the call was lost.
+func (q *Queue) calls(id contention.ID) {
+	q.waker.called[id] = q.clock.Clock.Now()
+	q.watch()
+}
+
+// watch repeats calls that were lost.
+func (q *Queue) watch() {
+	if q.waker.watched {
+		return
+	}
+	q.waker.watched = true
+	q.clock.AfterFunc(settle, func() {
+		q.mu.Lock()
+		q.waker.watched = false
+		before := maps.Clone(q.waker.called)
+		for id, at := range before {
+			if !q.machine.Knows(id) {
+				delete(q.waker.called, id)
+			} else if q.waker.released[id] && q.clock.Clock.Since(at) >= settle {
+				delete(q.waker.called, id)
+			}
+		}
+		next := q.due()
+		for _, id := range next { // one that does not come holds up others once
+			if at, called := before[id]; called {
+				q.waker.called[id] = at
+			}
+		}
+		if len(q.waker.called) > 0 {
+			q.watch()
+		}
+		q.mu.Unlock()
+		q.wakeAll(next)
+	})
 }
 
 // wakeAll calls entities, in order and without the lock: the scheduler takes what is there when it has nothing to do, so that a later

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -80,6 +81,11 @@ func podOf(name string, gpus int64) *corev1.Pod {
 // turn evaluates a gang of one pod that has waited for so many hours.
 func (s *scheduler) turn(t *testing.T, name string, gpus int64, hours int) waiting.Outcome {
 	t.Helper()
+	return s.Turn(s.question(t, name, gpus, hours))
+}
+
+func (s *scheduler) question(t *testing.T, name string, gpus int64, hours int) *waiting.Question {
+	t.Helper()
 	group := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: name,
@@ -97,7 +103,17 @@ func (s *scheduler) turn(t *testing.T, name string, gpus int64, hours int) waiti
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Turn(x)
+	return x
+}
+
+// keeps reports whether a gang is kept out of the scheduling queue.
+func (s *scheduler) keeps(name string) bool { return s.Keeps(id(name), contention.Order{}) }
+
+// follows returns which gang is evaluated next in the cycle of another one, "" for none.
+func (s *scheduler) follows() string {
+	next, _ := s.Following(nil)
+	name, _ := waiting.NameOf(next)
+	return name.Name
 }
 
 // pass lets time pass, and returns which entities were woken, in order.
@@ -116,9 +132,9 @@ func id(name string) contention.ID {
 	return waiting.IDOf(types.NamespacedName{Namespace: "ns", Name: name})
 }
 
-// Many nodes become free one by one: that is one change. Of each question the first is woken, in the order of the queue, and once more
-// if nothing is heard of it.
-func TestQueue_ChangeWakesTheFirstOfEachQuestion(t *testing.T) {
+// Many nodes become free one by one: that is one change. The first is woken, and the first of each other question is evaluated in its
+// cycle. If nothing is heard of the first, it is woken once more, with the next.
+func TestQueue_ChangeWakesTheFirst(t *testing.T) {
 	s := newScheduler(t)
 	s.turn(t, "large-new", 4, 1)
 	s.turn(t, "large-old", 4, 3)
@@ -127,28 +143,81 @@ func TestQueue_ChangeWakesTheFirstOfEachQuestion(t *testing.T) {
 		t.Errorf("%v are woken although nothing changed", got)
 	}
 	for _, name := range []string{"large-new", "large-old", "small"} {
-		if !s.Keeps(id(name)) {
+		if !s.keeps(name) {
 			t.Errorf("%s is not kept out of the scheduling queue", name)
 		}
 	}
 	s.Changed()
 	s.Changed()
-	if got := s.pass(60 * time.Millisecond); !slices.Equal(got, []string{"large-old", "small"}) {
+	if got := s.pass(60 * time.Millisecond); !slices.Equal(got, []string{"large-old"}) {
 		t.Errorf("%v are woken", got)
 	}
-	if s.Keeps(id("large-old")) || !s.Keeps(id("large-new")) {
+	if s.keeps("large-old") || !s.keeps("large-new") || !s.keeps("small") {
 		t.Error("the wrong one is kept out")
 	}
+	if got := s.follows(); got != "" {
+		t.Errorf("%s is evaluated before the first", got)
+	}
 	s.turn(t, "large-old", 4, 3) // it does not fit
+	if got := s.follows(); got != "small" {
+		t.Errorf("%q is evaluated after the first", got)
+	}
+	if _, waits := s.Consider(s.question(t, "small", 2, 2)); !waits {
+		t.Error("the small one has a cycle of its own although it does not fit")
+	}
+	if got := s.follows(); got != "" {
+		t.Errorf("%s is evaluated although one that asks the same does not fit", got)
+	}
 	s.Changed()
-	if got := s.pass(2 * time.Second); !slices.Equal(got, []string{"large-old", "small"}) {
+	if got := s.pass(60 * time.Millisecond); !slices.Equal(got, []string{"large-old"}) {
 		t.Errorf("%v are woken by the next change", got)
+	}
+	if got := s.pass(2 * time.Second); !slices.Equal(got, []string{"large-old", "small"}) {
+		t.Errorf("%v are woken when nothing is heard of the first", got)
+	}
+}
+
+// An entity that starts has a cycle of its own, with the outcome that it had in the cycle of another one. Until then no other one is
+// evaluated.
+func TestQueue_OneThatStartsHasItsOwnCycle(t *testing.T) {
+	s := newScheduler(t)
+	s.turn(t, "large", 8, 3)
+	s.turn(t, "small", 2, 2)
+	s.turn(t, "smaller", 1, 1)
+	s.pass(time.Minute)
+	if err := s.node.RemovePod(klog.Background(), podOf("filler", 8)); err != nil {
+		t.Fatal(err)
+	}
+	s.node.AddPod(podOf("other", 4))
+	s.Changed()
+	s.pass(60 * time.Millisecond)
+	s.turn(t, "large", 8, 3)
+	s.woken = nil
+	if out, waits := s.Consider(s.question(t, s.follows(), 2, 2)); waits || out.Placed == nil {
+		t.Fatalf("it waits: %+v", out.Wait)
+	}
+	if !slices.Equal(s.woken, []string{"small"}) || s.keeps("small") {
+		t.Errorf("%v are woken", s.woken)
+	}
+	if got := s.follows(); got != "" {
+		t.Errorf("%s is evaluated before it has started", got)
+	}
+	if !s.turn(t, "smaller", 1, 1).Deferred {
+		t.Error("a later one is evaluated before it has started")
+	}
+	if out := s.turn(t, "small", 2, 2); out.Placed == nil {
+		t.Errorf("it waits in its own cycle: %+v", out.Wait)
+	}
+	s.woken = nil
+	s.Started(id("small"), []string{"n"})
+	if !slices.Equal(s.woken, []string{"smaller"}) {
+		t.Errorf("%v are woken when it has started", s.woken)
 	}
 }
 
 func TestQueue_WakesInTheOrderOfTheQueue(t *testing.T) {
 	s := newScheduler(t)
-	var want []string
+	var want, got []string
 	for i := range 7 {
 		name := fmt.Sprint("gang-", i)
 		s.turn(t, name, int64(i+1), 20-i)
@@ -156,8 +225,15 @@ func TestQueue_WakesInTheOrderOfTheQueue(t *testing.T) {
 	}
 	s.pass(time.Minute)
 	s.Changed()
-	if got := s.pass(time.Second); !slices.Equal(got, want) {
-		t.Errorf("%v are woken, want %v", got, want)
+	got = s.pass(60 * time.Millisecond)
+	s.turn(t, got[0], 1, 20)
+	for i := 1; i < 7; i++ {
+		name := s.follows()
+		got = append(got, name)
+		s.Consider(s.question(t, name, int64(i+1), 20-i))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v are evaluated, want %v", got, want)
 	}
 }
 

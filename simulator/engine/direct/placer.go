@@ -25,8 +25,8 @@ func (p product) Place(l topology.Ledger, ask contention.Ask) contention.Answer 
 
 // Reserve implements contention.Placer.
 func (product) Reserve(l topology.Ledger, ask contention.Ask, running []topology.Running) (topology.Reservation, bool) {
-	r, short, err := topology.Reserve(l, ask.Fewest(), running)
-	return r, short == nil && err == nil
+	r, fits, err := topology.Earliest(l, ask.Fewest(), running)
+	return r, fits && err == nil
 }
 
 // Policy is another scheduler's placement. It is deterministic, given a seed of its own, and does not change what it receives.

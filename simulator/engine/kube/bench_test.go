@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
+	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
@@ -64,6 +66,47 @@ func BenchmarkNative(b *testing.B) {
 	for _, profile := range []kube.Profile{kube.Native, kube.Lockstep} {
 		b.Run(string(profile), func(b *testing.B) { replay(b, profile, 10, 50, 4) })
 	}
+}
+
+// BenchmarkContention plays a random scenario of 600 gangs on about 64 nodes, more than these can hold at once: with the machine of the
+// queue alone, and with the real scheduler. A pod counts as often as it is placed.
+func BenchmarkContention(b *testing.B) {
+	s, err := scenarios.Random(0, 600)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, play := range map[string]func() *record{
+		"direct": func() *record {
+			return run(b.Context(), b, s, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
+		},
+		"kube": func() *record { return play(b, s, kube.Lockstep) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			used, placed, decisions := processor(b), 0, 0
+			for b.Loop() {
+				r := play()
+				placed, decisions = placed+pods(r), decisions+len(r.decisions)
+			}
+			b.ReportMetric(float64(placed)/float64(b.N), "pods")
+			b.ReportMetric(float64(decisions)/float64(b.N), "decisions")
+			b.ReportMetric(float64(placed)/(processor(b)-used).Seconds(), "pods/cpu-s")
+		})
+	}
+}
+
+// pods counts the pods that were placed: those of starts, and those that joined.
+func pods(r *record) int {
+	n, runs := 0, make(map[int]int)
+	for _, e := range r.events {
+		switch e.Kind {
+		case engine.Started:
+			n, runs[e.Job] = n+len(e.Nodes), len(e.Nodes)
+		case engine.Joined:
+			n, runs[e.Job] = n+len(e.Nodes)-runs[e.Job], len(e.Nodes)
+		default:
+		}
+	}
+	return n
 }
 
 // replay measures how fast a profile places gangs on so many racks.

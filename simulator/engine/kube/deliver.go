@@ -104,9 +104,10 @@ type kept struct {
 
 // reportKept reports the closed leases that are new, or whose place or firm instant changed.
 func (w *world) reportKept() {
-	if w.parts.waiting == nil {
+	if w.parts.waiting == nil || w.keptAt == w.parts.waiting.Changes() {
 		return
 	}
+	w.keptAt = w.parts.waiting.Changes()
 	now := make(map[int]kept)
 	for _, l := range w.parts.waiting.Leases() {
 		who, ok := w.byGroup[l.Owner]

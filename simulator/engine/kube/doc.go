@@ -30,6 +30,9 @@
 // Victims that lose equally much are chosen in both by domain, then priority, then name. The core alone knows jobs that must not be
 // preempted whatever their priority.
 //
+// A decision (engine.Watcher) is a cycle of the framework. The scheduler evaluates in it the waiting gangs that do not start, so there are
+// fewer decisions than engine direct reports, and one may take longer than the evaluation of its own gang.
+//
 // # What is not as in a cluster
 //
 // Pods end as soon as they are deleted. Calls to the API take no time and never fail. Gates: asynchronous API calls and preemption are

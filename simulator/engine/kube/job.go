@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
@@ -22,6 +21,9 @@ type job struct {
 	given importer.Workload
 	// times is how often it arrived: once, and once more each time it was preempted or disrupted.
 	times int
+	// group is its PodGroup, nil for a pod in none; promised says that it has an expected end.
+	group    *schedulingv1beta1.PodGroup
+	promised bool
 	// waits is set from its arrival to its start, runs from its start to its end.
 	waits, runs bool
 	// nodes are those of its ranks, Nobody for a rank without one; there are bound of them, and fresh are those bound just now.
@@ -47,6 +49,7 @@ func (w *world) submit(i int) error {
 	w.fresh = append(w.fresh, i)
 	w.quiet = w.clock.Now()
 	group, pods := w.objects(i)
+	j.group, j.promised = group, false
 	for rank, pod := range pods {
 		w.seats[nameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
 	}
@@ -75,17 +78,18 @@ func (w *world) submit(i int) error {
 	return nil
 }
 
-// promise says on the PodGroup of a job that has an estimate when it would end if it started now. Trainers report what
-// remains when they run, so nothing is said of the time that it waited. The object is changed where it lies: an update would bring the gang
-// into the queue, in which it is already, and nobody else is at work.
-func (w *world) promise(group *framework.QueuedPodGroupInfo) {
-	name := types.NamespacedName{Namespace: group.GetNamespace(), Name: group.GetName()}
-	who, ok := w.byGroup[name]
-	if !ok || who.job == engine.Nobody || w.scene.Jobs[who.job].Estimate == 0 || w.jobs[who.job].runs {
-		return
-	}
-	if known, ok := get[*schedulingv1beta1.PodGroup](w.groups, name); ok {
-		known.Annotations[topology.AnnotationExpectedEnd] = w.instant(w.since() + w.scene.Jobs[who.job].Estimate)
+// promise says on the PodGroups of waiting jobs that have an estimate when each would end if it started now. Trainers report what
+// remains when they run, so nothing is said of the time that it waited. The objects are changed where they lie: an update would bring
+// gangs into the queue that are in it already, and no other goroutine is at work.
+func (w *world) promise() {
+	now := w.since().Truncate(time.Second)
+	fresh := w.promised != now
+	w.promised = now
+	for i := range w.jobs[:w.submitted] {
+		j := &w.jobs[i]
+		if of := &w.scene.Jobs[i]; j.group != nil && j.waits && of.Estimate > 0 && (fresh || !j.promised) {
+			j.promised, j.group.Annotations[topology.AnnotationExpectedEnd] = true, w.instant(now+of.Estimate)
+		}
 	}
 }
 

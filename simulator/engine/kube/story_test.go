@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
@@ -280,4 +281,51 @@ func (s *stopper) Happens(e engine.Event) {
 	if e.Kind == engine.Started {
 		s.stop()
 	}
+}
+
+// Three racks and 17 trays of the fourth are full of gangs of priority 10, for which another one of priority 10 waits; on the last tray
+// runs a job of priority 0. A gang of priority 5 behind the head of the queue asks for a tray: it preempts at once, by both engines. The
+// scheduler once took two minutes for that, and the machine an hour.
+func TestAGangBehindTheHeadPreempts(t *testing.T) {
+	known := func(j trace.Job, priority int32, preemptible bool) trace.Job {
+		j.Priority, j.Preemptible, j.Estimate = priority, preemptible, j.Duration
+		return j
+	}
+	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
+		known(within(rack, whole("r1", 0, time.Hour, 18)), 10, false),
+		known(within(rack, whole("r2", 0, 2*time.Hour, 18)), 10, false),
+		known(within(rack, whole("r3", 0, 3*time.Hour, 18)), 10, false),
+		known(within(rack, whole("r4", 0, 4*time.Hour, 17)), 10, false),
+		known(whole("low", 0, 4*time.Hour+30*time.Minute, 1), 0, true),
+		known(within(rack, whole("head", time.Minute, 2*time.Hour, 18)), 10, false),
+		known(whole("follower", 2*time.Minute, 30*time.Minute, 1), 5, false),
+	}})
+	want := `
+0s submitted r1
+0s submitted r2
+0s submitted r3
+0s submitted r4
+0s submitted low
+0s started r1
+0s started r2
+0s started r3
+0s started r4
+0s started low
+1m0s submitted head
+2m0s submitted follower
+2m0s preempted low
+2m0s started follower
+32m0s ended follower
+32m0s started low
+1h0m0s ended r1
+1h0m0s started head
+2h0m0s ended r2
+3h0m0s ended r3
+3h0m0s ended head
+4h0m0s ended r4
+5h2m0s ended low
+`
+	expect(t, play(t, s, kube.Lockstep).story(s), want)
+	machine := direct.NewEngine(direct.Options{Preempt: true}, time.Now)
+	expect(t, run(t.Context(), t, s, machine).story(s), want)
 }

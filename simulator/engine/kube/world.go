@@ -65,6 +65,8 @@ type world struct {
 	ends    agenda
 	// submitted and happened are how many jobs came, and how many events of nodes there were.
 	submitted, happened int
+	// promised is when the PodGroups of those that wait last said when they would end.
+	promised time.Duration
 	// waiting counts jobs that wait, fresh are those of them that began to at this instant.
 	waiting int
 	fresh   []int
@@ -72,8 +74,9 @@ type world struct {
 	bound []int
 	// starts counts the starts of jobs.
 	starts int
-	// kept is what was reported of closed leases, by job.
-	kept map[int]kept
+	// kept is what was reported of closed leases, by job, keptAt how many changes of leases there had been then.
+	kept   map[int]kept
+	keptAt int
 	// quiet is when something last happened that could let somebody start, left when the scheduler next looks at those
 	// that wait for no reason.
 	quiet, left time.Time
@@ -183,7 +186,7 @@ func (w *world) makeScheduler(ctx context.Context) error {
 		w.popped = nil
 		if group, ok := entity.(*framework.QueuedPodGroupInfo); ok {
 			w.popped = group
-			w.promise(group)
+			w.promise()
 		}
 		return entity, err
 	}

@@ -1,0 +1,86 @@
+package gangplacement
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
+)
+
+// mostOthers bounds the evaluations in one cycle: the loop has other entities to serve.
+const mostOthers = 256
+
+// considerOthers evaluates the other waiting gangs that have to be, in the cycle of this one, as long as none of them starts. before is the
+// place of this gang if only earlier ones are meant.
+func (p *GangPlacement) considerOthers(ctx context.Context, q question, before *contention.Order) {
+	all, err := p.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil || len(q.parent.Nodes) != len(all) {
+		return // the placement of a group around it: the others are not confined to that
+	}
+	for range mostOthers {
+		id, ok := p.queue.Following(before)
+		if !ok {
+			return
+		}
+		other, ok := p.otherOf(id, q)
+		if !ok {
+			p.queue.Call(id)
+			return
+		}
+		if !p.consider(ctx, other) {
+			return
+		}
+	}
+}
+
+// otherOf returns what a waiting gang asks in the cycle of another one. It is false if it has to have a cycle of its own: it lost members, is
+// not complete, was refused by filters, preempts in-tree, or claims devices.
+func (p *GangPlacement) otherOf(id contention.ID, of question) (question, bool) {
+	key, _ := waiting.NameOf(id)
+	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil || group.Spec.SchedulingPolicy.Gang == nil || p.memory.hasRecord(key) {
+		return question{}, false
+	}
+	q := question{
+		group: group, key: key, parent: of.parent, running: p.running(group), waiting: p.missing(group),
+		began: p.clock.Now(),
+	}
+	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
+	if len(q.waiting) == 0 || len(q.waiting) < q.needed || q.mayMove() {
+		return question{}, false
+	}
+	return q, p.reader.Stock == nil || !p.reader.Stock.Claims(q.waiting)
+}
+
+// consider evaluates a gang in the cycle of another one. It is false if the gang has a cycle of its own next.
+func (p *GangPlacement) consider(ctx context.Context, q question) bool {
+	barred, _ := p.memory.takeRefusals(q, q.began)
+	x, err := p.reader.Read(ctx, waiting.Asked{
+		Group: q.group, Waiting: q.waiting, Running: q.running, Nodes: q.parent.Nodes, Refused: barred,
+		Spoken: p.spoken(q), Now: q.began,
+	})
+	if err != nil {
+		p.queue.Call(waiting.IDOf(q.key))
+		return false
+	}
+	x.Lags = p.memory.lags(x.View)
+	if len(q.running) == 0 {
+		p.queue.EndHold(waiting.IDOf(q.key), contention.LateMember)
+	}
+	out, ok := p.queue.Consider(x)
+	if ok {
+		p.explainWait(ctx, q, x, out)
+	}
+	return ok
+}
+
+// hasRecord reports whether the gang's last attempts have to be learned from: its plan was refused, or it waits for the victims of in-tree
+// preemption.
+func (m *memory) hasRecord(gang types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.refused[gang.String()]
+	return m.preempting[gang] != nil || known != nil && (known.now.last != nil || len(known.now.nodes) > 0)
+}

@@ -1,0 +1,102 @@
+package waiting
+
+import (
+	"time"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+)
+
+// A round of the machine needs one snapshot, and the framework has one in each cycle. So the first candidate is called into the
+// scheduling queue, and the others are evaluated in its cycle, in order. An attempt of the framework costs more than an evaluation, and
+// most candidates do not start: only those that do, or for which units leave, have a cycle of their own.
+
+// decided is what was decided about an entity in the cycle of another one, for its own.
+type decided struct {
+	id  contention.ID
+	out Outcome
+	at  coordinates
+	// since and events are when, and how many events there had been.
+	since  time.Time
+	events int
+}
+
+// Following returns the entity that has to be evaluated next if that is possible in the cycle of another one; before is the place of the
+// other one if that is evaluated itself when all before it are, else nil. It is not possible for single pods, whose nodes the framework
+// chooses, for an entity on its way into the scheduling queue, and as long as an earlier one is.
+func (q *Queue) Following(before *contention.Order) (contention.ID, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dropRefused()
+	id, ok := q.machine.Next()
+	if !ok || q.decided != nil && q.isCurrent(q.decided) { // the outcome comes before what follows from it
+		return "", false
+	}
+	order, _ := q.machine.OrderOf(id)
+	if _, single := NameOf(id); single || q.waker.released[id] || before != nil && order.Compare(*before) >= 0 {
+		return "", false
+	}
+	now := q.clock.Clock.Now()
+	if now.Sub(q.news) < q.clock.Gather {
+		return "", false // the snapshot of the cycle may be older, and nothing tells of that yet
+	}
+	if at, called := q.waker.called[id]; called && now.Sub(at) < settle {
+		return "", false
+	}
+	for _, other := range q.waker.coming {
+		if now.Sub(other.at) < settle && other.order.Compare(order) < 0 {
+			return "", false
+		}
+	}
+	return id, true
+}
+
+// Consider evaluates an entity that Following named. It is false if the entity has to have a cycle of its own, since it starts or units
+// have to leave for it: it is called, and Turn returns the outcome there unless something happens before.
+func (q *Queue) Consider(x *Question) (Outcome, bool) {
+	q.mu.Lock()
+	now := q.clock.Clock.Now()
+	w, back := q.world(x, now), q.waker.back[x.id()]
+	e := q.adds(x, now)
+	q.waker.back[e.ID] = back // this is no attempt
+	q.events++
+	if !q.machine.Candidate(e.ID) { // its question has changed, and an earlier entity that asks the same does not fit
+		out := Outcome{}
+		out.Wait, _ = q.machine.Reason(e.ID)
+		q.conclude(x, &out, &w)
+		q.mu.Unlock()
+		return out, true
+	}
+	out := q.evaluate(x, e.ID, &w)
+	if out.Placed == nil && len(out.Preempted) == 0 {
+		q.conclude(x, &out, &w)
+		q.count()
+		q.mu.Unlock()
+		return out, true
+	}
+	q.decided = &decided{id: e.ID, out: out, at: x.coordinates(), since: now, events: q.events}
+	q.mu.Unlock()
+	q.Call(e.ID)
+	return out, false
+}
+
+// isCurrent reports whether nothing has happened since.
+func (q *Queue) isCurrent(d *decided) bool {
+	return d.events == q.events && q.clock.Clock.Since(d.since) < lag
+}
+
+// take returns what was decided about the entity in the cycle of another one, false if that is nothing or has become doubtful.
+func (q *Queue) take(x *Question) (Outcome, bool) {
+	d := q.decided
+	if d == nil || d.id != x.id() || d.at != x.coordinates() || !q.isCurrent(d) {
+		return Outcome{}, false
+	}
+	q.decided = nil
+	q.waker.evaluated(d.id)
+	w := q.world(x, q.clock.Clock.Now())
+	q.conclude(x, &d.out, &w)
+	if _, more := q.machine.Next(); more && d.out.Placed == nil {
+		q.soon()
+	}
+	q.count()
+	return d.out, true
+}
