@@ -106,7 +106,11 @@ func (l *lab) explain(t *testing.T, args ...string) (code int, out, err string) 
 func executeAt(t *testing.T, now time.Time, args ...string) (code int, out, err string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = cli.Run(t.Context(), args, cli.Environment{Out: &stdout, Err: &stderr, Clock: clocktesting.NewFakeClock(now)})
+	code = cli.Run(
+		t.Context(),
+		args,
+		cli.Environment{Out: &stdout, Err: &stderr, Clock: clocktesting.NewFakeClock(now)},
+	)
 	return code, stdout.String(), stderr.String()
 }
 
@@ -115,7 +119,14 @@ func (l *lab) says(t *testing.T, want string, wantCode int, args ...string) {
 	code, out, stderr := l.explain(t, args...)
 	diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(out))
 	if diff != "" || code != wantCode || stderr != "" {
-		t.Errorf("%s: exit %d, want %d; stderr %s (-want +got):\n%s", strings.Join(args, " "), code, wantCode, stderr, diff)
+		t.Errorf(
+			"%s: exit %d, want %d; stderr %s (-want +got):\n%s",
+			strings.Join(args, " "),
+			code,
+			wantCode,
+			stderr,
+			diff,
+		)
 	}
 }
 

@@ -140,7 +140,10 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 	pod.ObjectMeta = w.meta(i, w.podOf(i, rank))
 	pod.Labels = labels
 	pod.Spec.SchedulerName, pod.Status.Phase = w.parts.name, corev1.PodPending
-	leaveAtOnce(pod, of.Preemptible)
+	leaveAtOnce(pod)
+	if of.Preemptible {
+		pod.Spec.PriorityClassName = ""
+	}
 	if group == nil { // its age is its place in the queue
 		pod.CreationTimestamp = metav1.NewTime(w.scene.Begin.Add(of.Submit - of.Waited))
 		return pod
@@ -160,12 +163,9 @@ func protectedClass() *schedulingv1.PriorityClass {
 	}}
 }
 
-// leaveAtOnce gives a pod no time to leave its node, and a PriorityClass that says whether it may be preempted.
-func leaveAtOnce(pod *corev1.Pod, preemptible bool) {
-	pod.Spec.TerminationGracePeriodSeconds, pod.Spec.PriorityClassName = new(int64), ""
-	if !preemptible {
-		pod.Spec.PriorityClassName = protected
-	}
+// leaveAtOnce gives a pod no time to leave its node once it has to. Nobody may preempt it.
+func leaveAtOnce(pod *corev1.Pod) {
+	pod.Spec.TerminationGracePeriodSeconds, pod.Spec.PriorityClassName = new(int64), protected
 }
 
 // wishes are a gang's rules as annotations.

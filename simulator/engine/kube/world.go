@@ -253,7 +253,7 @@ func (w *world) occupy(i int, r importer.Workload) error {
 	for rank, pod := range r.Pods {
 		w.seats[nameOf(pod)] = seat{who, rank}
 		pod = pod.DeepCopy()
-		leaveAtOnce(pod, false)
+		leaveAtOnce(pod)
 		if err := w.pods.add(touched(w, pod)); err != nil {
 			return err
 		}

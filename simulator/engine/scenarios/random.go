@@ -15,23 +15,27 @@ import (
 // load is what random gangs ask for while they arrive, divided by what the fleet has.
 const load = 1.1
 
-// random are the fleets of random scenarios.
-var random = [...]struct {
-	name string
-	// nodes is the size of the largest gangs, levels are those that gangs may require.
+// grounds is a fleet of random scenarios: nodes is the size of the largest gangs, levels are those that gangs may require.
+type grounds struct {
+	fleet  string
 	nodes  int
 	levels []string
-}{
-	{"gb200-72", 18, []string{"", levelRack, levelClique}},
-	{"h100-64", 16, []string{"", levelRack}},
+}
+
+// groundsOf returns the fleet of a seed.
+func groundsOf(seed uint64) grounds {
+	if seed%2 == 0 {
+		return grounds{"gb200-72", 18, []string{"", levelRack, levelClique}}
+	}
+	return grounds{"h100-64", 16, []string{"", levelRack}}
 }
 
 // Random returns a randomly generated scenario of n gangs on about 64 nodes, a little more than these can hold: sizes from a part of a
 // node to a clique, four priorities, half of them preemptible, a fifth elastic, some with a known end that may be wrong, and nodes that
 // fail, are drained and return. Even seeds have GB200 cliques, odd ones nodes with eight GPUs. An error is a fault of this package.
 func Random(seed uint64, n int) (*scenario.Scenario, error) {
-	of := random[seed%uint64(len(random))]
-	f, err := fleet.Open(of.name)
+	of := groundsOf(seed)
+	f, err := fleet.Open(of.fleet)
 	if err != nil {
 		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
 	}
