@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -69,6 +70,15 @@ func (q *GangQueue) podChanged(old, obj any) {
 	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
 		q.queue.Left(after)
+	}
+}
+
+// groupChanged tells the queue of a gang that runs and is expected to end at another instant.
+func (q *GangQueue) groupChanged(old, obj any) {
+	before, ok := old.(*schedulingv1beta1.PodGroup)
+	after, same := obj.(*schedulingv1beta1.PodGroup)
+	if ok && same && !snapshot.ExpectedEnd(before).Equal(snapshot.ExpectedEnd(after)) {
+		q.queue.EndChanged(types.NamespacedName{Namespace: after.Namespace, Name: after.Name})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -61,6 +62,24 @@ func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
 		}
 	}
 	return q.seen.units.Get(IDOfPod(pod))
+}
+
+// EndChanged reports that a gang is expected to end at another instant than before: leases in its place rest on it.
+func (q *Queue) EndChanged(gang types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.events, q.news = q.events+1, q.clock.Clock.Now()
+	if len(q.machine.Leases()) == 0 || q.seen.units == nil {
+		return
+	}
+	if u := q.seen.units.Get(IDOf(gang)); u != nil {
+		var nodes []int
+		for _, h := range u.Holds {
+			nodes = append(nodes, h.Node)
+		}
+		q.machine.Taken(nodes)
+		q.remindIfCandidates()
+	}
 }
 
 // Taken reports that capacity on a node went to a pod of another scheduler, or that the node is lost.
