@@ -14,6 +14,17 @@ type arguments struct {
 	err    error
 }
 
+func argumentsOf(args []Arg) arguments {
+	a := arguments{values: make(map[string]string)}
+	for _, arg := range args {
+		if arg.Value == "" {
+			a.words = append(a.words, arg.Key)
+		}
+		a.values[arg.Key] = arg.Value
+	}
+	return a
+}
+
 func (a *arguments) has(key string) bool {
 	_, ok := a.values[key]
 	return ok
