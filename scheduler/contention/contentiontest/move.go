@@ -18,6 +18,8 @@ const (
 	Leaves MoveKind = "leaves"
 	// Leases is a closed lease of a waiting job that is new, or whose nodes or firm instant changed since the last round.
 	Leases MoveKind = "leases"
+	// Opens is the opening of such a lease.
+	Opens MoveKind = "opens"
 )
 
 // Move is what a driver carried out. The moves of two drivers of one scene can be compared.
@@ -46,10 +48,13 @@ func (p *Player) note(kind MoveKind, job string, nodes []int) {
 func (p *Player) noteLeases() {
 	closed := make(map[string]leased)
 	for _, l := range p.machine.Leases() {
+		owner, is := string(l.Owner), leased{slices.Clone(l.Nodes), contention.None}
 		if l.Open || l.Reason != contention.Head {
+			if _, ok := p.leased[owner]; ok && l.Open {
+				p.note(Opens, owner, nil)
+			}
 			continue
 		}
-		owner, is := string(l.Owner), leased{slices.Clone(l.Nodes), contention.None}
 		if l.Firm {
 			is.instant = l.Instant
 		}

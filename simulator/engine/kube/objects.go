@@ -141,6 +141,9 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 	pod.Labels = labels
 	pod.Spec.SchedulerName, pod.Status.Phase = w.parts.name, corev1.PodPending
 	leaveAtOnce(pod, of.Preemptible)
+	if of.NeverPreempts {
+		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
+	}
 	if group == nil { // its age is its place in the queue
 		pod.CreationTimestamp = metav1.NewTime(w.scene.Begin.Add(of.Submit - of.Waited))
 		return pod

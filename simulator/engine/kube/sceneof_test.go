@@ -96,6 +96,9 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 		Podsets: []trace.Podset{{Count: 1, GPUs: 1}}, Priority: -1 << 30,
 	})
 	for _, e := range s.Events {
+		if e.Kind == contentiontest.Extend {
+			continue
+		}
 		kind := map[contentiontest.EventKind]trace.Kind{
 			contentiontest.Fail: trace.Fail, contentiontest.Cordon: trace.Drain, contentiontest.Return: trace.Return,
 		}[e.Kind]
@@ -113,15 +116,38 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 	for i := range p.of.Running { // a snapshot knows of no end but the expected one
 		r := &p.of.Running[i]
 		j := running[r.Name]
-		r.Ends = scenario.Forever
+		r.Ends, r.Ran = scenario.Forever, -p.offset(j.Arrives) // what arrives later is there from the beginning all the same
 		if j.Runs != contention.None {
 			r.Ends = p.offset(j.Arrives + j.Runs)
 		}
 	}
+	for i := range p.of.Jobs {
+		j := &p.of.Jobs[i]
+		j.NeverPreempts = slices.ContainsFunc(s.Jobs, func(of contentiontest.Job) bool {
+			return of.Name == j.ID && of.NeverPreempts
+		})
+	}
+	p.extend(t)
 	if len(p.of.Running) != len(running) {
 		t.Fatalf("%d units run, want %d; %v", len(p.of.Running), len(running), p.of.Notes)
 	}
 	return p
+}
+
+// extend adds the extensions of the scene, which no trace has.
+func (p played) extend(t *testing.T) {
+	t.Helper()
+	for _, e := range p.Events {
+		if e.Kind != contentiontest.Extend {
+			continue
+		}
+		at := slices.IndexFunc(p.of.Running, func(r scenario.Running) bool { return r.Name == "default/"+e.Job })
+		if at < 0 {
+			t.Fatalf("%s does not run from the beginning", e.Job)
+		}
+		p.of.Events = append(p.of.Events, scenario.Event{At: p.offset(e.At), Kind: scenario.Extend, Running: at})
+	}
+	slices.SortStableFunc(p.of.Events, func(a, b scenario.Event) int { return cmp.Compare(a.At, b.At) })
 }
 
 // date is an instant of the script as a date.
