@@ -69,10 +69,10 @@ func (a *arguments) duration(key string, otherwise int64) int64 {
 	return int64(d / time.Second)
 }
 
-// instant reads hours, minutes and perhaps seconds of a day; 2d+10:00 is two days later.
-func (a *arguments) instant(key string, otherwise int64) int64 {
+// instant reads hours, minutes and perhaps seconds of a day; 2d+10:00 is two days later. Without the key it is 0.
+func (a *arguments) instant(key string) int64 {
 	if !a.has(key) {
-		return otherwise
+		return 0
 	}
 	days, clock, later := strings.Cut(a.values[key], "d+")
 	if !later {

@@ -87,7 +87,7 @@ func (s *Script) Build(command string, args []Arg) error {
 		return err
 	case "play":
 		a := argumentsOf(args)
-		s.until = max(s.until, a.instant("until", 0))
+		s.until = max(s.until, a.instant("until"))
 		return a.err
 	}
 	return nil
@@ -147,7 +147,7 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 // read reads what all jobs have.
 func (s *Script) read(a arguments) Job {
 	j := Job{
-		Arrives: a.instant("at", 0), Members: a.number("members", 1), GPUs: a.number("gpus", s.scene.GPUs),
+		Arrives: a.instant("at"), Members: a.number("members", 1), GPUs: a.number("gpus", s.scene.GPUs),
 		Min: a.number("min", 0), Require: a.values["require"], Priority: int32(a.number("priority", 0)),
 		Runs: contention.None, Preemptible: a.has("preemptible"), NeverPreempts: a.has("never"),
 		Grace: a.duration("grace", 0), CPUs: a.number("cpus", 0), Daemon: a.has("daemon"),
@@ -230,7 +230,7 @@ func (s *Script) stream(a arguments) (string, error) {
 }
 
 func (s *Script) event(a arguments) (string, error) {
-	e := Event{At: a.instant("at", 0), Kind: EventKind(a.word(0)), Reason: contention.Reason(a.values["as"])}
+	e := Event{At: a.instant("at"), Kind: EventKind(a.word(0)), Reason: contention.Reason(a.values["as"])}
 	switch e.Kind {
 	case Fail, Return, Cordon:
 		e.Nodes = a.nodes(a.word(1))
@@ -251,7 +251,7 @@ func (s *Script) play(a arguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = p.Play(a.instant("until", 0))
+	err = p.Play(a.instant("until"))
 	lines := p.Log[s.printed:]
 	s.printed = len(p.Log)
 	if a.has("quiet") {

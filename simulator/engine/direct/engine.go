@@ -268,7 +268,7 @@ func (p *player) entity(i int) contention.Entity {
 	e := contention.Entity{
 		ID: p.id(i), Order: asked.Order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
 		NeverPreempts: asked.NeverPreempts, Accelerators: asked.Accelerators,
-		Ask:          contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
+		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
 	}
 	if p.elastic(i) {
 		e.Ask.Needed = asked.Min

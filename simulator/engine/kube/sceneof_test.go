@@ -116,7 +116,8 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 	for i := range p.of.Running { // a snapshot knows of no end but the expected one
 		r := &p.of.Running[i]
 		j := running[r.Name]
-		r.Ends, r.Ran = scenario.Forever, -p.offset(j.Arrives) // what arrives later is there from the beginning all the same
+		// Negative for a unit that the scene has started later: it is there from the beginning, but no older.
+		r.Ends, r.Ran = scenario.Forever, -p.offset(j.Arrives)
 		if j.Runs != contention.None {
 			r.Ends = p.offset(j.Arrives + j.Runs)
 		}
@@ -200,8 +201,8 @@ func (p played) traced(j contentiontest.Job) trace.Job {
 // occupy adds the PodGroup and the pods of a job that runs.
 func (p played) occupy(snap *capture.Snapshot, j contentiontest.Job) {
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: j.Name, UID: types.UID(j.Name), CreationTimestamp: metav1.NewTime(p.date(j.Arrives)),
-		Annotations: make(map[string]string),
+		Namespace: "default", Name: j.Name, UID: types.UID(j.Name), Annotations: make(map[string]string),
+		CreationTimestamp: metav1.NewTime(p.date(j.Arrives)),
 	}}
 	group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(len(j.On))}
 	group.Spec.Priority = &j.Priority
