@@ -76,7 +76,9 @@ type Job struct {
 	Accelerators int64
 	Priority     int32
 	Preemptible  bool
-	EndState     trace.EndState
+	// NeverPreempts says that the job preempts no other. No trace has such a job.
+	NeverPreempts bool
+	EndState      trace.EndState
 }
 
 // Running is a gang or a single pod that runs at the beginning.
@@ -100,13 +102,19 @@ type Running struct {
 // Forever is the end of a run that does not end by itself.
 const Forever = time.Duration(1<<63 - 1)
 
-// Event is a failure, a drain or a return of nodes.
+// Extend makes the end of a unit that runs from the beginning unknown: its deadline was changed after the start. No trace has such an
+// event, and engines report none.
+const Extend trace.Kind = "extend"
+
+// Event is a failure, a drain or a return of nodes, or an Extend.
 type Event struct {
 	// At is since the beginning, in whole seconds.
 	At   time.Duration
 	Kind trace.Kind
-	// Nodes are numbers in the tree, in ascending order.
+	// Nodes are numbers in the tree, in ascending order; none for an Extend.
 	Nodes []int
+	// Running is the index of the unit that an Extend is about.
+	Running int
 }
 
 // GPUs returns the fleet's number of accelerators, closed nodes included.

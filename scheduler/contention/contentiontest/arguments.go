@@ -14,6 +14,17 @@ type arguments struct {
 	err    error
 }
 
+func argumentsOf(args []Arg) arguments {
+	a := arguments{values: make(map[string]string)}
+	for _, arg := range args {
+		if arg.Value == "" {
+			a.words = append(a.words, arg.Key)
+		}
+		a.values[arg.Key] = arg.Value
+	}
+	return a
+}
+
 func (a *arguments) has(key string) bool {
 	_, ok := a.values[key]
 	return ok
@@ -58,10 +69,10 @@ func (a *arguments) duration(key string, otherwise int64) int64 {
 	return int64(d / time.Second)
 }
 
-// instant reads hours, minutes and perhaps seconds of a day; 2d+10:00 is two days later.
-func (a *arguments) instant(key string, otherwise int64) int64 {
+// instant reads hours, minutes and perhaps seconds of a day; 2d+10:00 is two days later. Without the key it is 0.
+func (a *arguments) instant(key string) int64 {
 	if !a.has(key) {
-		return otherwise
+		return 0
 	}
 	days, clock, later := strings.Cut(a.values[key], "d+")
 	if !later {

@@ -82,6 +82,7 @@ func (p *Player) stop(j *job) *contention.Unit {
 // finish ends a job.
 func (p *Player) finish(j *job) {
 	p.logf("%s ends", j.Name)
+	p.note(Ends, j.Name, nil)
 	if j.waits { // its surplus
 		p.unqueue(j)
 	}
@@ -106,6 +107,7 @@ func (p *Player) leave(j *job) {
 	if j.Grace > 0 {
 		p.logf("%s leaves", j.Name)
 	}
+	p.note(Leaves, j.Name, nil)
 	if j.waits {
 		p.unqueue(j)
 	}

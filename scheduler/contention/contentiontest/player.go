@@ -29,6 +29,10 @@ type Player struct {
 	recheck int64
 	// Log are the lines of what happened.
 	Log []string
+	// Moves are what was carried out, in order.
+	Moves []Move
+	// leased are the closed leases of waiting jobs as they were noted last, by owner.
+	leased map[string]leased
 	// Turns counts the evaluations.
 	Turns int
 	// meter follows what is in use.
@@ -123,6 +127,7 @@ func (p *Player) Play(until int64) error {
 		p.elapse(next)
 		p.happen()
 		p.rounds()
+		p.noteLeases()
 	}
 	if p.fault == nil {
 		p.elapse(until)
@@ -345,6 +350,7 @@ func (p *Player) start(a contention.Placed) {
 		passing = " passing " + join(a.Passed)
 	}
 	p.logf("%s starts %s%s", j.Name, ranges(fresh), passing)
+	p.note(Starts, j.Name, fresh)
 	j.waits = false
 	j.waited += p.now
 	if j.first < 0 {

@@ -37,6 +37,8 @@ type Script struct {
 	// counted is how many evaluations were printed.
 	counted int
 	draw    uint64
+	// until is the last instant that Build was told to play.
+	until int64
 }
 
 // Arg is one argument of a command: a word, or a key with a value.
@@ -67,14 +69,7 @@ func (s *Script) Do(command string, args []Arg) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%w: unknown command %s", ErrScript, command)
 	}
-	a := arguments{values: make(map[string]string)}
-	for _, arg := range args {
-		if arg.Value == "" {
-			a.words = append(a.words, arg.Key)
-		}
-		a.values[arg.Key] = arg.Value
-	}
-	out, err := run(a)
+	out, err := run(argumentsOf(args))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", command, err)
 	}
@@ -84,8 +79,28 @@ func (s *Script) Do(command string, args []Arg) (string, error) {
 	return out, nil
 }
 
+// Build runs a command that describes the scene, as Do does. Of a command that plays it notes until when, and the others it skips.
+func (s *Script) Build(command string, args []Arg) error {
+	switch command {
+	case "fleet", "policy", "job", "fill", "stream", "event":
+		_, err := s.Do(command, args)
+		return err
+	case "play":
+		a := argumentsOf(args)
+		s.until = max(s.until, a.instant("until"))
+		return a.err
+	}
+	return nil
+}
+
 // Scene returns the scene that the commands have built so far.
 func (s *Script) Scene() Scene { return s.scene }
+
+// Policy returns the numbers that the script wants, nil for the defaults.
+func (s *Script) Policy() *contention.Policy { return s.policy }
+
+// Until returns the instant until which the script plays, as far as Build was called.
+func (s *Script) Until() int64 { return s.until }
 
 // begun returns the player, which is made when the scene begins.
 func (s *Script) begun() (*Player, error) {
@@ -132,7 +147,7 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 // read reads what all jobs have.
 func (s *Script) read(a arguments) Job {
 	j := Job{
-		Arrives: a.instant("at", 0), Members: a.number("members", 1), GPUs: a.number("gpus", s.scene.GPUs),
+		Arrives: a.instant("at"), Members: a.number("members", 1), GPUs: a.number("gpus", s.scene.GPUs),
 		Min: a.number("min", 0), Require: a.values["require"], Priority: int32(a.number("priority", 0)),
 		Runs: contention.None, Preemptible: a.has("preemptible"), NeverPreempts: a.has("never"),
 		Grace: a.duration("grace", 0), CPUs: a.number("cpus", 0), Daemon: a.has("daemon"),
@@ -215,7 +230,7 @@ func (s *Script) stream(a arguments) (string, error) {
 }
 
 func (s *Script) event(a arguments) (string, error) {
-	e := Event{At: a.instant("at", 0), Kind: EventKind(a.word(0)), Reason: contention.Reason(a.values["as"])}
+	e := Event{At: a.instant("at"), Kind: EventKind(a.word(0)), Reason: contention.Reason(a.values["as"])}
 	switch e.Kind {
 	case Fail, Return, Cordon:
 		e.Nodes = a.nodes(a.word(1))
@@ -236,7 +251,7 @@ func (s *Script) play(a arguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = p.Play(a.instant("until", 0))
+	err = p.Play(a.instant("until"))
 	lines := p.Log[s.printed:]
 	s.printed = len(p.Log)
 	if a.has("quiet") {

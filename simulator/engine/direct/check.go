@@ -53,7 +53,13 @@ func check(scene Scene) error {
 // wrongEvent returns what is wrong with an event of nodes, "" for nothing.
 func wrongEvent(scene Scene, i int) string {
 	event := scene.Events[i]
-	if event.Kind != NodesFailed && event.Kind != NodesDrained && event.Kind != NodesReturned {
+	switch event.Kind {
+	case NodesFailed, NodesDrained, NodesReturned:
+	case Extended:
+		if event.Running < 0 || event.Running >= len(scene.Running) {
+			return fmt.Sprintf("nothing runs that has the index %d", event.Running)
+		}
+	default:
 		return "no event of nodes"
 	}
 	if i > 0 && event.At < scene.Events[i-1].At {

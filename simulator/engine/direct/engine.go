@@ -267,8 +267,8 @@ func (p *player) entity(i int) contention.Entity {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	e := contention.Entity{
 		ID: p.id(i), Order: asked.Order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
-		Accelerators: asked.Accelerators,
-		Ask:          contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
+		NeverPreempts: asked.NeverPreempts, Accelerators: asked.Accelerators,
+		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
 	}
 	if p.elastic(i) {
 		e.Ask.Needed = asked.Min

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -58,6 +59,10 @@ func (p *player) away(node int) (since int64, away bool) {
 // change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job runs again from the beginning, since
 // its checkpoints do not survive the loss of a node.
 func (p *player) change(event NodeEvent) {
+	if event.Kind == Extended {
+		p.extend(event.Running)
+		return
+	}
 	p.emit(Event{At: p.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
 	if event.Kind == NodesReturned {
 		for _, node := range event.Nodes {
@@ -72,6 +77,24 @@ func (p *player) change(event NodeEvent) {
 	p.machine.Taken(event.Nodes)
 	for _, r := range p.on(event.Nodes) {
 		p.disrupt(r)
+	}
+}
+
+// extend makes the end of what ran from the beginning unknown, if it still runs.
+func (p *player) extend(running int) {
+	for _, r := range p.begun {
+		if r.index != running {
+			continue
+		}
+		u := *r.unit
+		u.End = contention.End{}
+		r.unit = &u
+		p.units.Add(&u)
+		var nodes []int
+		for _, held := range u.Holds {
+			nodes = append(nodes, held.Node)
+		}
+		p.machine.Taken(nodes)
 	}
 }
 

@@ -59,10 +59,13 @@ func translate(s *scenario.Scenario) Scene {
 			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
+			NeverPreempts: j.NeverPreempts,
 		})
 	}
 	for _, e := range s.Events {
-		out.Events = append(out.Events, NodeEvent{At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes})
+		out.Events = append(out.Events, NodeEvent{
+			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running,
+		})
 	}
 	return out
 }
@@ -85,6 +88,9 @@ func seconds(d time.Duration) int64 {
 	if d == scenario.Forever {
 		return Forever
 	}
+	if d < 0 {
+		return -int64(-d / time.Second)
+	}
 	return int64((d + time.Second - 1) / time.Second)
 }
 
@@ -97,6 +103,8 @@ func happening(e scenario.Event) Kind {
 		return NodesDrained
 	case trace.Return:
 		return NodesReturned
+	case scenario.Extend:
+		return Extended
 	}
 	return Arrived
 }

@@ -1,7 +1,6 @@
 package direct_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -84,51 +83,22 @@ func TestEngine_PlaysScenes(t *testing.T) {
 // read returns the scene of a script, and the instant until which it is played.
 func read(t *testing.T, path string) (contentiontest.Scene, int64) {
 	t.Helper()
-	script, until := &contentiontest.Script{}, int64(0)
+	script := &contentiontest.Script{}
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
 		var args []contentiontest.Arg
 		for _, arg := range d.CmdArgs {
-			value := ""
-			if len(arg.Vals) > 0 {
-				value = arg.Vals[0]
-			}
-			args = append(args, contentiontest.Arg{Key: arg.Key, Value: value})
-			if d.Cmd == "play" && arg.Key == "until" {
-				until = max(until, instant(t, value))
-			}
+			args = append(args, contentiontest.Arg{Key: arg.Key, Value: strings.Join(arg.Vals, ",")})
 		}
-		switch d.Cmd {
-		case "policy":
-			t.Errorf("%s: the engine has no such policy", d.Pos)
-		case "fleet", "job", "fill", "stream", "event":
-			if _, err := script.Do(d.Cmd, args); err != nil {
-				t.Errorf("%s: %v", d.Pos, err)
-			}
+		if err := script.Build(d.Cmd, args); err != nil {
+			t.Errorf("%s: %v", d.Pos, err)
 		}
 		return d.Expected
 	})
-	return script.Scene(), until
-}
-
-// instant reads such as 2d+10:00 and 10:00:30.
-func instant(t *testing.T, text string) int64 {
-	t.Helper()
-	days, clock, later := strings.Cut(text, "d+")
-	if !later {
-		days, clock = "0", text
+	if script.Policy() != nil {
+		t.Error("the engine has no such policy")
 	}
-	n, err := strconv.Atoi(days)
-	var seconds int64
-	for i, part := range strings.Split(clock, ":") {
-		number, wrong := strconv.Atoi(part)
-		err = errors.Join(err, wrong)
-		seconds += int64(number) * []int64{3600, 60, 1}[i]
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return int64(n)*86400 + seconds
+	return script.Scene(), script.Until()
 }
 
 // agree plays a scene with the engine and with the machine's own driver.

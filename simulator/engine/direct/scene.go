@@ -34,8 +34,8 @@ type Job struct {
 	Saves int64
 	// Accelerators is how many all members hold together.
 	Accelerators int64
-	// Preemptible lets jobs of a higher priority preempt this one.
-	Preemptible bool
+	// Preemptible lets jobs of a higher priority preempt this one, NeverPreempts keeps this one from preempting others.
+	Preemptible, NeverPreempts bool
 }
 
 // elastic reports whether members may wait while the job runs.
@@ -64,17 +64,19 @@ type Scene struct {
 	Jobs        []Job
 	// Closed is indexed by node: true for a node on which nothing ever starts. nil stands for none.
 	Closed []bool
-	// Events are failures, drains and returns of nodes, sorted by instant.
+	// Events are sorted by instant.
 	Events []NodeEvent
 }
 
-// NodeEvent is a failure, a drain or a return of nodes.
+// NodeEvent is a failure, a drain or a return of nodes, or an extension of what runs.
 type NodeEvent struct {
 	At int64
-	// Kind is NodesFailed, NodesDrained or NodesReturned.
+	// Kind is NodesFailed, NodesDrained, NodesReturned or Extended.
 	Kind Kind
 	// Nodes are numbers in the tree.
 	Nodes []int
+	// Running is the index of what runs from the beginning, of Extended.
+	Running int
 }
 
 // Foresight is what is known of ends.
@@ -168,6 +170,8 @@ const (
 	NodesFailed
 	NodesDrained
 	NodesReturned
+	// Extended is not reported: the end of what ran from the beginning is not known any more.
+	Extended
 )
 
 // String returns the name.
@@ -176,6 +180,7 @@ func (k Kind) String() string {
 		Arrived: "arrived", Refused: "refused", Kept: "kept", Started: "started", Joined: "joined", Ended: "ended",
 		Preempted: "preempted", Disrupted: "disrupted",
 		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesReturned: "nodes-returned",
+		Extended: "extended",
 	}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown"

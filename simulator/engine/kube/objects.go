@@ -144,6 +144,9 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 	if of.Preemptible {
 		pod.Spec.PriorityClassName = ""
 	}
+	if of.NeverPreempts {
+		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
+	}
 	if group == nil { // its age is its place in the queue
 		pod.CreationTimestamp = metav1.NewTime(w.scene.Begin.Add(of.Submit - of.Waited))
 		return pod

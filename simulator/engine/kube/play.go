@@ -9,11 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 const (
@@ -121,6 +123,9 @@ func (w *world) byOrder(i, j int) int {
 
 // changeNodes lets nodes fail, drain or return. Who has a pod on one that goes loses all of them, and waits again.
 func (w *world) changeNodes(e scenario.Event) error {
+	if e.Kind == scenario.Extend {
+		return w.extend(e.Running)
+	}
 	kinds := map[trace.Kind]engine.Kind{
 		trace.Fail: engine.NodesFailed, trace.Drain: engine.NodesDrained, trace.Return: engine.NodesReturned,
 	}
@@ -148,6 +153,22 @@ func (w *world) changeNodes(e scenario.Event) error {
 		return nil
 	}
 	return w.disrupt(e.Nodes)
+}
+
+// extend takes the expected end off the PodGroup of something that runs from the beginning.
+func (w *world) extend(running int) error {
+	given := w.given.Running[running].Group
+	if given == nil || w.running[running].over {
+		return nil
+	}
+	group, ok := get[*schedulingv1beta1.PodGroup](w.groups, nameOf(given))
+	if !ok {
+		return nil
+	}
+	w.quiet = w.clock.Now()
+	changed := group.DeepCopy()
+	delete(changed.Annotations, topology.AnnotationExpectedEnd)
+	return w.groups.update(group, touched(w, changed))
 }
 
 // disrupt ends all that has a pod on one of these nodes.

@@ -1,0 +1,340 @@
+package kube_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/engine/kube"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+)
+
+const scenesFolder = "../../../scheduler/contention/testdata/scenes"
+
+// unplayed names the scenes that engines do not play: what a scenario cannot express, and the test that covers the scene on the real
+// scheduler.
+func unplayed() map[string]string {
+	const (
+		noGrace = "grace: victims of an engine leave at once; "
+		noTest  = "no test of the real scheduler has it"
+	)
+	return map[string]string{
+		"04_stream.txt": "size: the real scheduler has not played its 18,000 jobs within five minutes; " +
+			"simulator/engine/direct TestEngine_PlaysScenes, and " + noTest,
+		"07_owner_leaves.txt": "suspend: jobs of a scenario are ready from their submission on; scheduler/waiting " +
+			"TestReservation_EndsWithTheMembers has the part that the lease ends with its owner",
+		"09_move.txt": "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
+		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
+			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back; " + noTest +
+			" that a younger gang waits meanwhile",
+		"11_stuck_start.txt": "stall: members of an engine's jobs start at once; scheduler/incompletegangs " +
+			"TestGangThatDoesNotBecomeWholeIsEvicted",
+		"15_long_grace.txt": noGrace + "scheduler/gangpreemption TestBetterRoomThanWhatWasPreempted has the part that " +
+			"a preemptor is placed anew while its victims leave",
+		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
+			"TestPlaceOfALateMemberIsHeld",
+		"26_renamed.txt": "suspend: jobs of a scenario are ready from their submission on; " + noTest,
+		"27_beside.txt": "daemon: a scenario has no pods that are bound to their node; scheduler/waiting " +
+			"TestQueue_GuardsLeasedNodes has the part about pods without GPUs",
+		"30_preemptible_backfill.txt": noGrace + "scheduler/waiting TestReservation_IsNotPassed has the part that a " +
+			"preemptible unit uses the place and leaves at the instant",
+		"35_preemptor_waits.txt":       noGrace + noTest,
+		"36_aside_without_victims.txt": noGrace + noTest,
+		"37_no_new_place_away.txt":     noGrace + noTest,
+	}
+}
+
+// inexpressible returns what a scenario cannot express of a scene, "" for nothing.
+func inexpressible(s contentiontest.Scene) string {
+	if len(s.Jobs) > mostJobs {
+		return "size"
+	}
+	for _, e := range s.Events {
+		switch e.Kind {
+		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon, contentiontest.Extend:
+		default:
+			return string(e.Kind)
+		}
+	}
+	for _, j := range s.Jobs {
+		switch {
+		case j.Grace > 0:
+			return "grace"
+		case j.Daemon:
+			return "daemon"
+		case arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
+			return "certainty"
+		}
+	}
+	return ""
+}
+
+// differing names the scenes that the real scheduler plays otherwise than the machine alone, and why.
+func differing() map[string]string {
+	return map[string]string{
+		"29_overdue.txt": "the scheduler evaluates no lease when the PodGroup of a unit that runs has another expected end: " +
+			"the lease rests on the old end until its instant",
+	}
+}
+
+// TestEngines_PlayScenes plays the scenes of the queue with the machine's own player, with engine direct and with the real scheduler. Both
+// engines report equal events. The same jobs start, end, leave and have closed leases at the same instants, on the same nodes, as in the player,
+// which checks the invariants after each round.
+func TestEngines_PlayScenes(t *testing.T) {
+	left, differs := unplayed(), differing()
+	datadriven.Walk(t, scenesFolder, func(t *testing.T, path string) {
+		t.Helper()
+		name := filepath.Base(path)
+		scene, until := readScene(t, path)
+		what, reason := inexpressible(scene), left[name]
+		delete(left, name)
+		if before, _, _ := strings.Cut(reason, ":"); before != what {
+			t.Errorf("a scenario cannot express %q; unplayed says %q", what, reason)
+		}
+		if what != "" {
+			return
+		}
+		if !*long && len(scene.Jobs) > manyJobs {
+			t.Skipf("%d jobs; play them with -long", len(scene.Jobs))
+		}
+		found := playScene(t, scenarioOf(t, scene, until))
+		switch why, known := differs[name]; {
+		case known && len(found) == 0:
+			t.Errorf("there is no difference any more; differing says that %s", why)
+		case known:
+			t.Logf("%s:\n%s", why, strings.Join(found, "\n"))
+		case len(found) > 0:
+			t.Error(strings.Join(found, "\n"))
+		}
+	})
+	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return // not all scenes
+	}
+	for name := range left {
+		t.Errorf("there is no scene %s", name)
+	}
+}
+
+// mostJobs is how many jobs a scene has at most that is played, manyJobs without -long.
+const (
+	mostJobs = 15_000
+	manyJobs = 5_000
+)
+
+// playScene plays a scene in all three ways, and returns the first differences.
+func playScene(t *testing.T, p played) []string {
+	t.Helper()
+	player, err := contentiontest.NewPlayer(p.Scene, contention.DefaultPolicy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = player.Play(p.until); err != nil {
+		t.Fatal(err)
+	}
+	k, err := kube.New(kube.Options{Profile: kube.Lockstep, Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	core := p.run(t, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
+	between := time.Now()
+	sched := p.run(t, k)
+	t.Logf("%d moves, %d events; direct took %v, kube %v",
+		len(player.Moves), len(core), between.Sub(began), time.Since(between))
+	p.checkRules(t, player, sched)
+	var found []string
+	for i := range max(len(core), len(sched)) {
+		if i >= len(core) || i >= len(sched) || !equal(core[i], sched[i]) {
+			found = append(found, fmt.Sprintf("event %d: direct has\n%s\nkube has\n%s",
+				i, told(p.of, core, i), told(p.of, sched, i)))
+			break
+		}
+	}
+	if diff := p.compareMoves(player, p.moves(t, core)); diff != "" {
+		found = append(found, "direct: "+diff)
+	}
+	if diff := p.compareMoves(player, p.moves(t, sched)); diff != "" {
+		found = append(found, "kube: "+diff)
+	}
+	return found
+}
+
+// compareMoves returns the first difference between the player's moves and those of an engine, "" for none.
+func (p played) compareMoves(player *contentiontest.Player, moves []contentiontest.Move) string {
+	moves = slices.DeleteFunc(moves, func(m contentiontest.Move) bool { return m.At < p.first() })
+	want, got := texts(ordered(player.Moves)), texts(ordered(moves))
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			return fmt.Sprintf("move %d: the machine has\n%s\nthe engine has\n%s\nthe machine's log is\n%s",
+				i, around(want, i), around(got, i), strings.Join(player.Log[:min(len(player.Log), 100)], "\n"))
+		}
+	}
+	return ""
+}
+
+// first returns the first instant at which the player does anything: what runs when the scene begins waits for it with its surplus.
+func (p played) first() int64 {
+	first := p.until
+	for _, j := range p.Jobs {
+		if j.On == nil {
+			first = min(first, j.Arrives)
+		}
+	}
+	for _, e := range p.Events {
+		first = min(first, e.At)
+	}
+	return first
+}
+
+// cut records events up to an instant, and stops the engine beyond it.
+type cut struct {
+	record
+
+	last time.Duration
+	stop func()
+}
+
+func (c *cut) Happens(e engine.Event) {
+	if e.At > c.last {
+		c.stop()
+		return
+	}
+	c.record.Happens(e)
+}
+
+// run plays the scene with an engine until the last instant of the script.
+func (p played) run(t *testing.T, e engine.Engine) []engine.Event {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	c := &cut{last: p.offset(p.until), stop: stop}
+	if err := e.Run(ctx, p.of, c); err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	return together(c.events)
+}
+
+// moves returns what events say as moves. What the scene has running at its beginning does not start.
+func (p played) moves(t *testing.T, events []engine.Event) []contentiontest.Move {
+	t.Helper()
+	begun, runs := make(map[string][]int), make(map[string][]int)
+	for _, j := range p.Jobs {
+		if j.On != nil && arrives(j) {
+			begun[j.Name] = j.On
+		}
+	}
+	var out []contentiontest.Move
+	for _, e := range events {
+		m := contentiontest.Move{At: p.at(e.At), Job: p.name(e), Instant: contention.None}
+		switch e.Kind {
+		case engine.Started, engine.Joined:
+			m.Kind, m.Nodes = contentiontest.Starts, e.Nodes[len(runs[m.Job]):]
+			runs[m.Job] = e.Nodes
+			if on, ran := begun[m.Job]; ran {
+				delete(begun, m.Job)
+				if !slices.Equal(slices.Sorted(slices.Values(m.Nodes)), slices.Sorted(slices.Values(on))) {
+					t.Errorf("%s runs on %v, the scene has it on %v", m.Job, m.Nodes, on)
+				}
+				continue
+			}
+		case engine.Ended:
+			m.Kind = contentiontest.Ends
+		case engine.Preempted, engine.Disrupted:
+			m.Kind = contentiontest.Leaves
+		case engine.Kept:
+			m.Kind, m.Nodes = contentiontest.Leases, e.Nodes
+			if e.From != scenario.Forever {
+				m.Instant = p.at(e.From)
+			}
+		default:
+			continue
+		}
+		if m.Kind == contentiontest.Ends || m.Kind == contentiontest.Leaves {
+			delete(runs, m.Job)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// name returns the job of an event as the script names it.
+func (p played) name(e engine.Event) string {
+	switch {
+	case e.Job != engine.Nobody:
+		return p.of.Jobs[e.Job].ID
+	case e.Running != engine.Nobody:
+		return strings.TrimPrefix(p.of.Running[e.Running].Name, "default/")
+	}
+	return ""
+}
+
+// ordered puts moves of one instant in the order of their kinds, and all but starts in that of names: what ends at one instant ends at once.
+// Of the leases of a job at one instant the last counts.
+func ordered(moves []contentiontest.Move) []contentiontest.Move {
+	kinds := []contentiontest.MoveKind{
+		contentiontest.Ends, contentiontest.Leaves, contentiontest.Starts, contentiontest.Leases, contentiontest.Opens,
+	}
+	moves = slices.Clone(moves)
+	slices.SortStableFunc(moves, func(a, b contentiontest.Move) int {
+		byKind := cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)))
+		if byKind == 0 && a.Kind != contentiontest.Starts {
+			return cmp.Compare(a.Job, b.Job)
+		}
+		return byKind
+	})
+	var out []contentiontest.Move
+	leases := make(map[string]contentiontest.Move)
+	for i, m := range moves {
+		switch m.Kind {
+		case contentiontest.Opens:
+			continue // engines do not report it
+		case contentiontest.Leases:
+			if i+1 < len(moves) && moves[i+1].At == m.At && moves[i+1].Job == m.Job {
+				continue
+			}
+			was, known := leases[m.Job]
+			leases[m.Job] = m
+			if known && was.Instant == m.Instant && slices.Equal(was.Nodes, m.Nodes) {
+				continue
+			}
+		default:
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func texts(moves []contentiontest.Move) []string {
+	var out []string
+	for _, m := range moves {
+		text := fmt.Sprint(contentiontest.Clock(m.At), " ", m.Job, " ", m.Kind)
+		if m.Nodes != nil {
+			text += fmt.Sprint(" ", m.Nodes)
+		}
+		if m.Kind == contentiontest.Leases {
+			text += " from " + contentiontest.Clock(m.Instant)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// around returns the lines around one.
+func around(lines []string, at int) string {
+	const most = 6
+	return strings.Join(lines[min(max(0, at-most), len(lines)):min(len(lines), at+most)], "\n")
+}
