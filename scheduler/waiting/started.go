@@ -52,7 +52,13 @@ func (q *Queue) begin() {
 	if !q.goesOn() {
 		w := q.world(x, now)
 		w.Ledger = w.Ledger.Beside(placed.Gang, placed.Placement)
+		joined := w.Running.Get(u.ID)
+		w.Running.Add(u)
 		q.settle(&w)
+		w.Running.Remove(u.ID) // the set is the view's
+		if joined != nil {
+			w.Running.Add(joined)
+		}
 		w.Ledger.Discard()
 	}
 }
