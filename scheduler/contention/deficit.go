@@ -154,6 +154,10 @@ func (d *deficit) recount(w *World, node int) {
 		return
 	}
 	before := d.left[node] / d.demand[d.short[node]]
+	if _, away := w.away(node); away { // in some ledgers it still has something free
+		d.gain(node, d.room(node, nil, nil)-before)
+		return
+	}
 	var more topology.Capacity
 	for _, u := range w.Running.On(node) {
 		if d.counted(u) {

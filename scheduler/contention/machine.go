@@ -207,10 +207,10 @@ func (m *Machine) mayLease(order Order) bool {
 	return heads < m.policy.MaxLeases || last != nil && last.Order.Compare(order) > 0
 }
 
-// heads counts the leases whose owners wait, and returns the last of them, nil for none.
+// heads counts the head leases, and returns the last of them, nil for none.
 func (m *Machine) heads() (n int, last *Lease) {
 	for _, l := range m.leases {
-		if l.Reason.waits() {
+		if l.Reason == Head {
 			n, last = n+1, l
 		}
 	}
@@ -294,7 +294,8 @@ func (m *Machine) sort() {
 	slices.SortStableFunc(m.leases, func(a, b *Lease) int { return a.Order.Compare(b.Order) })
 }
 
-// grant adds a lease. Later leases in its place are displaced; of too many the last is released.
+// grant adds a lease. Later leases in its place are displaced; of too many head leases the last is released. Preemption leases are not
+// counted: their owners' victims leave.
 func (m *Machine) grant(l *Lease) []Action {
 	m.leases = append(m.leases, l)
 	m.sort()
@@ -302,7 +303,7 @@ func (m *Machine) grant(l *Lease) []Action {
 	out := []Action{Leased{l}}
 	heads := 0
 	for _, other := range m.leases {
-		if other.Reason.waits() {
+		if other.Reason == Head {
 			heads++
 			if heads > m.policy.MaxLeases {
 				return append(out, m.release(other, WhyDisplaced)...)

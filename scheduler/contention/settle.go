@@ -32,7 +32,7 @@ func (m *Machine) Settle(w *World) []Action {
 // open opens a lease and has those evaluated that it barred.
 func (m *Machine) open(l *Lease, now int64) {
 	m.policy.open(&l.Budget, now)
-	l.Open = true
+	l.Open, l.recheck = true, None
 	m.unrefuse(l)
 }
 
@@ -139,6 +139,10 @@ func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 		earned := m.policy.earnedAt(l.Budget, l.Accelerators, max(l.toCome, 2*l.Budget.Last), w.Now)
 		if earned == None {
 			return None
+		}
+		// A round in which the lease is not placed anew does not put that off: some drivers have no such rounds.
+		if w.Now < l.recheck && l.recheck < None {
+			return l.recheck
 		}
 		return max(earned, w.Now+m.policy.MinRemaining, l.Instant-m.policy.Horizon)
 	}

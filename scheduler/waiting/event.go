@@ -223,7 +223,7 @@ func (q *Queue) Hold(x *Question, reason contention.Reason, holds []topology.Hel
 	defer q.mu.Unlock()
 	q.events++
 	now := q.clock.Clock.Now()
-	w, e := q.world(x, now), x.entity(&q.atlas.demands, now)
+	w, e := q.world(x, now), q.entity(x, now)
 	l := contention.Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Accelerators: e.Accelerators,
 		Expiry: now.Add(expiry).Unix(),

@@ -65,7 +65,7 @@ func (q *Queue) Guard(x *Question) *Guard {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.clock.Clock.Now()
-	e := x.entity(&q.atlas.demands, now)
+	e := q.entity(x, now)
 	if !q.machine.Binds(e, now.Unix()) {
 		return nil
 	}

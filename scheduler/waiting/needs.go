@@ -80,7 +80,7 @@ func (q *Queue) Move(x *Question) (topology.Placement, bool) {
 	defer q.mu.Unlock()
 	q.events++
 	now := q.clock.Clock.Now()
-	w, e := q.world(x, now), x.entity(&q.atlas.demands, now)
+	w, e := q.world(x, now), q.entity(x, now)
 	whole := contention.Ask{Gang: x.Choices[0].Gang, Needed: x.Needed() + len(x.Running)}
 	whole.Gang.Members = slices.Clone(whole.Gang.Members)
 	for i := range whole.Gang.Members {

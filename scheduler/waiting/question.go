@@ -86,10 +86,10 @@ func (x *Question) Needed() int {
 }
 
 // entity returns the question as the machine takes it.
-func (x *Question) entity(demands *demands, now time.Time) contention.Entity {
+func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 	gang, pod := x.Choices[0].Gang, slices.Concat(x.Waiting, x.Running)[0]
 	e := contention.Entity{
-		ID: x.id(), Order: OrderOf(x.Group, pod), Question: demands.question(x.Choices[0]),
+		ID: x.id(), Order: OrderOf(x.Group, pod), Question: q.question(x, gang),
 		Ask:           contention.Ask{Gang: gang, Needed: max(1, x.Needed()), End: topology.EndUnknown},
 		Preemptible:   !x.Protected,
 		NeverPreempts: x.Group == nil || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
@@ -128,6 +128,40 @@ func runTime(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, now time.Time) 
 		return end.Unix() - now.Unix()
 	}
 	return 0
+}
+
+// question sums up what a gang asks, one that is a part of the question's included.
+func (q *Queue) question(x *Question, gang topology.Gang) string {
+	return q.atlas.demands.question(x.Choices[0], q.lasting(x.View.Tree, gang))
+}
+
+// lasting returns the gang with the bars that last: a node that is away is away for all. With its bar in the sum, those that are
+// evaluated before it leaves and those that are evaluated later would stand in lanes of their own, though they ask the same. Of such a
+// node, it counts which gang may use it nevertheless.
+func (q *Queue) lasting(tree *topology.Tree, gang topology.Gang) topology.Gang {
+	if len(q.missing) == 0 {
+		return gang
+	}
+	gang.Shapes = slices.Clone(gang.Shapes)
+	for i, shape := range gang.Shapes {
+		barred := make([]string, tree.Len())
+		copy(barred, shape.Barred)
+		for name := range q.missing {
+			node, ok := tree.Index(name)
+			switch {
+			case !ok:
+			case barred[node] == "":
+				barred[node] = "usable while it is away"
+			default:
+				barred[node] = ""
+			}
+		}
+		if len(slices.Compact(slices.Clone(barred))) == 1 && barred[0] == "" {
+			barred = nil // as of a gang that no rule bars
+		}
+		gang.Shapes[i].Barred = barred
+	}
+	return gang
 }
 
 // coordinates name a numbering of nodes and a list of columns. Questions about devices have columns of their own.
@@ -212,9 +246,9 @@ type demands struct{ known []*dra.Demand }
 // mostDemands is how many are known at most: more come from claims that differ each time.
 const mostDemands = 1024
 
-// question sums up what is asked. Questions with the same sum are answered alike.
-func (d *demands) question(asked devices.Asked) string {
-	sum := []string{contention.Question(asked.Gang)}
+// question sums up what a gang asks. Questions with the same sum are answered alike.
+func (d *demands) question(asked devices.Asked, gang topology.Gang) string {
+	sum := []string{contention.Question(gang)}
 	for _, demand := range asked.Demands() {
 		sum = append(sum, d.name(demand))
 	}

@@ -139,7 +139,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 
 // adds puts the entity of a question into the machine's queue.
 func (q *Queue) adds(x *Question, now time.Time) contention.Entity {
-	e := x.entity(&q.atlas.demands, now)
+	e := q.entity(x, now)
 	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
 	q.revokeUnwanted(x, &e)
 	q.machine.Add(e)
@@ -266,7 +266,7 @@ func (q *Queue) Trial(x *Question) contention.Answer {
 	defer q.mu.Unlock()
 	now := q.clock.Clock.Now()
 	w := q.world(x, now)
-	return q.machine.Trial(x.entity(&q.atlas.demands, now), &w)
+	return q.machine.Trial(q.entity(x, now), &w)
 }
 
 // Remove takes an entity out that is not ready any more.

@@ -41,7 +41,7 @@ func (q *Queue) Refused(x *Question) (waits bool) {
 	q.events++
 	q.used = true
 	now := q.clock.Clock.Now()
-	e, w := x.entity(&q.atlas.demands, now), q.world(x, now)
+	e, w := q.entity(x, now), q.world(x, now)
 	q.machine.Add(e)
 	q.waker.evaluated(e.ID)
 	if !q.machine.Candidate(e.ID) {

@@ -42,17 +42,24 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 func (q *Queue) begin() {
 	now := q.clock.Clock.Now()
 	placed, x := q.placed, q.asked
-	e := x.entity(&q.atlas.demands, now)
+	e := q.entity(x, now)
 	q.placed, q.asked = nil, nil
 	u := q.unitThatStarts(x, e, placed, now)
 	defer func() { q.begun[e.ID] = u }() // the World does not have it yet
 	if surplus, ok := surplusOf(e, placed); ok {
+		surplus.Question = q.question(x, surplus.Ask.Gang)
 		q.machine.Add(surplus)
 	}
 	if !q.goesOn() {
 		w := q.world(x, now)
 		w.Ledger = w.Ledger.Beside(placed.Gang, placed.Placement)
+		joined := w.Running.Get(u.ID)
+		w.Running.Add(u)
 		q.settle(&w)
+		w.Running.Remove(u.ID) // the set is the view's
+		if joined != nil {
+			w.Running.Add(joined)
+		}
 		w.Ledger.Discard()
 	}
 }
@@ -101,7 +108,7 @@ func surplusOf(e contention.Entity, placed *contention.Placed) (contention.Entit
 	if left == 0 {
 		return e, false
 	}
-	e.Ask.Needed, e.Question, e.Order.Replacement = 1, contention.Question(e.Ask.Gang), false
+	e.Ask.Needed, e.Order.Replacement = 1, false
 	e.Accelerators = e.Accelerators * left / all
 	return e, true
 }

@@ -260,3 +260,23 @@ func TestQueue_DefersToEarlierCandidates(t *testing.T) {
 		t.Error("it is deferred for one that was woken and did not come")
 	}
 }
+
+// Gangs that ask the same stand in one lane, whether a node was away when they were evaluated or not.
+func TestQueue_TurnAsksTheSameWhileANodeIsAway(t *testing.T) {
+	s := newScheduler(t)
+	s.turn(t, "first", 8, 2)
+	node := s.node.Node()
+	cordoned := node.DeepCopy()
+	cordoned.Spec.Unschedulable = true
+	s.node.SetNode(cordoned)
+	s.Node(cordoned)
+	s.turn(t, "second", 8, 1)
+	s.node.SetNode(node)
+	s.Node(node)
+	s.Again()
+	s.clock.Step(2 * time.Second)
+	s.turn(t, "first", 8, 2)
+	if next, more := s.Next(); more {
+		t.Errorf("%s is evaluated after the first of its lane did not fit", next)
+	}
+}

@@ -9,7 +9,7 @@ import (
 func (q *Queue) Add(x *Question) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e := x.entity(&q.atlas.demands, q.clock.Clock.Now())
+	e := q.entity(x, q.clock.Clock.Now())
 	q.machine.Add(e)
 	q.atlas.asks(e.ID, e.Ask, x.coordinates())
 }

@@ -21,21 +21,22 @@ import (
 // unsaid names the scenes that a trace cannot say, each with what it has no words for.
 func unsaid() map[string]string {
 	return map[string]string{
-		"07_owner_leaves.txt":          "suspend: jobs of a trace are ready from their submission on",
-		"09_move.txt":                  "hold: moves are the scheduler's, of gangs that run",
-		"10_rank_exits.txt":            "hold: jobs of a trace lose all members or none",
-		"11_stuck_start.txt":           "stall: members of a trace's jobs start at once",
-		"15_long_grace.txt":            "grace: victims leave at once",
-		"19_late_member.txt":           "hold: all members of a trace's jobs are there at their submission",
-		"26_renamed.txt":               "suspend: jobs of a trace are ready from their submission on",
-		"27_beside.txt":                "daemon: a trace has no pods that are bound to their node",
-		"29_overdue.txt":               "extend: what is known of an end does not change",
-		"30_preemptible_backfill.txt":  "grace: victims leave at once",
-		"35_preemptor_waits.txt":       "grace: victims leave at once",
-		"36_aside_without_victims.txt": "grace: victims leave at once",
-		"37_no_new_place_away.txt":     "grace: victims leave at once",
-		"39_lease_opens.txt":           "extend: what is known of an end does not change",
-		"40_opens_at_once.txt":         "extend: what is known of an end does not change",
+		"07_owner_leaves.txt":           "suspend: jobs of a trace are ready from their submission on",
+		"09_move.txt":                   "hold: moves are the scheduler's, of gangs that run",
+		"10_rank_exits.txt":             "hold: jobs of a trace lose all members or none",
+		"11_stuck_start.txt":            "stall: members of a trace's jobs start at once",
+		"15_long_grace.txt":             "grace: victims leave at once",
+		"19_late_member.txt":            "hold: all members of a trace's jobs are there at their submission",
+		"26_renamed.txt":                "suspend: jobs of a trace are ready from their submission on",
+		"27_beside.txt":                 "daemon: a trace has no pods that are bound to their node",
+		"29_overdue.txt":                "extend: what is known of an end does not change",
+		"30_preemptible_backfill.txt":   "grace: victims leave at once",
+		"35_preemptor_waits.txt":        "grace: victims leave at once",
+		"36_aside_without_victims.txt":  "grace: victims leave at once",
+		"37_no_new_place_away.txt":      "grace: victims leave at once",
+		"39_lease_opens.txt":            "extend: what is known of an end does not change",
+		"40_opens_at_once.txt":          "extend: what is known of an end does not change",
+		"41_preemptor_behind_eight.txt": "grace: victims leave at once",
 	}
 }
 

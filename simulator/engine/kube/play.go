@@ -68,7 +68,7 @@ func (w *world) next() (time.Time, bool) {
 	if w.submitted < len(w.scene.Jobs) {
 		earliest(w.scene.Begin.Add(w.scene.Jobs[w.submitted].Submit))
 	}
-	if w.waiting == 0 {
+	if w.waiting == 0 && !w.membersWait() {
 		return first, !first.IsZero() // timers are for those that wait
 	}
 	scripted := !first.IsZero()
@@ -83,6 +83,16 @@ func (w *world) next() (time.Time, bool) {
 		return first, false
 	}
 	return first, true
+}
+
+// membersWait reports whether members of an elastic job that runs wait.
+func (w *world) membersWait() bool {
+	for i := range w.jobs[:w.submitted] {
+		if j := &w.jobs[i]; j.runs && j.bound < len(j.nodes) && w.elastic(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // happen lets happen what the scenario has due: ends, then events of nodes, then submissions.
