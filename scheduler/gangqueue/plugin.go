@@ -106,7 +106,9 @@ func NewWithClock(
 		pods: handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
-	if _, err := groups.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: q.groupChanged, DeleteFunc: q.forget}); err != nil {
+	if _, err := groups.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{UpdateFunc: q.groupChanged, DeleteFunc: q.forget},
+	); err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
