@@ -36,7 +36,7 @@ func (p *GangPlacement) considerOthers(ctx context.Context, q question, before *
 }
 
 // otherOf returns what a waiting gang asks in the cycle of another one. It is false if it has to have a cycle of its own: it lost members, is
-// not complete, was refused by filters, preempts in-tree, or claims devices.
+// not complete, was refused by filters, preempts in-tree, claims devices, or is of another profile.
 func (p *GangPlacement) otherOf(id contention.ID, of question) (question, bool) {
 	key, _ := waiting.NameOf(id)
 	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
@@ -48,7 +48,8 @@ func (p *GangPlacement) otherOf(id contention.ID, of question) (question, bool) 
 		began: p.clock.Now(),
 	}
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
-	if len(q.waiting) == 0 || len(q.waiting) < q.needed || q.mayMove() {
+	if len(q.waiting) == 0 || len(q.waiting) < q.needed || q.mayMove() ||
+		q.waiting[0].Spec.SchedulerName != of.waiting[0].Spec.SchedulerName {
 		return question{}, false
 	}
 	return q, p.reader.Stock == nil || !p.reader.Stock.Claims(q.waiting)
