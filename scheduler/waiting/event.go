@@ -183,12 +183,15 @@ func (q *Queue) Reread() {
 func (q *Queue) Node(node *corev1.Node) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.events++
 	_, known := q.missing[node.Name]
-	switch away := isAway(node); {
-	case away && !known:
+	away := isAway(node)
+	if away == known { // nodes report all the time
+		return
+	}
+	q.events++
+	if away {
 		q.missing[node.Name] = q.now()
-	case !away:
+	} else {
 		delete(q.missing, node.Name)
 	}
 }
@@ -197,8 +200,10 @@ func (q *Queue) Node(node *corev1.Node) {
 func (q *Queue) NodeGone(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.events++
-	delete(q.missing, name)
+	if _, known := q.missing[name]; known {
+		delete(q.missing, name)
+		q.events++
+	}
 }
 
 // isAway reports whether a node cannot be used for a while. A node under maintenance is not expected back.

@@ -61,22 +61,20 @@ type seen struct {
 
 // New returns an empty queue.
 func New(t timing.Timing, policy contention.Policy) *Queue {
-	q := &Queue{
+	return &Queue{
 		machine: contention.New(policy),
 		clock:   t,
 		evicted: make(map[contention.ID]*eviction),
 		begun:   make(map[contention.ID]*contention.Unit),
-		reserved: make(
-			map[contention.ID]time.Time,
-		),
+		waker:   newWaker(),
 		vain:    make(map[contention.ID]bool),
 		vacated: make(map[vacancy]bool),
 		missing: make(map[string]int64),
 		labels:  make(labels),
 		atlas:   atlas{places: make(map[contention.ID]*place)},
+
+		reserved: make(map[contention.ID]time.Time),
 	}
-	q.waker = newWaker()
-	return q
 }
 
 // Outcome is what becomes of an entity.

@@ -84,7 +84,8 @@ func (q *Queue) isCurrent(d *decided) bool {
 	return d.events == q.events && q.clock.Clock.Since(d.since) < lag
 }
 
-// take returns what was decided about the entity in the cycle of another one, false if that is nothing or has become doubtful.
+// take returns what was decided about the entity in the cycle of another one, false if that is nothing or has become doubtful. Nothing
+// has been done for a doubtful one, and the entity is evaluated again.
 func (q *Queue) take(x *Question) (Outcome, bool) {
 	d := q.decided
 	if d == nil || d.id != x.id() || d.at != x.coordinates() || !q.isCurrent(d) {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -174,44 +173,6 @@ func TestQueue_ChangeWakesTheFirst(t *testing.T) {
 	}
 	if got := s.pass(2 * time.Second); !slices.Equal(got, []string{"large-old", "small"}) {
 		t.Errorf("%v are woken when nothing is heard of the first", got)
-	}
-}
-
-// An entity that starts has a cycle of its own, with the outcome that it had in the cycle of another one. Until then no other one is
-// evaluated.
-func TestQueue_OneThatStartsHasItsOwnCycle(t *testing.T) {
-	s := newScheduler(t)
-	s.turn(t, "large", 8, 3)
-	s.turn(t, "small", 2, 2)
-	s.turn(t, "smaller", 1, 1)
-	s.pass(time.Minute)
-	if err := s.node.RemovePod(klog.Background(), podOf("filler", 8)); err != nil {
-		t.Fatal(err)
-	}
-	s.node.AddPod(podOf("other", 4))
-	s.Changed()
-	s.pass(60 * time.Millisecond)
-	s.turn(t, "large", 8, 3)
-	s.woken = nil
-	if out, waits := s.Consider(s.question(t, s.follows(), 2, 2)); waits || out.Placed == nil {
-		t.Fatalf("it waits: %+v", out.Wait)
-	}
-	if !slices.Equal(s.woken, []string{"small"}) || s.keeps("small") {
-		t.Errorf("%v are woken", s.woken)
-	}
-	if got := s.follows(); got != "" {
-		t.Errorf("%s is evaluated before it has started", got)
-	}
-	if !s.turn(t, "smaller", 1, 1).Deferred {
-		t.Error("a later one is evaluated before it has started")
-	}
-	if out := s.turn(t, "small", 2, 2); out.Placed == nil {
-		t.Errorf("it waits in its own cycle: %+v", out.Wait)
-	}
-	s.woken = nil
-	s.Started(id("small"), []string{"n"})
-	if !slices.Equal(s.woken, []string{"smaller"}) {
-		t.Errorf("%v are woken when it has started", s.woken)
 	}
 }
 
