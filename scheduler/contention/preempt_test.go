@@ -149,7 +149,7 @@ func TestMachine_VictimsAgainstAllSets(t *testing.T) {
 	}
 }
 
-// toll is how many budgets the eviction of units breaks, and what it loses.
+// toll returns the number of budgets that the eviction of units breaks, and the accelerator-seconds that it loses.
 func toll(w *contention.World, units []*contention.Unit, evicted []contention.ID) (broken int, lost int64) {
 	for _, u := range units {
 		if slices.Contains(evicted, u.ID) {
@@ -159,7 +159,7 @@ func toll(w *contention.World, units []*contention.Unit, evicted []contention.ID
 	return broken, lost
 }
 
-// leastToll tries every set of units that makes room for so many members, of which each needs a node.
+// leastToll returns the smallest toll of all sets of units whose eviction frees one node for each member.
 func leastToll(w *contention.World, units []*contention.Unit, members int) (broken int, lost int64) {
 	broken = -1
 	for set := range 1 << len(units) {

@@ -54,7 +54,7 @@ func TestAGangGoesWhereItsDevicesAre(t *testing.T) {
 	}
 }
 
-// Claims that cannot be asked for keep their gang waiting with the reason, and nobody else.
+// A gang whose claims are malformed waits, and its condition says why. Other gangs start.
 func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
 	objects := paired(1, 4, 2)
 	wrong, lost, itsClaims := schedulertest.PairGang("wrong", 2, 1, "gpus")
@@ -68,8 +68,8 @@ func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
 	c.WaitBound(t, fine)
 }
 
-// Both cliques are full of gangs with devices: that of the second lost less. It goes, its devices with it, and the important gang
-// with devices is there.
+// Both cliques are full of gangs with devices, and evicting that of the second loses less. The important gang evicts it and gets its
+// devices.
 func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
 	objects := paired(2, 4, 4)
 	pods := map[string][]*corev1.Pod{}
@@ -97,7 +97,7 @@ func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
 	}
 }
 
-// A gang ran and is over, its claims were deleted with it, and nobody asked for devices meanwhile: they are free again.
+// The claims of a gang are deleted when it has ended. The next gang gets its devices, although nothing asked for devices meanwhile.
 func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
 	objects := paired(1, 4, 4)
 	first, members, claims := schedulertest.PairGang("first", 4, 4, "gpu")
@@ -112,21 +112,21 @@ func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
 	c.WaitBound(t, others)
 }
 
-// Everything is taken by a gang with devices that ends in an hour. The first of the queue has a place there, devices and all.
+// runsForAnHour returns a gang that has all four pairs of nodes of the first clique and ends in an hour, with its claims, and its
+// members.
+func runsForAnHour(size int) (objects []any, members []*corev1.Pod) {
+	group, members, claims := schedulertest.PairGang("runs", size, 4, "gpu")
+	schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(0, size)...)
+	schedulertest.SetRunning(group, members, time.Minute, 0)
+	return []any{schedulertest.SetExpectedEnd(group, time.Hour), members, claims}, members
+}
+
+// A gang with devices holds the whole fleet for an hour. The first gang of the queue gets a lease there, devices included.
 func TestAPlaceWithDevicesIsKept(t *testing.T) {
 	objects := paired(1, 4, 4)
-	group, members, claims := schedulertest.PairGang("runs", 4, 4, "gpu")
-	schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(0, 4)...)
-	schedulertest.SetRunning(group, members, time.Minute, 0)
+	running, members := runsForAnHour(4)
 	waits, its, itsClaims := schedulertest.PairGang("waits", 2, 4, "gpu")
-	c := schedulertest.NewCluster(
-		t,
-		objects,
-		schedulertest.SetExpectedEnd(group, time.Hour),
-		members,
-		claims,
-		itsClaims,
-	)
+	c := schedulertest.NewCluster(t, append(running, objects, itsClaims)...)
 	c.CollectClaims(t)
 	c.Create(t, waits, its)
 	why := c.WaitRejected(t, "waits")
@@ -137,29 +137,18 @@ func TestAPlaceWithDevicesIsKept(t *testing.T) {
 	c.WaitBound(t, its)
 }
 
-// Two of four nodes are taken by a gang with devices that ends in an hour, and the first of the queue needs the devices of all four. One
-// that ends before that passes on the others; one of which nobody knows its end does not.
+// A gang with devices holds two of four nodes for an hour, and the first of the queue needs the devices of all four. A gang that ends
+// within the hour starts on the two free nodes. A gang without an expected end does not.
 func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
 	objects := paired(1, 4, 4)
-	group, members, claims := schedulertest.PairGang("runs", 2, 4, "gpu")
-	schedulertest.AllocatePairs(members, claims, 4, schedulertest.NodeName(0, 0), schedulertest.NodeName(0, 1))
-	schedulertest.SetRunning(group, members, time.Minute, 0)
+	running, members := runsForAnHour(2)
 	first, its, itsClaims := schedulertest.PairGang("first", 4, 4, "gpu")
 	long, stays, staysClaims := schedulertest.PairGang("long", 2, 4, "gpu")
 	short, passes, passesClaims := schedulertest.PairGang("short", 2, 4, "gpu")
 	for i, g := range []*schedulingv1beta1.PodGroup{first, long, short} {
 		schedulertest.SetQueuedAt(g, i)
 	}
-	c := schedulertest.NewCluster(
-		t,
-		objects,
-		schedulertest.SetExpectedEnd(group, time.Hour),
-		members,
-		claims,
-		itsClaims,
-		staysClaims,
-		passesClaims,
-	)
+	c := schedulertest.NewCluster(t, append(running, objects, itsClaims, staysClaims, passesClaims)...)
 	c.CollectClaims(t)
 	c.Create(t, first, its)
 	why := c.WaitRejected(t, "first")
@@ -176,26 +165,16 @@ func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
 	c.WaitBound(t, its)
 }
 
-// One node is free, and the first of the queue needs all four pairs of it and of another, which is taken for an hour. Who needs three
-// pairs asks for something else: it does not get them there.
+// One node is free, and the first of the queue needs all four pairs of it and of a node that is held for an hour. A later gang asks for
+// three pairs. That is another question, and still it does not get devices of the leased place.
 func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
 	objects := paired(1, 2, 4)
-	group, members, claims := schedulertest.PairGang("runs", 1, 4, "gpu")
-	schedulertest.AllocatePairs(members, claims, 4, schedulertest.NodeName(0, 0))
-	schedulertest.SetRunning(group, members, time.Minute, 0)
+	running, members := runsForAnHour(1)
 	first, its, itsClaims := schedulertest.PairGang("first", 2, 4, "gpu")
 	other, three, threeClaims := schedulertest.PairGang("other", 1, 3, "gpu")
 	schedulertest.SetQueuedAt(first, 0)
 	schedulertest.SetQueuedAt(other, 1)
-	c := schedulertest.NewCluster(
-		t,
-		objects,
-		schedulertest.SetExpectedEnd(group, time.Hour),
-		members,
-		claims,
-		itsClaims,
-		threeClaims,
-	)
+	c := schedulertest.NewCluster(t, append(running, objects, itsClaims, threeClaims)...)
 	c.CollectClaims(t)
 	c.Create(t, first, its)
 	c.WaitRejected(t, "first")
@@ -207,8 +186,9 @@ func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
 	c.WaitBound(t, its)
 }
 
-// Gangs with devices run in both cliques. The first of the queue may end nobody, and keeps the place of the one that ends in a quarter of an hour. Who
-// is behind it, with the same devices, may end the other. What becomes free is for the first, and then there is nobody before the second.
+// Gangs with devices run in both cliques, and one of them ends in a quarter of an hour. The first of the queue may not preempt and has a
+// lease in that clique. The second may preempt and evicts the other gang. The first starts in the clique that this frees.
+// Then no lease binds the second, which evicts the gang in the other clique.
 func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
 	objects := paired(2, 2, 4)
 	for i, name := range []string{"ends", "stays"} {

@@ -53,7 +53,7 @@ func TestFiltersRefuseThePlan(t *testing.T) {
 // What only the framework's filters know, the plan does not: it has to find out. Whatever it planned first, a gang ends
 // whole where the filters let it, within the time that WaitBound gives, or waits.
 
-// refused is what a gang is told that has nowhere to go because of the filters.
+// refused is in the condition of a gang that no placement can pass the filters with.
 const refused = "refused by the scheduler's filters"
 
 // zoned labels each clique as a zone of its own.

@@ -24,28 +24,17 @@ import (
 //	queue            what becomes of all that wait
 //	drain WORD...    what the drain of nodes displaces, and what becomes of it
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+	whatiftest.Play(t, "testdata", func(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {
 		t.Helper()
-		var objects whatif.Objects
-		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			drawn, err := whatiftest.Draw(&objects, d)
-			if err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			if drawn {
-				return "ok\n"
-			}
-			before := copied(objects)
-			answer := ask(t, objects, d)
-			if again := ask(t, objects, d); again != answer {
-				t.Errorf("%s: the second answer is another one:\n%s", d.Pos, again)
-			}
-			if diff := cmp.Diff(before, objects); diff != "" {
-				t.Errorf("%s: the objects were changed by the question (-before +after):\n%s", d.Pos, diff)
-			}
-			return answer
-		})
+		before := copied(objects)
+		answer := ask(t, objects, d)
+		if again := ask(t, objects, d); again != answer {
+			t.Errorf("%s: the second answer is another one:\n%s", d.Pos, again)
+		}
+		if diff := cmp.Diff(before, objects); diff != "" {
+			t.Errorf("%s: the objects were changed by the question (-before +after):\n%s", d.Pos, diff)
+		}
+		return answer
 	})
 }
 

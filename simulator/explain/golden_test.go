@@ -17,23 +17,7 @@ import (
 
 // TestGolden prints the answers about the scenes in testdata. What draws is in whatiftest; questions are why x, with x ... (a
 // gang that is not there yet, as waits), queue and drain WORD..., and print text, or JSON with json.
-func TestGolden(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
-		t.Helper()
-		var objects whatif.Objects
-		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			drawn, err := whatiftest.Draw(&objects, d)
-			if err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			if drawn {
-				return "ok\n"
-			}
-			return answer(t, objects, d)
-		})
-	})
-}
+func TestGolden(t *testing.T) { whatiftest.Play(t, "testdata", answer) }
 
 func answer(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {
 	t.Helper()

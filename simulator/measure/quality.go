@@ -107,7 +107,8 @@ func (q *quality) tight(s *start, paid price, used []int32) bool {
 	return int64(used[levels]) <= (int64(len(s.nodes))+perNode-1)/perNode
 }
 
-// best asks the decision core. A start that breaks the gang's rules is compared with what would have been possible without.
+// best returns the best placement that was possible, by the solver itself: this measures a placement and decides nothing. A start that
+// breaks the gang's rules is compared with what would have been possible without them.
 func (q *quality) best(s *start, paid price, used []int32, free topology.Ledger, rules broken) best {
 	gang := s.job.Gang
 	gang.Min, gang.Members = 0, make([]topology.Member, len(s.ranks))

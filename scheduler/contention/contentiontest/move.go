@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// MoveKind is what a Move did.
+// MoveKind says what happened in a Move.
 type MoveKind string
 
 // The kinds of moves.
@@ -22,7 +22,7 @@ const (
 	Opens MoveKind = "opens"
 )
 
-// Move is what a driver carried out. The moves of two drivers of one scene can be compared.
+// Move records that a driver started a job, ended one, or granted a lease. The moves of two drivers of one scene can be compared.
 type Move struct {
 	At   int64
 	Kind MoveKind

@@ -29,7 +29,7 @@ type Player struct {
 	recheck int64
 	// Log are the lines of what happened.
 	Log []string
-	// Moves are what was carried out, in order.
+	// Moves lists starts, ends and leases in the order in which they happened.
 	Moves []Move
 	// leased are the closed leases of waiting jobs as they were noted last, by owner.
 	leased map[string]leased
