@@ -68,30 +68,43 @@ func BenchmarkNative(b *testing.B) {
 	}
 }
 
-// BenchmarkContention plays a random scenario of 600 gangs on about 64 nodes, more than these can hold at once: with the machine of the
-// queue alone, and with the real scheduler. A pod counts as often as it is placed.
+// BenchmarkContention plays 600 gangs that wait for 64 nodes, with the machine of the queue alone and with the real scheduler: gangs that
+// only wait, without and with estimates, and a random scenario with preemption, elastic gangs and outages. A pod counts as often as it is
+// placed.
 func BenchmarkContention(b *testing.B) {
-	s, err := scenarios.Random(0, 600)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, play := range map[string]func() *record{
-		"direct": func() *record {
-			return run(b.Context(), b, s, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
-		},
-		"kube": func() *record { return play(b, s, kube.Lockstep) },
+	for _, of := range []struct {
+		name  string
+		build func() (*scenario.Scenario, error)
+	}{
+		{"queued", func() (*scenario.Scenario, error) { return scenarios.Queued(1, 600, 0) }},
+		{"estimates", func() (*scenario.Scenario, error) { return scenarios.Queued(1, 600, 0.7) }},
+		{"random", func() (*scenario.Scenario, error) { return scenarios.Random(0, 600) }},
 	} {
-		b.Run(name, func(b *testing.B) {
-			used, placed, decisions := processor(b), 0, 0
-			for b.Loop() {
-				r := play()
-				placed, decisions = placed+pods(r), decisions+len(r.decisions)
-			}
-			b.ReportMetric(float64(placed)/float64(b.N), "pods")
-			b.ReportMetric(float64(decisions)/float64(b.N), "decisions")
-			b.ReportMetric(float64(placed)/(processor(b)-used).Seconds(), "pods/cpu-s")
+		s, err := of.build()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(of.name+"/direct", func(b *testing.B) {
+			contend(b, func() *record {
+				return run(b.Context(), b, s, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
+			})
+		})
+		b.Run(of.name+"/kube", func(b *testing.B) {
+			contend(b, func() *record { return play(b, s, kube.Lockstep) })
 		})
 	}
+}
+
+func contend(b *testing.B, play func() *record) {
+	b.Helper()
+	used, placed, decisions := processor(b), 0, 0
+	for b.Loop() {
+		r := play()
+		placed, decisions = placed+pods(r), decisions+len(r.decisions)
+	}
+	b.ReportMetric(float64(placed)/float64(b.N), "pods")
+	b.ReportMetric(float64(decisions)/float64(b.N), "decisions")
+	b.ReportMetric(float64(placed)/(processor(b)-used).Seconds(), "pods/cpu-s")
 }
 
 // pods counts the pods that were placed: those of starts, and those that joined.
