@@ -40,8 +40,8 @@ type scratch struct {
 	here []Expectation
 	// free and all are capacities of one node.
 	free, all topology.Capacity
-	// besides and debts are copies of a ledger, of which some nodes are in their pieces.
-	besides, debts ledger
+	// besides, debts and taken are copies of a ledger, of which some nodes are in their pieces.
+	besides, debts, taken ledger
 }
 
 // ledger is memory for a ledger that differs from another one on some nodes.

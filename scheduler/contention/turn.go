@@ -143,7 +143,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	then := *t.w
-	then.Ledger = t.w.Ledger.Beside(own.Gang, own.Placement)
+	then.Ledger = t.taken(own)
 	owner := t.queue.spots[l.Owner]
 	if owner == nil {
 		return false
@@ -163,6 +163,23 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	t.displace(l)
 	t.emit(Leased{l})
 	return true
+}
+
+// taken returns the ledger after the entity has taken its best place. It holds until the next call.
+func (t *turn) taken(own Answer) topology.Ledger {
+	out := &t.scratch.taken
+	out.begin(t.w.Ledger.Free, own.Placement.Nodes)
+	for rank, node := range own.Placement.Nodes {
+		m := own.Gang.Members[rank]
+		if m.Placed {
+			continue
+		}
+		left := out.own(node)
+		for r := range left {
+			left[r] -= at(own.Gang.Shapes[m.Shape].Demand, r)
+		}
+	}
+	return t.w.Ledger.Differing(out.free, out.nodes)
 }
 
 // drop releases the entity's own lease, if it waits for one.
