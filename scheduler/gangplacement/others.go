@@ -2,6 +2,7 @@ package gangplacement
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -9,8 +10,11 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// mostOthers bounds the evaluations in one cycle: the loop has other entities to serve.
-const mostOthers = 256
+// The loop has other entities to serve: one cycle evaluates so many others at most, and begins none after so long.
+const (
+	mostOthers = 256
+	longest    = 50 * time.Millisecond
+)
 
 // considerOthers evaluates the other waiting gangs that have to be, in the cycle of this one, as long as none of them starts. before is the
 // place of this gang if only earlier ones are meant.
@@ -25,7 +29,7 @@ func (p *GangPlacement) considerOthers(ctx context.Context, q question, before *
 			return
 		}
 		other, ok := p.otherOf(id, q)
-		if !ok {
+		if !ok || p.clock.Since(q.began) > longest {
 			p.queue.Call(id)
 			return
 		}

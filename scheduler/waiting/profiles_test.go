@@ -32,10 +32,7 @@ func TestReservation_HoldsAcrossProfiles(t *testing.T) {
 		Raw: []byte(`{"levels": [{"key": "kubernetes.io/hostname"}]}`), ContentType: runtime.ContentTypeJSON,
 	}
 	config.Profiles = append(config.Profiles, *second)
-	running, members := schedulertest.Gang("runs", 4, "")
-	for i, node := range schedulertest.CliqueNodes(0, 4) {
-		members[i].Spec.NodeName = node
-	}
+	running, members := schedulertest.RunningGang("runs", "", schedulertest.CliqueNodes(0, 4)...)
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4), running, members)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
