@@ -15,6 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/engine/scenetest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -69,7 +70,7 @@ func TestEngine_PlaysScenes(t *testing.T) {
 	reasons := unsaid()
 	datadriven.Walk(t, "../../../scheduler/contention/testdata/scenes", func(t *testing.T, path string) {
 		t.Helper()
-		scene, until := read(t, path)
+		scene, until := scenetest.ReadScene(t, path)
 		reason, listed := reasons[filepath.Base(path)]
 		if what := wordless(scene); listed || what != "" {
 			if before, _, _ := strings.Cut(reason, ":"); before != what {
@@ -79,27 +80,6 @@ func TestEngine_PlaysScenes(t *testing.T) {
 		}
 		agree(t, scene, until)
 	})
-}
-
-// read returns the scene of a script, and the instant until which it is played.
-func read(t *testing.T, path string) (contentiontest.Scene, int64) {
-	t.Helper()
-	script := &contentiontest.Script{}
-	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-		t.Helper()
-		var args []contentiontest.Arg
-		for _, arg := range d.CmdArgs {
-			args = append(args, contentiontest.Arg{Key: arg.Key, Value: strings.Join(arg.Vals, ",")})
-		}
-		if err := script.Build(d.Cmd, args); err != nil {
-			t.Errorf("%s: %v", d.Pos, err)
-		}
-		return d.Expected
-	})
-	if script.Policy() != nil {
-		t.Error("the engine has no such policy")
-	}
-	return script.Scene(), script.Until()
 }
 
 // agree plays a scene with the engine and with the machine's own driver.

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,27 +29,6 @@ type played struct {
 	// until is the last instant of the script, begin that of the scenario, in seconds of the script.
 	until, begin int64
 	of           *scenario.Scenario
-}
-
-// readScene returns the scene of a script, and the instant until which it is played.
-func readScene(t *testing.T, path string) (contentiontest.Scene, int64) {
-	t.Helper()
-	script := &contentiontest.Script{}
-	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-		t.Helper()
-		var args []contentiontest.Arg
-		for _, arg := range d.CmdArgs {
-			args = append(args, contentiontest.Arg{Key: arg.Key, Value: strings.Join(arg.Vals, ",")})
-		}
-		if err := script.Build(d.Cmd, args); err != nil {
-			t.Errorf("%s: %v", d.Pos, err)
-		}
-		return d.Expected
-	})
-	if script.Policy() != nil {
-		t.Error("engines have no such policy")
-	}
-	return script.Scene(), script.Until()
 }
 
 // arrives reports whether a job arrives in the scenario. Jobs that run when the scene begins and that may be preempted, or have members

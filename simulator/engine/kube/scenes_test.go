@@ -20,6 +20,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
+	"github.com/lockstep-project/lockstep/simulator/engine/scenetest"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
@@ -92,7 +93,7 @@ func TestEngines_PlayScenes(t *testing.T) {
 	datadriven.Walk(t, scenesFolder, func(t *testing.T, path string) {
 		t.Helper()
 		name := filepath.Base(path)
-		scene, until := readScene(t, path)
+		scene, until := scenetest.ReadScene(t, path)
 		what, reason := inexpressible(scene), left[name]
 		delete(left, name)
 		if before, _, _ := strings.Cut(reason, ":"); before != what {
