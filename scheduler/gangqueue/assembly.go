@@ -127,7 +127,7 @@ func (q *GangQueue) Recheck(pod *corev1.Pod) {
 	q.gangs.checking[key] = true
 	q.gangs.mu.Unlock()
 	if !pending { // not under our lock: a clock may call back while it holds its own
-		q.clock.AfterFunc(settle, func() { q.recheck(key) })
+		q.settled(func() { q.recheck(key) })
 	}
 }
 

@@ -56,7 +56,7 @@ func (q *GangQueue) podGone(obj any) {
 			pod,
 		); ok &&
 			pod.Spec.NodeName == "" { // when the scheduler's own handlers have seen it
-			q.clock.AfterFunc(settle, func() { q.removeIncomplete(key) })
+			q.settled(func() { q.removeIncomplete(key) })
 		}
 	}
 }
@@ -82,10 +82,10 @@ func (q *GangQueue) groupChanged(old, obj any) {
 	}
 }
 
-// removeIncomplete takes a gang out of the waiting queue that lost a waiting member that it needs.
+// removeIncomplete takes a gang out of the waiting queue that lost a waiting member that it needs, or the last one that waits.
 func (q *GangQueue) removeIncomplete(key types.NamespacedName) {
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
-	if err != nil || !q.complete(group) {
+	if err != nil || !q.complete(group) || q.anyWaiting(key) == nil {
 		q.queue.Remove(waiting.IDOf(key))
 	}
 }

@@ -55,6 +55,29 @@ func TestReservation_EndsWithTheMembers(t *testing.T) {
 	c.WaitBound(t, []*corev1.Pod{single})
 }
 
+// The waiting pods of an elastic gang are deleted, while others of it run. Its lease ends with them.
+//
+//	n0: elastic's first member   n1: half of it free, the other half for an hour
+func TestReservation_EndsWithTheSurplus(t *testing.T) {
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))
+	ofHalf := func(p *corev1.Pod) { schedulertest.SetRequest(p, schedulertest.GPU, "2") }
+	half, runs := schedulertest.GangWith("half", 1, "", ofHalf)
+	runs[0].Spec.NodeName = schedulertest.NodeName(0, 1)
+	schedulertest.SetRunning(half, runs, time.Hour, 0)
+	elastic, members := schedulertest.Gang("elastic", 2, "")
+	elastic.Spec.SchedulingPolicy.Gang.MinCount = 1
+	members[0].Spec.NodeName = schedulertest.NodeName(0, 0)
+	schedulertest.SetQueuedAt(elastic, 1)
+	c.Create(t, schedulertest.SetExpectedEnd(half, time.Hour), runs, elastic, members)
+	c.WaitRejected(t, "elastic")
+	small, waits := schedulertest.GangWith("small", 1, "", ofHalf)
+	schedulertest.SetQueuedAt(small, 10)
+	c.Create(t, small, waits)
+	c.WaitRejected(t, "small")
+	c.DeletePods(t, members[1:])
+	c.WaitBound(t, waits)
+}
+
 // What is above the minimum of an elastic gang, and pods of a group that is no gang, wait for their turn like all others. What the head
 // may evict may use its place before the instant, and leaves then.
 //
