@@ -73,7 +73,7 @@ func (t *Tally) Decides(d engine.Decision) {
 func (t *Tally) Happens(e engine.Event) {
 	t.elapse(e.At)
 	switch e.Kind {
-	case engine.NodesFailed, engine.NodesDrained:
+	case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned:
 		for _, node := range e.Nodes {
 			t.holdings.shut(node)
 		}
@@ -88,7 +88,7 @@ func (t *Tally) Happens(e engine.Event) {
 		case e.Running != engine.Nobody:
 			t.leaves(e)
 		}
-	case engine.Refused, engine.Kept: // nothing moves
+	case engine.Refused, engine.Kept, engine.Evicted: // nothing moves
 	}
 }
 
@@ -136,8 +136,10 @@ func (t *Tally) happensTo(e engine.Event) {
 		}
 	case engine.Refused,
 		engine.Kept,
+		engine.Evicted,
 		engine.NodesFailed,
 		engine.NodesDrained,
+		engine.NodesCordoned,
 		engine.NodesReturned: // not of a job's course
 	}
 }

@@ -100,11 +100,12 @@ func (c *counts) apply(e engine.Event) {
 		c.join(e)
 	case engine.Ended:
 		c.leave(e, unasked)
+	case engine.Evicted: // it runs on until it is preempted
 	case engine.Preempted:
 		c.leave(e, preempted)
 	case engine.Disrupted:
 		c.leave(e, disrupted)
-	case engine.NodesFailed, engine.NodesDrained:
+	case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned:
 		for _, node := range e.Nodes {
 			c.stock.withdraw(node)
 		}

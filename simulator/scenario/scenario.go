@@ -76,6 +76,8 @@ type Job struct {
 	Accelerators int64
 	Priority     int32
 	Preemptible  bool
+	// Grace is how long the job's pods need to leave their nodes when the job is preempted, in whole seconds; 0 for at once.
+	Grace time.Duration
 	// NeverPreempts says that the job preempts no other. No trace has such a job.
 	NeverPreempts bool
 	EndState      trace.EndState
@@ -106,7 +108,10 @@ const Forever = time.Duration(1<<63 - 1)
 // event, and engines report none.
 const Extend trace.Kind = "extend"
 
-// Event is a failure, a drain or a return of nodes, or an Extend.
+// Cordon lets nothing start on nodes until they return; what runs there stays. No trace has such an event.
+const Cordon trace.Kind = "cordon"
+
+// Event is a failure, a drain, a Cordon or a return of nodes, or an Extend.
 type Event struct {
 	// At is since the beginning, in whole seconds.
 	At   time.Duration

@@ -99,6 +99,10 @@ func (p *Player) evict(j *job) {
 		p.leave(j)
 		return
 	}
+	p.note(Evicts, j.Name, nil)
+	if j.waits { // its surplus: no member joins a job that leaves
+		p.unqueue(j)
+	}
 	p.unit(j)
 }
 

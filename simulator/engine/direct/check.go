@@ -36,8 +36,8 @@ func check(scene Scene) error {
 	names := make(map[string]struct{}, len(scene.Jobs))
 	for i := range scene.Jobs {
 		j := &scene.Jobs[i]
-		if j.Runs < 0 || j.Promises < 0 || j.Saves < 0 || j.Accelerators < 0 {
-			return fail("job %s: Runs, Promises, Saves and Accelerators must not be negative", j.Name)
+		if j.Runs < 0 || j.Promises < 0 || j.Saves < 0 || j.Grace < 0 || j.Accelerators < 0 {
+			return fail("job %s: Runs, Promises, Saves, Grace and Accelerators must not be negative", j.Name)
 		}
 		if j.Min < 0 || j.Min > len(j.Gang.Members) {
 			return fail("job %s: Min is %d with %d members", j.Name, j.Min, len(j.Gang.Members))
@@ -54,7 +54,7 @@ func check(scene Scene) error {
 func wrongEvent(scene Scene, i int) string {
 	event := scene.Events[i]
 	switch event.Kind {
-	case NodesFailed, NodesDrained, NodesReturned:
+	case NodesFailed, NodesDrained, NodesCordoned, NodesReturned:
 	case Extended:
 		if event.Running < 0 || event.Running >= len(scene.Running) {
 			return fmt.Sprintf("nothing runs that has the index %d", event.Running)

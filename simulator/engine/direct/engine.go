@@ -125,6 +125,7 @@ func (p *player) id(i int) contention.ID { return contention.ID(p.scene.Jobs[i].
 func (p *player) resume(i int, of Running) {
 	r := &run{
 		job: nobody, index: i, number: p.number, holds: of.Holds, start: of.Started, at: nobody, ends: Forever,
+		leaves: Forever,
 	}
 	if of.Ends != Forever {
 		r.ends = max(of.Ends, p.scene.Now)
@@ -198,7 +199,12 @@ func (p *player) mayStart() bool {
 // happen carries out what happens at this instant.
 func (p *player) happen() {
 	for p.ends.first() == p.now {
-		p.finish(p.ends.take(), Ended)
+		r := p.ends.take()
+		if r.leaves == p.now {
+			p.leave(r)
+		} else {
+			p.finish(r, Ended)
+		}
 	}
 	for len(p.events) > 0 && p.events[0].At <= p.now {
 		p.change(p.events[0])

@@ -50,7 +50,7 @@ func (p *player) entity(i int) contention.Entity {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	e := contention.Entity{
 		ID: p.id(i), Order: asked.Order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
-		NeverPreempts: asked.NeverPreempts, Accelerators: asked.Accelerators,
+		NeverPreempts: asked.NeverPreempts, Grace: asked.Grace, Accelerators: asked.Accelerators,
 		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
 	}
 	if p.elastic(i) {

@@ -75,6 +75,9 @@ func (p *player) change(event NodeEvent) {
 		p.close(node, gone)
 	}
 	p.machine.Taken(event.Nodes)
+	if event.Kind == NodesCordoned {
+		return
+	}
 	for _, r := range p.on(event.Nodes) {
 		p.disrupt(r)
 	}

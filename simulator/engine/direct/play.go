@@ -59,7 +59,7 @@ func translate(s *scenario.Scenario) Scene {
 			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
-			NeverPreempts: j.NeverPreempts,
+			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace),
 		})
 	}
 	for _, e := range s.Events {
@@ -103,6 +103,8 @@ func happening(e scenario.Event) Kind {
 		return NodesDrained
 	case trace.Return:
 		return NodesReturned
+	case scenario.Cordon:
+		return NodesCordoned
 	case scenario.Extend:
 		return Extended
 	}

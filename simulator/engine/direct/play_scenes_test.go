@@ -26,18 +26,14 @@ func unsaid() map[string]string {
 		"09_move.txt":                   "hold: moves are the scheduler's, of gangs that run",
 		"10_rank_exits.txt":             "hold: jobs of a trace lose all members or none",
 		"11_stuck_start.txt":            "stall: members of a trace's jobs start at once",
-		"15_long_grace.txt":             "grace: victims leave at once",
 		"19_late_member.txt":            "hold: all members of a trace's jobs are there at their submission",
 		"26_renamed.txt":                "suspend: jobs of a trace are ready from their submission on",
 		"27_beside.txt":                 "daemon: a trace has no pods that are bound to their node",
 		"29_overdue.txt":                "extend: what is known of an end does not change",
-		"30_preemptible_backfill.txt":   "grace: victims leave at once",
-		"35_preemptor_waits.txt":        "grace: victims leave at once",
-		"36_aside_without_victims.txt":  "grace: victims leave at once",
-		"37_no_new_place_away.txt":      "grace: victims leave at once",
+		"35_preemptor_waits.txt":        "daemon: a trace has no pods that are bound to their node",
 		"39_lease_opens.txt":            "extend: what is known of an end does not change",
 		"40_opens_at_once.txt":          "extend: what is known of an end does not change",
-		"41_preemptor_behind_eight.txt": "grace: victims leave at once",
+		"41_preemptor_behind_eight.txt": "never preempts: a trace has no such job",
 	}
 }
 
@@ -51,8 +47,6 @@ func wordless(s contentiontest.Scene) string {
 	for _, j := range s.Jobs {
 		arrives := j.On == nil
 		switch {
-		case j.Grace > 0:
-			return "grace"
 		case j.Daemon:
 			return "daemon"
 		case j.NeverPreempts:
@@ -133,7 +127,7 @@ func told(t *testing.T, scene contentiontest.Scene, until int64) []string {
 		}
 	}
 	var out []string
-	runs := make(map[string][]int)
+	runs, leaves := make(map[string][]int), make(map[string]bool)
 	_, err := direct.Run(of, direct.Options{Preempt: true, Until: until}, func(e direct.Event) {
 		switch e.Kind {
 		case direct.Started, direct.Joined:
@@ -147,11 +141,16 @@ func told(t *testing.T, scene contentiontest.Scene, until int64) []string {
 				return
 			}
 			out = append(out, fmt.Sprintf("%s %s starts %s", contentiontest.Clock(e.At), e.Name, ranges(fresh)))
-		case direct.Preempted:
-			out = append(out, fmt.Sprintf("%s %s is preempted", contentiontest.Clock(e.At), e.Name))
-			delete(runs, e.Name)
+		case direct.Evicted, direct.Preempted:
+			if !leaves[e.Name] {
+				out = append(out, fmt.Sprintf("%s %s is preempted", contentiontest.Clock(e.At), e.Name))
+			}
+			if leaves[e.Name] = e.Kind == direct.Evicted; !leaves[e.Name] {
+				delete(runs, e.Name)
+			}
 		case direct.Ended, direct.Disrupted:
 			delete(runs, e.Name)
+			delete(leaves, e.Name)
 		default:
 		}
 	})
@@ -191,7 +190,7 @@ func sceneOf(t *testing.T, s contentiontest.Scene) direct.Scene {
 	}
 	for _, e := range s.Events {
 		kind := map[contentiontest.EventKind]direct.Kind{
-			contentiontest.Fail: direct.NodesFailed, contentiontest.Cordon: direct.NodesDrained,
+			contentiontest.Fail: direct.NodesFailed, contentiontest.Cordon: direct.NodesCordoned,
 			contentiontest.Return: direct.NodesReturned,
 		}[e.Kind]
 		out.Events = append(out.Events, direct.NodeEvent{At: e.At, Kind: kind, Nodes: e.Nodes})
@@ -209,7 +208,7 @@ func jobOf(j contentiontest.Job) direct.Job {
 	return direct.Job{
 		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
 		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
-		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible,
+		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, Grace: j.Grace,
 	}
 }
 

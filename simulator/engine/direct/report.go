@@ -52,10 +52,10 @@ func (p *player) keep(l *contention.Lease) {
 		at = l.Instant
 	}
 	switch {
-	case l.Open:
+	case l.Open || l.Reason != contention.Head:
 		j.told = told{}
 		return
-	case l.Reason != contention.Head || j.told.at == at && slices.Equal(j.told.nodes, l.Nodes):
+	case j.told.at == at && slices.Equal(j.told.nodes, l.Nodes):
 		return
 	}
 	j.told = told{l.Nodes, at}

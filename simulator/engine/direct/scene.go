@@ -34,6 +34,8 @@ type Job struct {
 	Saves int64
 	// Accelerators is how many all members hold together.
 	Accelerators int64
+	// Grace is how many seconds the job needs to leave when it is preempted.
+	Grace int64
 	// Preemptible lets jobs of a higher priority preempt this one, NeverPreempts keeps this one from preempting others.
 	Preemptible, NeverPreempts bool
 }
@@ -68,10 +70,10 @@ type Scene struct {
 	Events []NodeEvent
 }
 
-// NodeEvent is a failure, a drain or a return of nodes, or an extension of what runs.
+// NodeEvent is a failure, a drain, a cordon or a return of nodes, or an extension of what runs.
 type NodeEvent struct {
 	At int64
-	// Kind is NodesFailed, NodesDrained, NodesReturned or Extended.
+	// Kind is NodesFailed, NodesDrained, NodesCordoned, NodesReturned or Extended.
 	Kind Kind
 	// Nodes are numbers in the tree.
 	Nodes []int
@@ -119,7 +121,7 @@ func (d Discipline) String() string {
 // Options are how a scene is played.
 type Options struct {
 	Discipline Discipline
-	// Preempt lets entities preempt jobs of a lower priority (Policy.Preemption of the machine). Victims leave at once.
+	// Preempt lets entities preempt jobs of a lower priority (Policy.Preemption of the machine).
 	Preempt bool
 	// Until is the last instant that is played; 0 plays until nothing happens any more.
 	Until     int64
@@ -164,11 +166,16 @@ const (
 	Joined
 	Ended
 	Preempted
+	// Evicted is reported when the preemption of a job with a grace begins. The job runs on until it is Preempted when the grace is over,
+	// Ended if it ends before, or Disrupted.
+	Evicted
 	// Disrupted is reported instead of Ended if a node was lost. A job waits again then, and keeps its place in the queue.
 	Disrupted
-	// NodesFailed and NodesDrained are reported of nodes on which nothing starts until NodesReturned.
+	// NodesFailed, NodesDrained and NodesCordoned are reported of nodes on which nothing starts until NodesReturned. What runs on
+	// NodesCordoned stays.
 	NodesFailed
 	NodesDrained
+	NodesCordoned
 	NodesReturned
 	// Extended is not reported: the end of what ran from the beginning is not known any more.
 	Extended
@@ -178,9 +185,10 @@ const (
 func (k Kind) String() string {
 	names := [...]string{
 		Arrived: "arrived", Refused: "refused", Kept: "kept", Started: "started", Joined: "joined", Ended: "ended",
-		Preempted: "preempted", Disrupted: "disrupted",
-		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesReturned: "nodes-returned",
-		Extended: "extended",
+		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted",
+		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesCordoned: "nodes-cordoned",
+		NodesReturned: "nodes-returned",
+		Extended:      "extended",
 	}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown"

@@ -41,6 +41,19 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
+// They do if victims need time to leave.
+func TestEnginesAgree_Graces(t *testing.T) {
+	for seed := range *graces {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomGraces(seed+*first, *size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, s)
+		})
+	}
+}
+
 // compare plays a scenario with both engines. All events are equal: what happens, when, to which jobs, and on which node each rank is.
 func compare(t *testing.T, s *scenario.Scenario) {
 	t.Helper()
@@ -59,12 +72,11 @@ func compare(t *testing.T, s *scenario.Scenario) {
 	}
 }
 
-// together puts the victims that leave for one job in the order of their names: they leave at once.
+// together puts the victims that leave for one job in the order of their names: their evictions begin at once.
 func together(events []engine.Event) []engine.Event {
 	for i := 0; i < len(events); {
 		end := i + 1
-		for end < len(events) && events[i].Kind == engine.Preempted && events[end].Kind == engine.Preempted &&
-			events[end].At == events[i].At {
+		for end < len(events) && isVictims(events[i]) && isVictims(events[end]) && events[end].At == events[i].At {
 			end++
 		}
 		slices.SortFunc(events[i:end], func(a, b engine.Event) int { return a.Job - b.Job })
@@ -72,6 +84,9 @@ func together(events []engine.Event) []engine.Event {
 	}
 	return events
 }
+
+// isVictims reports whether a job leaves for another one, or begins to.
+func isVictims(e engine.Event) bool { return e.Kind == engine.Preempted || e.Kind == engine.Evicted }
 
 func equal(a, b engine.Event) bool {
 	return a.At == b.At && a.Kind == b.Kind && a.Job == b.Job && a.Running == b.Running && a.From == b.From &&

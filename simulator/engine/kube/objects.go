@@ -141,6 +141,7 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 	pod.Labels = labels
 	pod.Spec.SchedulerName, pod.Status.Phase = w.parts.name, corev1.PodPending
 	leaveAtOnce(pod)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(of.Grace / time.Second))
 	if of.Preemptible {
 		pod.Spec.PriorityClassName = ""
 	}

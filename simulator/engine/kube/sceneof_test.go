@@ -72,20 +72,6 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 		ID: sentinel, Submit: p.offset(until + 1), Duration: time.Second,
 		Podsets: []trace.Podset{{Count: 1, GPUs: 1}}, Priority: -1 << 30,
 	})
-	for _, e := range s.Events {
-		if e.Kind == contentiontest.Extend {
-			continue
-		}
-		kind := map[contentiontest.EventKind]trace.Kind{
-			contentiontest.Fail: trace.Fail, contentiontest.Cordon: trace.Drain, contentiontest.Return: trace.Return,
-		}[e.Kind]
-		event := trace.Event{At: p.offset(e.At), Kind: kind}
-		for _, node := range e.Nodes {
-			event.Nodes = append(event.Nodes, contentiontest.NodeName(node))
-		}
-		tr.Events = append(tr.Events, event)
-	}
-	slices.SortStableFunc(tr.Events, func(a, b trace.Event) int { return cmp.Compare(a.At, b.At) })
 	var err error
 	if p.of, err = importer.FromSnapshot(snap, &tr, scenario.Options{}); err != nil {
 		t.Fatal(err)
@@ -105,25 +91,31 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 			return of.Name == j.ID && of.NeverPreempts
 		})
 	}
-	p.extend(t)
+	p.addEvents(t)
 	if len(p.of.Running) != len(running) {
 		t.Fatalf("%d units run, want %d; %v", len(p.of.Running), len(running), p.of.Notes)
 	}
 	return p
 }
 
-// extend adds the extensions of the scene, which no trace has.
-func (p played) extend(t *testing.T) {
+// addEvents adds the events of the scene.
+func (p played) addEvents(t *testing.T) {
 	t.Helper()
+	kinds := map[contentiontest.EventKind]trace.Kind{
+		contentiontest.Fail: trace.Fail, contentiontest.Return: trace.Return,
+		contentiontest.Cordon: scenario.Cordon, contentiontest.Extend: scenario.Extend,
+	}
 	for _, e := range p.Events {
-		if e.Kind != contentiontest.Extend {
-			continue
+		event := scenario.Event{At: p.offset(e.At), Kind: kinds[e.Kind], Nodes: slices.Sorted(slices.Values(e.Nodes))}
+		if e.Kind == contentiontest.Extend {
+			event.Running = slices.IndexFunc(p.of.Running, func(r scenario.Running) bool {
+				return r.Name == "default/"+e.Job
+			})
+			if event.Running < 0 {
+				t.Fatalf("%s does not run from the beginning", e.Job)
+			}
 		}
-		at := slices.IndexFunc(p.of.Running, func(r scenario.Running) bool { return r.Name == "default/"+e.Job })
-		if at < 0 {
-			t.Fatalf("%s does not run from the beginning", e.Job)
-		}
-		p.of.Events = append(p.of.Events, scenario.Event{At: p.offset(e.At), Kind: scenario.Extend, Running: at})
+		p.of.Events = append(p.of.Events, event)
 	}
 	slices.SortStableFunc(p.of.Events, func(a, b scenario.Event) int { return cmp.Compare(a.At, b.At) })
 }
@@ -166,6 +158,7 @@ func nodesOf(s contentiontest.Scene) []*corev1.Node {
 func (p played) traced(j contentiontest.Job) trace.Job {
 	out := trace.Job{
 		ID: j.Name, Submit: p.offset(j.Arrives), Duration: endless, Priority: j.Priority, Preemptible: j.Preemptible,
+		Grace:    time.Duration(j.Grace) * time.Second,
 		Required: j.Require, Estimate: time.Duration(j.Says) * time.Second,
 		Podsets: []trace.Podset{{Count: j.Members, Min: j.Min, GPUs: j.GPUs, CPU: int64(j.CPUs) * 1000}},
 	}

@@ -26,8 +26,9 @@ type rules struct {
 	// free is what is free on each node, away are the nodes on which nothing starts.
 	free []topology.Capacity
 	away map[int]bool
-	// waits are the jobs that wait, runs the nodes of those that run; leases are the last that were reported of those that wait.
+	// waits are the jobs that wait, leaves those that are evicted, runs the nodes of those that run; leases are the last that were reported of those that wait.
 	waits  map[int]bool
+	leaves map[int]bool
 	runs   map[int][]int
 	leases map[int]engine.Event
 	// opened are the owners of leases that opened, by instant of the script.
@@ -38,7 +39,8 @@ type rules struct {
 func (p played) checkRules(t *testing.T, player *contentiontest.Player, events []engine.Event) {
 	t.Helper()
 	r := &rules{
-		t: t, p: p, away: make(map[int]bool), waits: make(map[int]bool), runs: make(map[int][]int),
+		t: t, p: p, away: make(map[int]bool), waits: make(map[int]bool), leaves: make(map[int]bool),
+		runs:   make(map[int][]int),
 		leases: make(map[int]engine.Event), opened: make(map[int64][]string),
 	}
 	for _, m := range player.Moves {
@@ -79,12 +81,16 @@ func (r *rules) instant(events []engine.Event) {
 		case engine.Started, engine.Joined:
 			r.starts(e, later)
 			started = append(started, e.Job)
+		case engine.Evicted:
+			r.preempted(e)
+			r.leaves[e.Job] = true
 		case engine.Ended, engine.Preempted, engine.Disrupted:
-			if e.Kind == engine.Preempted {
+			if e.Kind == engine.Preempted && !r.leaves[e.Job] {
 				r.preempted(e)
 			}
+			delete(r.leaves, e.Job)
 			r.ends(e)
-		case engine.NodesFailed, engine.NodesDrained, engine.NodesReturned:
+		case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned, engine.NodesReturned:
 			for _, node := range e.Nodes {
 				r.away[node] = e.Kind != engine.NodesReturned
 			}

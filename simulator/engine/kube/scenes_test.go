@@ -29,10 +29,7 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 // unplayed names the scenes that engines do not play: what a scenario cannot express, and the test that covers the scene on the real
 // scheduler.
 func unplayed() map[string]string {
-	const (
-		noGrace = "grace: victims of an engine leave at once; "
-		noTest  = "no test of the real scheduler has it"
-	)
+	const noTest = "no test of the real scheduler has it"
 	return map[string]string{
 		"04_stream.txt": "size: the real scheduler has not played its 18,000 jobs within five minutes; " +
 			"simulator/engine/direct TestEngine_PlaysScenes, and " + noTest,
@@ -44,19 +41,12 @@ func unplayed() map[string]string {
 			" that a younger gang waits meanwhile",
 		"11_stuck_start.txt": "stall: members of an engine's jobs start at once; scheduler/incompletegangs " +
 			"TestGangThatDoesNotBecomeWholeIsEvicted",
-		"15_long_grace.txt": noGrace + "scheduler/gangpreemption TestBetterRoomThanWhatWasPreempted has the part that " +
-			"a preemptor is placed anew while its victims leave",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
 			"TestPlaceOfALateMemberIsHeld",
 		"26_renamed.txt": "suspend: jobs of a scenario are ready from their submission on; " + noTest,
 		"27_beside.txt": "daemon: a scenario has no pods that are bound to their node; scheduler/waiting " +
 			"TestQueue_GuardsLeasedNodes has the part about pods without GPUs",
-		"30_preemptible_backfill.txt": noGrace + "scheduler/waiting TestReservation_IsNotPassed has the part that a " +
-			"preemptible unit uses the place and leaves at the instant",
-		"35_preemptor_waits.txt":        noGrace + noTest,
-		"36_aside_without_victims.txt":  noGrace + noTest,
-		"37_no_new_place_away.txt":      noGrace + noTest,
-		"41_preemptor_behind_eight.txt": noGrace + noTest,
+		"35_preemptor_waits.txt": "daemon: a scenario has no pods that are bound to their node; " + noTest,
 	}
 }
 
@@ -74,8 +64,6 @@ func inexpressible(s contentiontest.Scene) string {
 	}
 	for _, j := range s.Jobs {
 		switch {
-		case j.Grace > 0:
-			return "grace"
 		case j.Daemon:
 			return "daemon"
 		case arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
@@ -241,6 +229,8 @@ func (p played) moves(t *testing.T, events []engine.Event) []contentiontest.Move
 			}
 		case engine.Ended:
 			m.Kind = contentiontest.Ends
+		case engine.Evicted:
+			m.Kind = contentiontest.Evicts
 		case engine.Preempted, engine.Disrupted:
 			m.Kind = contentiontest.Leaves
 		case engine.Kept:
@@ -274,7 +264,8 @@ func (p played) name(e engine.Event) string {
 // Of the leases of a job at one instant the last counts.
 func ordered(moves []contentiontest.Move) []contentiontest.Move {
 	kinds := []contentiontest.MoveKind{
-		contentiontest.Ends, contentiontest.Leaves, contentiontest.Starts, contentiontest.Leases, contentiontest.Opens,
+		contentiontest.Ends, contentiontest.Leaves, contentiontest.Evicts, contentiontest.Starts,
+		contentiontest.Leases, contentiontest.Opens,
 	}
 	moves = slices.Clone(moves)
 	slices.SortStableFunc(moves, func(a, b contentiontest.Move) int {
