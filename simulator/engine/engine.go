@@ -64,6 +64,9 @@ const (
 	// Joined is reported when waiting members of an elastic job join those that run.
 	Joined Kind = "joined"
 	Ended  Kind = "ended"
+	// Suspended is reported of a job that waits, and that does not from then on; Resumed when it waits again.
+	Suspended Kind = "suspended"
+	Resumed   Kind = "resumed"
 	// Evicted is reported when the preemption of a job with a grace begins. The job holds its nodes and runs on until it is preempted
 	// when the grace is over, or ended or disrupted before. A job without a grace is preempted at once, and never evicted.
 	Evicted Kind = "evicted"

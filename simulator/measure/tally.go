@@ -81,7 +81,8 @@ func (t *Tally) Happens(e engine.Event) {
 		for _, node := range e.Nodes {
 			t.holdings.open(node)
 		}
-	case engine.Submitted, engine.Started, engine.Joined, engine.Ended, engine.Preempted, engine.Disrupted:
+	case engine.Submitted, engine.Suspended, engine.Resumed,
+		engine.Started, engine.Joined, engine.Ended, engine.Preempted, engine.Disrupted:
 		switch {
 		case e.Job != engine.Nobody:
 			t.happensTo(e)
@@ -108,6 +109,10 @@ func (t *Tally) happensTo(e engine.Event) {
 	switch e.Kind {
 	case engine.Submitted:
 		j.submit = e.At
+		t.waits(e.Job)
+	case engine.Suspended:
+		t.suspends(e.Job)
+	case engine.Resumed:
 		t.waits(e.Job)
 	case engine.Started:
 		if j.phase == running { // it would hold two places

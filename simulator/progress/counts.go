@@ -84,8 +84,10 @@ func (c *counts) apply(e engine.Event) {
 		c.at = e.At
 	}
 	switch e.Kind {
-	case engine.Submitted:
+	case engine.Submitted, engine.Resumed:
 		c.wait(e.Job, unasked)
+	case engine.Suspended:
+		c.move(e.Job, absent)
 	case engine.Refused:
 		if c.past[e.Job] == unasked {
 			c.past[e.Job] = refused

@@ -55,6 +55,10 @@ func wrongEvent(scene Scene, i int) string {
 	event := scene.Events[i]
 	switch event.Kind {
 	case NodesFailed, NodesDrained, NodesCordoned, NodesReturned:
+	case Suspended, Resumed:
+		if event.Job < 0 || event.Job >= len(scene.Jobs) {
+			return fmt.Sprintf("there is no job with the index %d", event.Job)
+		}
 	case Extended:
 		if event.Running < 0 || event.Running >= len(scene.Running) {
 			return fmt.Sprintf("nothing runs that has the index %d", event.Running)

@@ -59,7 +59,7 @@ type player struct {
 	// number counts the runs.
 	number int
 	// events are the events of nodes that are to come, closed the nodes on which nothing starts (see nodes.go).
-	events []NodeEvent
+	events []SceneEvent
 	closed []closure
 	// recheck is the instant that the machine named last, contention.None for none. idle counts the instants in a row at which nothing
 	// but a recheck happened.
@@ -106,7 +106,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	}
 	slices.SortStableFunc(p.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
 	for rank, i := range p.order {
-		p.jobs[i].rank = rank
+		p.jobs[i].rank, p.jobs[i].order = rank, scene.Jobs[i].Order
 	}
 	slices.SortFunc(p.arrivals, func(a, b int) int {
 		return cmp.Or(
@@ -207,7 +207,7 @@ func (p *player) happen() {
 		}
 	}
 	for len(p.events) > 0 && p.events[0].At <= p.now {
-		p.change(p.events[0])
+		p.carryOut(p.events[0])
 		p.events = p.events[1:]
 	}
 	for len(p.arrivals) > 0 && p.scene.Jobs[p.arrivals[0]].Arrives <= p.now {

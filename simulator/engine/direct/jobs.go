@@ -9,11 +9,15 @@ import (
 
 // job is a job of the scene as it is played.
 type job struct {
+	// rank is its place among all jobs when it arrives, order its place in the queue.
 	rank     int
+	order    contention.Order
 	question string
 	// since is when it began to wait, left how long it still has to run.
 	since, left int64
 	waits       bool
+	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
+	suspended bool
 	// surplus is set while members of a running job wait.
 	surplus bool
 	// run is nil unless the job runs.
@@ -40,6 +44,34 @@ func (p *player) wait(i int) {
 	p.add(p.entity(i))
 }
 
+// suspend takes a waiting job out of the queue.
+func (p *player) suspend(i int) {
+	j := &p.jobs[i]
+	if !j.waits {
+		return
+	}
+	j.waits, j.suspended = false, true
+	p.waiting--
+	p.queued--
+	p.tally.jobs[i].Waited += p.now - j.since
+	p.emit(Event{At: p.now, Kind: Suspended, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+	p.act(p.machine.Remove(p.id(i), p.now))
+}
+
+// comeBack puts a suspended job back into the queue.
+func (p *player) comeBack(event SceneEvent) {
+	i, j := event.Job, &p.jobs[event.Job]
+	if !j.suspended {
+		return
+	}
+	j.suspended, j.since = false, p.now
+	if !event.Since.IsZero() {
+		j.order.Since = event.Since
+	}
+	p.emit(Event{At: p.now, Kind: Resumed, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+	p.wait(i)
+}
+
 func (p *player) add(e contention.Entity) {
 	p.queued++
 	p.machine.Add(e)
@@ -49,7 +81,7 @@ func (p *player) add(e contention.Entity) {
 func (p *player) entity(i int) contention.Entity {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	e := contention.Entity{
-		ID: p.id(i), Order: asked.Order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
+		ID: p.id(i), Order: j.order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
 		NeverPreempts: asked.NeverPreempts, Grace: asked.Grace, Accelerators: asked.Accelerators,
 		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
 	}

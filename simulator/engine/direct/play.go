@@ -63,9 +63,13 @@ func translate(s *scenario.Scenario) Scene {
 		})
 	}
 	for _, e := range s.Events {
-		out.Events = append(out.Events, NodeEvent{
-			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running,
-		})
+		event := SceneEvent{
+			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running, Job: e.Job,
+		}
+		if e.Kind == scenario.Resume {
+			event.Since = s.Begin.Add(e.At)
+		}
+		out.Events = append(out.Events, event)
 	}
 	return out
 }
@@ -105,6 +109,10 @@ func happening(e scenario.Event) Kind {
 		return NodesReturned
 	case scenario.Cordon:
 		return NodesCordoned
+	case scenario.Suspend, scenario.Withdraw:
+		return Suspended
+	case scenario.Restore, scenario.Resume:
+		return Resumed
 	case scenario.Extend:
 		return Extended
 	}

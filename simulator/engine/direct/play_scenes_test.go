@@ -22,12 +22,10 @@ import (
 // unsaid names the scenes that a trace cannot say, each with what it has no words for.
 func unsaid() map[string]string {
 	return map[string]string{
-		"07_owner_leaves.txt":           "suspend: jobs of a trace are ready from their submission on",
 		"09_move.txt":                   "hold: moves are the scheduler's, of gangs that run",
 		"10_rank_exits.txt":             "hold: jobs of a trace lose all members or none",
 		"11_stuck_start.txt":            "stall: members of a trace's jobs start at once",
 		"19_late_member.txt":            "hold: all members of a trace's jobs are there at their submission",
-		"26_renamed.txt":                "suspend: jobs of a trace are ready from their submission on",
 		"27_beside.txt":                 "daemon: a trace has no pods that are bound to their node",
 		"29_overdue.txt":                "extend: what is known of an end does not change",
 		"35_preemptor_waits.txt":        "daemon: a trace has no pods that are bound to their node",
@@ -40,7 +38,10 @@ func unsaid() map[string]string {
 // wordless returns what a trace has no words for in a scene, "" for nothing.
 func wordless(s contentiontest.Scene) string {
 	for _, e := range s.Events {
-		if e.Kind != contentiontest.Fail && e.Kind != contentiontest.Return && e.Kind != contentiontest.Cordon {
+		switch e.Kind {
+		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon,
+			contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume:
+		default:
 			return string(e.Kind)
 		}
 	}
@@ -191,12 +192,20 @@ func sceneOf(t *testing.T, s contentiontest.Scene) direct.Scene {
 	for _, e := range s.Events {
 		kind := map[contentiontest.EventKind]direct.Kind{
 			contentiontest.Fail: direct.NodesFailed, contentiontest.Cordon: direct.NodesCordoned,
-			contentiontest.Return: direct.NodesReturned,
+			contentiontest.Return: direct.NodesReturned, contentiontest.Suspend: direct.Suspended,
+			contentiontest.Restore: direct.Resumed, contentiontest.Resume: direct.Resumed,
 		}[e.Kind]
-		out.Events = append(out.Events, direct.NodeEvent{At: e.At, Kind: kind, Nodes: e.Nodes})
+		event := direct.SceneEvent{At: e.At, Kind: kind, Nodes: e.Nodes}
+		if e.Job != "" {
+			event.Job = slices.IndexFunc(out.Jobs, func(j direct.Job) bool { return j.Name == e.Job })
+		}
+		if e.Kind == contentiontest.Resume {
+			event.Since = time.Unix(e.At, 0).UTC()
+		}
+		out.Events = append(out.Events, event)
 		out.Now = min(out.Now, e.At)
 	}
-	slices.SortStableFunc(out.Events, func(a, b direct.NodeEvent) int { return int(a.At - b.At) })
+	slices.SortStableFunc(out.Events, func(a, b direct.SceneEvent) int { return int(a.At - b.At) })
 	return out
 }
 

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"math"
+	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
@@ -67,18 +68,22 @@ type Scene struct {
 	// Closed is indexed by node: true for a node on which nothing ever starts. nil stands for none.
 	Closed []bool
 	// Events are sorted by instant.
-	Events []NodeEvent
+	Events []SceneEvent
 }
 
-// NodeEvent is a failure, a drain, a cordon or a return of nodes, or an extension of what runs.
-type NodeEvent struct {
+// SceneEvent is a failure, a drain, a cordon or a return of nodes, an extension of what runs, or what happens to a job that waits.
+type SceneEvent struct {
 	At int64
-	// Kind is NodesFailed, NodesDrained, NodesCordoned, NodesReturned or Extended.
+	// Kind is NodesFailed, NodesDrained, NodesCordoned, NodesReturned, Extended, Suspended or Resumed.
 	Kind Kind
 	// Nodes are numbers in the tree.
 	Nodes []int
 	// Running is the index of what runs from the beginning, of Extended.
 	Running int
+	// Job is the index of the job, of Suspended and Resumed.
+	Job int
+	// Since is the job's Order.Since from then on, of Resumed; zero if it stays.
+	Since time.Time
 }
 
 // Foresight is what is known of ends.
@@ -177,6 +182,9 @@ const (
 	NodesDrained
 	NodesCordoned
 	NodesReturned
+	// Suspended is reported of a job that waits, and that does not from then on; Resumed when it waits again.
+	Suspended
+	Resumed
 	// Extended is not reported: the end of what ran from the beginning is not known any more.
 	Extended
 )
@@ -188,7 +196,7 @@ func (k Kind) String() string {
 		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted",
 		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesCordoned: "nodes-cordoned",
 		NodesReturned: "nodes-returned",
-		Extended:      "extended",
+		Suspended:     "suspended", Resumed: "resumed", Extended: "extended",
 	}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown"

@@ -345,7 +345,7 @@ func TestStrictUntilThereIsNoPlace(t *testing.T) {
 	scene.Jobs = []direct.Job{
 		promised(job("runs", 1, 8, 0, 1000), 1000), job("large", 3, 8, 1, 10), job("small", 1, 8, 2, 10),
 	}
-	scene.Events = []direct.NodeEvent{{At: 10, Kind: direct.NodesFailed, Nodes: []int{1}}}
+	scene.Events = []direct.SceneEvent{{At: 10, Kind: direct.NodesFailed, Nodes: []int{1}}}
 	want := strings.TrimSpace(strings.ReplaceAll(`
 		0 runs arrived
 		0 runs started [0]

@@ -43,19 +43,33 @@ func TestEnginesAgree(t *testing.T) {
 
 // They do if victims need time to leave.
 func TestEnginesAgree_Graces(t *testing.T) {
-	for seed := range *graces {
+	for seed := range *others {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			s, err := scenarios.RandomGraces(seed+*first, *size)
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, s)
+			has(t, compare(t, s), engine.Evicted)
+		})
+	}
+}
+
+// They do if gangs that wait are suspended and come back.
+func TestEnginesAgree_Suspensions(t *testing.T) {
+	for seed := range *others {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomSuspensions(seed+*first, *size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			has(t, compare(t, s), engine.Suspended, engine.Resumed)
 		})
 	}
 }
 
 // compare plays a scenario with both engines. All events are equal: what happens, when, to which jobs, and on which node each rank is.
-func compare(t *testing.T, s *scenario.Scenario) {
+// They are returned.
+func compare(t *testing.T, s *scenario.Scenario) []engine.Event {
 	t.Helper()
 	began := time.Now()
 	a := run(t.Context(), t, s, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
@@ -69,6 +83,17 @@ func compare(t *testing.T, s *scenario.Scenario) {
 			continue
 		}
 		t.Fatalf("event %d: direct has\n%s\nkube has\n%s", i, told(s, core, i), told(s, sched, i))
+	}
+	return core
+}
+
+// has checks that events of these kinds happened.
+func has(t *testing.T, events []engine.Event, kinds ...engine.Kind) {
+	t.Helper()
+	for _, kind := range kinds {
+		if !slices.ContainsFunc(events, func(e engine.Event) bool { return e.Kind == kind }) {
+			t.Errorf("nothing is %s", kind)
+		}
 	}
 }
 

@@ -24,6 +24,10 @@ type job struct {
 	// group is its PodGroup, nil for a pod in none; promised says that it has an expected end.
 	group    *schedulingv1beta1.PodGroup
 	promised bool
+	// queuedAt is since when it is in the queue, since the scenario's beginning.
+	queuedAt time.Duration
+	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
+	suspended bool
 	// waits is set from its arrival to its start, runs from its start to its end.
 	waits, runs bool
 	// leaves is set from its eviction until its grace is over.
@@ -51,7 +55,7 @@ func (w *world) submit(i int) error {
 	w.fresh = append(w.fresh, i)
 	w.quiet = w.clock.Now()
 	group, pods := w.objects(i)
-	j.group, j.promised = group, false
+	j.group, j.promised = nil, false
 	for rank, pod := range pods {
 		w.seats[nameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
 	}
@@ -67,7 +71,7 @@ func (w *world) submit(i int) error {
 		}
 	}
 	if group != nil {
-		if err := w.groups.add(group); err != nil {
+		if err := w.putGroup(i, group); err != nil {
 			return err
 		}
 	}

@@ -114,7 +114,7 @@ func (w *world) happen() error {
 		}
 	}
 	for ; w.happened < len(w.scene.Events) && w.scene.Events[w.happened].At <= now; w.happened++ {
-		if err := w.changeNodes(w.scene.Events[w.happened]); err != nil {
+		if err := w.carryOut(w.scene.Events[w.happened]); err != nil {
 			return err
 		}
 	}
@@ -139,11 +139,21 @@ func (w *world) byOrder(i, j int) int {
 		cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submit-a.Waited, b.Submit-b.Waited), cmp.Compare(a.ID, b.ID))
 }
 
+// carryOut carries out an event.
+func (w *world) carryOut(e scenario.Event) error {
+	switch e.Kind {
+	case scenario.Extend:
+		return w.extend(e.Running)
+	case scenario.Suspend, scenario.Withdraw:
+		return w.suspend(e)
+	case scenario.Restore, scenario.Resume:
+		return w.comeBack(e)
+	}
+	return w.changeNodes(e)
+}
+
 // changeNodes lets nodes fail, drain, be cordoned or return. Who has a pod on one that goes loses all of them, and waits again.
 func (w *world) changeNodes(e scenario.Event) error {
-	if e.Kind == scenario.Extend {
-		return w.extend(e.Running)
-	}
 	kinds := map[trace.Kind]engine.Kind{
 		trace.Fail: engine.NodesFailed, trace.Drain: engine.NodesDrained, trace.Return: engine.NodesReturned,
 		scenario.Cordon: engine.NodesCordoned,

@@ -104,20 +104,37 @@ func (p played) addEvents(t *testing.T) {
 	kinds := map[contentiontest.EventKind]trace.Kind{
 		contentiontest.Fail: trace.Fail, contentiontest.Return: trace.Return,
 		contentiontest.Cordon: scenario.Cordon, contentiontest.Extend: scenario.Extend,
+		contentiontest.Suspend: scenario.Suspend, contentiontest.Restore: scenario.Restore,
+		contentiontest.Resume: scenario.Resume,
 	}
 	for _, e := range p.Events {
 		event := scenario.Event{At: p.offset(e.At), Kind: kinds[e.Kind], Nodes: slices.Sorted(slices.Values(e.Nodes))}
-		if e.Kind == contentiontest.Extend {
+		switch e.Kind {
+		case contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume:
+			event.Job = slices.IndexFunc(p.of.Jobs, func(j scenario.Job) bool { return j.ID == e.Job })
+			if e.Kind == contentiontest.Suspend && !p.comesBack(e) {
+				event.Kind = scenario.Withdraw
+			}
+		case contentiontest.Extend:
 			event.Running = slices.IndexFunc(p.of.Running, func(r scenario.Running) bool {
 				return r.Name == "default/"+e.Job
 			})
 			if event.Running < 0 {
 				t.Fatalf("%s does not run from the beginning", e.Job)
 			}
+		default:
 		}
 		p.of.Events = append(p.of.Events, event)
 	}
 	slices.SortStableFunc(p.of.Events, func(a, b scenario.Event) int { return cmp.Compare(a.At, b.At) })
+}
+
+// comesBack reports whether a suspended job is restored or resumed later. One that is not gives up.
+func (p played) comesBack(suspended contentiontest.Event) bool {
+	return slices.ContainsFunc(p.Events, func(e contentiontest.Event) bool {
+		return e.Job == suspended.Job && e.At >= suspended.At &&
+			(e.Kind == contentiontest.Restore || e.Kind == contentiontest.Resume)
+	})
 }
 
 // date is an instant of the script as a date.

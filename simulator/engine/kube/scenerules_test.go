@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
@@ -31,6 +32,8 @@ type rules struct {
 	leaves map[int]bool
 	runs   map[int][]int
 	leases map[int]engine.Event
+	// queued is when jobs were resumed last.
+	queued map[int]time.Duration
 	// opened are the owners of leases that opened, by instant of the script.
 	opened map[int64][]string
 }
@@ -40,7 +43,7 @@ func (p played) checkRules(t *testing.T, player *contentiontest.Player, events [
 	t.Helper()
 	r := &rules{
 		t: t, p: p, away: make(map[int]bool), waits: make(map[int]bool), leaves: make(map[int]bool),
-		runs:   make(map[int][]int),
+		runs: make(map[int][]int), queued: make(map[int]time.Duration),
 		leases: make(map[int]engine.Event), opened: make(map[int64][]string),
 	}
 	for _, m := range player.Moves {
@@ -78,6 +81,16 @@ func (r *rules) instant(events []engine.Event) {
 		switch e.Kind {
 		case engine.Submitted:
 			r.waits[e.Job] = true
+		case engine.Resumed:
+			r.waits[e.Job] = true
+			if slices.ContainsFunc(r.p.of.Events, func(of scenario.Event) bool {
+				return of.Kind == scenario.Resume && of.At == e.At && of.Job == e.Job
+			}) {
+				r.queued[e.Job] = e.At
+			}
+		case engine.Suspended:
+			delete(r.waits, e.Job)
+			delete(r.leases, e.Job)
 		case engine.Started, engine.Joined:
 			r.starts(e, later)
 			started = append(started, e.Job)
@@ -195,7 +208,16 @@ func (r *rules) overtakes(job int) {
 }
 
 // before reports whether a job is before another one in the queue.
-func (r *rules) before(a, b int) bool { return r.p.order(a).Compare(r.p.order(b)) < 0 }
+func (r *rules) before(a, b int) bool { return r.order(a).Compare(r.order(b)) < 0 }
+
+// order returns the place of a job in the queue; one that was resumed has another one than before.
+func (r *rules) order(job int) contention.Order {
+	order := r.p.order(job)
+	if at, resumed := r.queued[job]; resumed {
+		order.Since = r.p.of.Begin.Add(at)
+	}
+	return order
+}
 
 func (p played) order(job int) contention.Order {
 	j := &p.of.Jobs[job]

@@ -33,8 +33,6 @@ func unplayed() map[string]string {
 	return map[string]string{
 		"04_stream.txt": "size: the real scheduler has not played its 18,000 jobs within five minutes; " +
 			"simulator/engine/direct TestEngine_PlaysScenes, and " + noTest,
-		"07_owner_leaves.txt": "suspend: jobs of a scenario are ready from their submission on; scheduler/waiting " +
-			"TestReservation_EndsWithTheMembers has the part that the lease ends with its owner",
 		"09_move.txt": "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
 			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back; " + noTest +
@@ -43,7 +41,6 @@ func unplayed() map[string]string {
 			"TestGangThatDoesNotBecomeWholeIsEvicted",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
 			"TestPlaceOfALateMemberIsHeld",
-		"26_renamed.txt": "suspend: jobs of a scenario are ready from their submission on; " + noTest,
 		"27_beside.txt": "daemon: a scenario has no pods that are bound to their node; scheduler/waiting " +
 			"TestQueue_GuardsLeasedNodes has the part about pods without GPUs",
 		"35_preemptor_waits.txt": "daemon: a scenario has no pods that are bound to their node; " + noTest,
@@ -57,7 +54,8 @@ func inexpressible(s contentiontest.Scene) string {
 	}
 	for _, e := range s.Events {
 		switch e.Kind {
-		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon, contentiontest.Extend:
+		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon, contentiontest.Extend,
+			contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume:
 		default:
 			return string(e.Kind)
 		}

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -52,6 +53,16 @@ func RandomGraces(seed uint64, n int) (*scenario.Scenario, error) {
 	return built(seed, f, t)
 }
 
+// RandomSuspensions is Random in which some gangs are suspended or withdrawn, and come back. All else of a seed is the same.
+func RandomSuspensions(seed uint64, n int) (*scenario.Scenario, error) {
+	s, err := Random(seed, n)
+	if err != nil {
+		return nil, err
+	}
+	draw{rand.New(rand.NewPCG(seed, streamSuspensions))}.suspensions(s)
+	return s, nil
+}
+
 func built(seed uint64, f fleet.Fleet, t trace.Trace) (*scenario.Scenario, error) {
 	s, err := importer.New(f, t, scenario.Options{Seed: seed})
 	if err != nil {
@@ -89,6 +100,9 @@ const (
 	streamRandom = 22
 	// streamGraces is the stream from which graces are drawn.
 	streamGraces = 23
+	// streamSuspensions is the stream from which suspensions are drawn, suspended for how many gangs there is one.
+	streamSuspensions = 24
+	suspended         = 4
 	// granule is what instants of submissions are multiples of, so that several gangs arrive at one instant.
 	granule = 20 * time.Second
 	// eventsEach is for how many gangs there is an outage.
@@ -144,6 +158,26 @@ func (d draw) graces(jobs []trace.Job) {
 			jobs[i].Grace = d.between(0, longest[d.IntN(len(longest))])
 		}
 	}
+}
+
+// suspensions suspends gangs, or withdraws them, while they wait if they do then, and restores or resumes them.
+func (d draw) suspensions(s *scenario.Scenario) {
+	for i := range s.Jobs {
+		if !d.one(suspended) {
+			continue
+		}
+		at := s.Jobs[i].Submit + d.between(0, 20*time.Minute)
+		goes := scenario.Event{At: at, Kind: scenario.Suspend, Job: i}
+		back := scenario.Event{At: at + d.between(time.Second, 20*time.Minute), Kind: scenario.Restore, Job: i}
+		if d.one(2) {
+			goes.Kind = scenario.Withdraw
+		}
+		if d.one(2) {
+			back.Kind = scenario.Resume
+		}
+		s.Events = append(s.Events, goes, back)
+	}
+	slices.SortStableFunc(s.Events, func(a, b scenario.Event) int { return cmp.Compare(a.At, b.At) })
 }
 
 // outages lets n nodes fail or be drained, one at a time each, and return.

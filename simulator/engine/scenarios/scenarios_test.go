@@ -42,7 +42,8 @@ func (j *judge) Happens(e engine.Event) {
 		for _, n := range e.Nodes {
 			j.away[n] = e.Kind != engine.NodesReturned
 		}
-	case engine.Submitted, engine.Refused, engine.Kept, engine.Joined, engine.Evicted: // no scenario has an elastic job
+	case engine.Submitted, engine.Refused, engine.Kept, engine.Joined, engine.Evicted,
+		engine.Suspended, engine.Resumed: // no scenario has an elastic job
 	}
 }
 
