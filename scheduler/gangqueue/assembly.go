@@ -112,6 +112,7 @@ func (q *GangQueue) anyWaiting(key types.NamespacedName) *corev1.Pod {
 func (q *GangQueue) added(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
 		q.Recheck(pod)
+		q.taken(pod)
 	}
 }
 

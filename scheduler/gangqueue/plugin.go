@@ -40,6 +40,8 @@ type GangQueue struct {
 	handle fwk.Handle
 	clock  clock.WithDelayedExecution
 	queue  *waiting.Queue
+	// profile is the schedulerName of the pods that are scheduled here.
+	profile string
 	// settled has something done when the scheduler's own handlers have surely seen what ours saw.
 	settled func(do func())
 	pods    corelisters.PodLister
@@ -101,7 +103,7 @@ func NewWithClock(
 	handle fwk.Handle, c clock.WithDelayedExecution, queue *waiting.Queue,
 ) (*GangQueue, error) {
 	q := &GangQueue{
-		handle: handle, clock: c, queue: queue, gangs: newGangs(),
+		handle: handle, clock: c, queue: queue, profile: handle.ProfileName(), gangs: newGangs(),
 		settled: func(do func()) { c.AfterFunc(timing.With(c).Settle, do) },
 		pods:    handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 	}

@@ -67,9 +67,17 @@ func (q *GangQueue) podChanged(old, obj any) {
 	after, same := obj.(*corev1.Pod)
 	if ok && same && before.Spec.NodeName == "" && after.Spec.NodeName != "" {
 		q.leaves(after)
+		q.taken(after)
 	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
 		q.queue.Left(after)
+	}
+}
+
+// taken tells the queue of a pod that another scheduler has bound: it takes capacity that may be leased.
+func (q *GangQueue) taken(pod *corev1.Pod) {
+	if pod.Spec.SchedulerName != q.profile {
+		q.queue.Taken(pod.Spec.NodeName)
 	}
 }
 
