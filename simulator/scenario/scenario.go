@@ -80,7 +80,10 @@ type Job struct {
 	Grace time.Duration
 	// NeverPreempts says that the job preempts no other. No trace has such a job.
 	NeverPreempts bool
-	EndState      trace.EndState
+	// Bound are the nodes of the pods of a DaemonSet, in rank order: they are created there and never wait, and events of nodes do not end
+	// them. nil for all other jobs. No trace has such a job.
+	Bound    []int
+	EndState trace.EndState
 }
 
 // Running is a gang or a single pod that runs at the beginning.

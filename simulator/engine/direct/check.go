@@ -42,6 +42,10 @@ func check(scene Scene) error {
 		if j.Min < 0 || j.Min > len(j.Gang.Members) {
 			return fail("job %s: Min is %d with %d members", j.Name, j.Min, len(j.Gang.Members))
 		}
+		beyond := func(node int) bool { return node < 0 || node >= nodes }
+		if j.Bound != nil && (len(j.Bound) != len(j.Gang.Members) || slices.ContainsFunc(j.Bound, beyond)) {
+			return fail("job %s: its %d members are bound to nodes %v", j.Name, len(j.Gang.Members), j.Bound)
+		}
 		names[j.Name] = struct{}{}
 	}
 	if len(names) != len(scene.Jobs) {

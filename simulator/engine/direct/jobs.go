@@ -31,6 +31,10 @@ func (p *player) arrive(i int) {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	j.since, j.left, j.question = asked.Arrives, asked.Runs, contention.Question(asked.Gang)
 	p.emit(Event{At: p.now, Kind: Arrived, Job: i, Running: nobody, Name: asked.Name})
+	if asked.Bound != nil {
+		p.bind(i)
+		return
+	}
 	p.wait(i)
 }
 

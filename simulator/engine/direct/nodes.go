@@ -121,7 +121,7 @@ func (p *player) on(nodes []int) []*run {
 	}
 	for _, node := range nodes {
 		for _, u := range p.units.On(node) {
-			if i, ok := p.byID[u.ID]; ok {
+			if i, ok := p.byID[u.ID]; ok && p.scene.Jobs[i].Bound == nil {
 				out = append(out, p.jobs[i].run)
 			}
 		}

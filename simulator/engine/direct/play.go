@@ -59,7 +59,7 @@ func translate(s *scenario.Scenario) Scene {
 			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
-			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace),
+			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound,
 		})
 	}
 	for _, e := range s.Events {

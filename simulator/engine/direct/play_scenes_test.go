@@ -26,9 +26,7 @@ func unsaid() map[string]string {
 		"10_rank_exits.txt":             "hold: jobs of a trace lose all members or none",
 		"11_stuck_start.txt":            "stall: members of a trace's jobs start at once",
 		"19_late_member.txt":            "hold: all members of a trace's jobs are there at their submission",
-		"27_beside.txt":                 "daemon: a trace has no pods that are bound to their node",
 		"29_overdue.txt":                "extend: what is known of an end does not change",
-		"35_preemptor_waits.txt":        "daemon: a trace has no pods that are bound to their node",
 		"39_lease_opens.txt":            "extend: what is known of an end does not change",
 		"40_opens_at_once.txt":          "extend: what is known of an end does not change",
 		"41_preemptor_behind_eight.txt": "never preempts: a trace has no such job",
@@ -48,8 +46,6 @@ func wordless(s contentiontest.Scene) string {
 	for _, j := range s.Jobs {
 		arrives := j.On == nil
 		switch {
-		case j.Daemon:
-			return "daemon"
 		case j.NeverPreempts:
 			return "never preempts"
 		case arrives && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
@@ -141,6 +137,9 @@ func told(t *testing.T, scene contentiontest.Scene, until int64) []string {
 				}
 				return
 			}
+			if of.Jobs[e.Job].Bound != nil {
+				return // the player does not say it
+			}
 			out = append(out, fmt.Sprintf("%s %s starts %s", contentiontest.Clock(e.At), e.Name, ranges(fresh)))
 		case direct.Evicted, direct.Preempted:
 			if !leaves[e.Name] {
@@ -217,7 +216,7 @@ func jobOf(j contentiontest.Job) direct.Job {
 	return direct.Job{
 		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
 		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
-		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, Grace: j.Grace,
+		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, Grace: j.Grace, Bound: j.Pinned,
 	}
 }
 

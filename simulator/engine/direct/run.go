@@ -60,6 +60,28 @@ func (p *player) start(a contention.Placed) {
 	}
 }
 
+// bind begins the run of pods that arrive on their nodes.
+func (p *player) bind(i int) {
+	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	j.run = &run{
+		job: i, index: nobody, number: p.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left), leaves: Forever,
+	}
+	p.number++
+	p.ends.add(j.run)
+	for rank, node := range asked.Bound {
+		held := topology.Held{Node: node, Demand: asked.Gang.Shapes[asked.Gang.Members[rank].Shape].Demand}
+		j.run.holds = append(j.run.holds, held)
+		p.take(held, -1)
+	}
+	p.count(j.run)
+	p.tally.start(i, p.now, 0)
+	p.machine.Taken(asked.Bound)
+	p.emit(Event{
+		At: p.now, Kind: Started, Job: i, Running: nobody, Name: asked.Name,
+		Placement: topology.Placement{Gang: asked.Name, Nodes: asked.Bound},
+	})
+}
+
 // begin begins a run of a job that waits.
 func (p *player) begin(i int) {
 	j := &p.jobs[i]
@@ -89,7 +111,7 @@ func (p *player) first() int {
 func (p *player) count(r *run) {
 	asked := &p.scene.Jobs[r.job]
 	u := &contention.Unit{
-		ID: p.id(r.job), Holds: r.holds, Priority: asked.Order.Priority, Preemptible: asked.Preemptible,
+		ID: p.id(r.job), Holds: r.holds, Priority: asked.Order.Priority, Preemptible: asked.Preemptible && asked.Bound == nil,
 		Started: r.start, SavesEvery: asked.Saves, Accelerators: asked.Accelerators, Grace: asked.Grace,
 		Leaving: r.leaves != Forever,
 	}
@@ -99,6 +121,8 @@ func (p *player) count(r *run) {
 	switch {
 	case u.Leaving:
 		u.End = known(r.leaves)
+	case asked.Bound != nil:
+		u.End.Certainty = contention.Never
 	case p.options.Foresight == Perfect:
 		u.End = known(r.ends)
 	case asked.Promises > 0:

@@ -39,6 +39,9 @@ type Job struct {
 	Grace int64
 	// Preemptible lets jobs of a higher priority preempt this one, NeverPreempts keeps this one from preempting others.
 	Preemptible, NeverPreempts bool
+	// Bound are the nodes of a DaemonSet's pods, by rank: they start there when the job arrives, whatever is leased, and stay whatever
+	// happens to the nodes. nil for all other jobs.
+	Bound []int
 }
 
 // elastic reports whether members may wait while the job runs.

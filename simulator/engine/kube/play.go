@@ -125,7 +125,11 @@ func (w *world) happen() error {
 	slices.SortFunc(arrive, w.byOrder)
 	for _, i := range arrive {
 		w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Submitted, Job: i, Running: engine.Nobody})
-		if err := w.submit(i); err != nil {
+		arrives := w.submit
+		if w.scene.Jobs[i].Bound != nil {
+			arrives = w.bindDaemon
+		}
+		if err := arrives(i); err != nil {
 			return err
 		}
 	}
@@ -216,7 +220,7 @@ func (w *world) disrupt(nodes []int) error {
 	}
 	var lost []owner
 	for i := range w.jobs[:w.submitted] {
-		if w.jobs[i].runs && slices.ContainsFunc(w.jobs[i].nodes, on) {
+		if w.jobs[i].runs && w.scene.Jobs[i].Bound == nil && slices.ContainsFunc(w.jobs[i].nodes, on) {
 			lost = append(lost, owner{i, engine.Nobody})
 		}
 	}

@@ -87,9 +87,9 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 	}
 	for i := range p.of.Jobs {
 		j := &p.of.Jobs[i]
-		j.NeverPreempts = slices.ContainsFunc(s.Jobs, func(of contentiontest.Job) bool {
-			return of.Name == j.ID && of.NeverPreempts
-		})
+		if at := slices.IndexFunc(s.Jobs, func(of contentiontest.Job) bool { return of.Name == j.ID }); at >= 0 {
+			j.NeverPreempts, j.Bound = s.Jobs[at].NeverPreempts, s.Jobs[at].Pinned
+		}
 	}
 	p.addEvents(t)
 	if len(p.of.Running) != len(running) {
@@ -146,14 +146,18 @@ func (p played) offset(at int64) time.Duration { return time.Duration(at-p.begin
 // at is an instant of the scenario in seconds of the script.
 func (p played) at(offset time.Duration) int64 { return p.begin + int64(offset/time.Second) }
 
+// usualCPUs is how many CPUs a node has if the scene does not say.
+const usualCPUs = 96
+
 // nodesOf returns the nodes of the fleet. Their cliques are NVLink cliques.
 func nodesOf(s contentiontest.Scene) []*corev1.Node {
 	var out []*corev1.Node
+	cpus := cmp.Or(int64(s.CPUs), usualCPUs)
 	for c := range s.Cliques {
 		for range s.Nodes {
 			name := contentiontest.NodeName(len(out))
 			has := corev1.ResourceList{
-				corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceCPU: resource.MustParse("96"),
+				corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI),
 				corev1.ResourceMemory: resource.MustParse("1Ti"),
 				"nvidia.com/gpu":      *resource.NewQuantity(int64(s.GPUs), resource.DecimalSI),
 			}
@@ -203,6 +207,9 @@ func (p played) occupy(snap *capture.Snapshot, j contentiontest.Job) {
 	}
 	for rank, node := range j.On {
 		requests := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(j.GPUs), resource.DecimalSI)}
+		if j.CPUs > 0 {
+			requests[corev1.ResourceCPU] = *resource.NewQuantity(int64(j.CPUs), resource.DecimalSI)
+		}
 		name, started := scenario.PodName(j.Name, rank), metav1.NewTime(p.date(j.Arrives))
 		snap.Pods = append(snap.Pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{

@@ -41,9 +41,6 @@ func unplayed() map[string]string {
 			"TestGangThatDoesNotBecomeWholeIsEvicted",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
 			"TestPlaceOfALateMemberIsHeld",
-		"27_beside.txt": "daemon: a scenario has no pods that are bound to their node; scheduler/waiting " +
-			"TestQueue_GuardsLeasedNodes has the part about pods without GPUs",
-		"35_preemptor_waits.txt": "daemon: a scenario has no pods that are bound to their node; " + noTest,
 	}
 }
 
@@ -62,8 +59,6 @@ func inexpressible(s contentiontest.Scene) string {
 	}
 	for _, j := range s.Jobs {
 		switch {
-		case j.Daemon:
-			return "daemon"
 		case arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
 			return "certainty"
 		}
