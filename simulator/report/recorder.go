@@ -107,7 +107,12 @@ func (r *Recorder) Happens(e engine.Event) {
 		for _, i := range e.Nodes {
 			r.returns(i, e.At)
 		}
-	case engine.Submitted, engine.Suspended, engine.Resumed, engine.Refused, engine.Kept, engine.Evicted: // nobody moves
+	case engine.Submitted,
+		engine.Suspended,
+		engine.Resumed,
+		engine.Refused,
+		engine.Kept,
+		engine.Evicted: // nobody moves
 	}
 }
 

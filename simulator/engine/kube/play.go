@@ -152,8 +152,9 @@ func (w *world) carryOut(e scenario.Event) error {
 		return w.suspend(e)
 	case scenario.Restore, scenario.Resume:
 		return w.comeBack(e)
+	default:
+		return w.changeNodes(e)
 	}
-	return w.changeNodes(e)
 }
 
 // changeNodes lets nodes fail, drain, be cordoned or return. Who has a pod on one that goes loses all of them, and waits again.

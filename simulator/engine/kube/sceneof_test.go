@@ -157,7 +157,10 @@ func nodesOf(s contentiontest.Scene) []*corev1.Node {
 		for range s.Nodes {
 			name := contentiontest.NodeName(len(out))
 			has := corev1.ResourceList{
-				corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI),
+				corev1.ResourcePods: resource.MustParse(
+					"110",
+				),
+				corev1.ResourceCPU:    *resource.NewQuantity(cpus, resource.DecimalSI),
 				corev1.ResourceMemory: resource.MustParse("1Ti"),
 				"nvidia.com/gpu":      *resource.NewQuantity(int64(s.GPUs), resource.DecimalSI),
 			}

@@ -58,8 +58,7 @@ func inexpressible(s contentiontest.Scene) string {
 		}
 	}
 	for _, j := range s.Jobs {
-		switch {
-		case arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
+		if arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted) {
 			return "certainty"
 		}
 	}
