@@ -45,7 +45,13 @@ func victims(t *testing.T, w *contention.World, units []*contention.Unit, member
 		w.Running.Add(u)
 	}
 	m := contention.New(contention.DefaultPolicy())
-	m.Add(contention.Entity{
+	m.Add(gangOf(w, members))
+	return evicted(m.Turn("gang", w))
+}
+
+// gangOf returns a gang of whole nodes.
+func gangOf(w *contention.World, members int) contention.Entity {
+	return contention.Entity{
 		ID:           "gang",
 		Order:        contention.Order{Priority: 10, Since: time.Unix(w.Now, 0), Name: "gang"},
 		Accelerators: int64(8 * members),
@@ -53,8 +59,12 @@ func victims(t *testing.T, w *contention.World, units []*contention.Unit, member
 			Name: "gang", Members: make([]topology.Member, members),
 			Shapes: []topology.Shape{{Demand: topology.Capacity{8}}},
 		}},
-	})
-	for _, a := range m.Turn("gang", w) {
+	}
+}
+
+// evicted returns the units that have to leave, by ID.
+func evicted(actions []contention.Action) []contention.ID {
+	for _, a := range actions {
 		if p, ok := a.(contention.Preempted); ok {
 			return slices.Sorted(slices.Values(p.Victims))
 		}
@@ -101,6 +111,32 @@ func TestMachine_VictimsLoseLeast(t *testing.T) {
 	units[1].Leaving, units[1].End = true, contention.End{At: w.Now + minute, Certainty: contention.Certain}
 	if got := victims(t, w, units, 1); got != nil {
 		t.Errorf("%v are evicted although another one leaves", got)
+	}
+}
+
+// A preemptor whose victims leave chooses others when a node of its place is away: no member can start there, though a victim has left and
+// the ledger counts the node's capacity as free.
+func TestMachine_PlaceOfVictimsIsAway(t *testing.T) {
+	w, units := full(t, 3)
+	for _, u := range units {
+		w.Running.Add(u)
+	}
+	m := contention.New(contention.DefaultPolicy())
+	m.Add(gangOf(w, 2))
+	if got := evicted(m.Turn("gang", w)); !slices.Equal(got, []contention.ID{"u0", "u1"}) {
+		t.Fatalf("%v leave, want the two that lose least", got)
+	}
+	leaving := *units[1]
+	leaving.Leaving, leaving.End = true, contention.End{At: w.Now + 10*minute, Certainty: contention.Certain}
+	w.Running.Add(&leaving)
+	w.Running.Remove("u0")
+	w.Ledger.Free[0] = topology.Capacity{8}
+	w.Now += minute
+	w.Away = func(node int) (int64, bool) { return w.Now, node == 0 }
+	m.Ended(units[0], w.Now)
+	m.Taken([]int{0})
+	if got := evicted(m.Turn("gang", w)); !slices.Equal(got, []contention.ID{"u2"}) {
+		t.Errorf("%v leave, want the one on the third node", got)
 	}
 }
 

@@ -331,6 +331,9 @@ func (t *turn) leaving(l *Lease) bool {
 	waiting := false
 	for node, demand := range demandOn(l.Holds) {
 		free := t.w.Ledger.Free[node]
+		if t.misses(node) { // in some ledgers it still has something free
+			free = make(topology.Capacity, len(free))
+		}
 		if fitsIn(free, demand) {
 			continue
 		}

@@ -112,6 +112,7 @@ func (q *GangQueue) anyWaiting(key types.NamespacedName) *corev1.Pod {
 func (q *GangQueue) added(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
 		q.Recheck(pod)
+		q.taken(pod)
 	}
 }
 
@@ -127,7 +128,7 @@ func (q *GangQueue) Recheck(pod *corev1.Pod) {
 	q.gangs.checking[key] = true
 	q.gangs.mu.Unlock()
 	if !pending { // not under our lock: a clock may call back while it holds its own
-		q.clock.AfterFunc(settle, func() { q.recheck(key) })
+		q.settled(func() { q.recheck(key) })
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,15 +35,16 @@ import (
 // Name is the plugin's name in the scheduler's configuration.
 const Name = "GangQueue"
 
-// settle is how long Recheck waits for the scheduler's own handlers to see what ours saw.
-const settle = time.Second
-
 // GangQueue orders the queue and gates incomplete gangs.
 type GangQueue struct {
 	handle fwk.Handle
 	clock  clock.WithDelayedExecution
 	queue  *waiting.Queue
-	pods   corelisters.PodLister
+	// profile is the schedulerName of the pods that are scheduled here.
+	profile string
+	// settled has something done when the scheduler's own handlers have surely seen what ours saw.
+	settled func(do func())
+	pods    corelisters.PodLister
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
 	// gangs has a lock of its own, under which nothing else is called that may lock.
@@ -92,6 +92,7 @@ func New(
 			return nil, err
 		}
 		q.gangs.starting = true
+		q.settled = func(do func()) { t.AfterFunc(t.Settle, do) }
 		t.Beside(func() { q.begin(ctx) })
 		return q, nil
 	}
@@ -102,8 +103,9 @@ func NewWithClock(
 	handle fwk.Handle, c clock.WithDelayedExecution, queue *waiting.Queue,
 ) (*GangQueue, error) {
 	q := &GangQueue{
-		handle: handle, clock: c, queue: queue, gangs: newGangs(),
-		pods: handle.SharedInformerFactory().Core().V1().Pods().Lister(),
+		handle: handle, clock: c, queue: queue, profile: handle.ProfileName(), gangs: newGangs(),
+		settled: func(do func()) { c.AfterFunc(timing.With(c).Settle, do) },
+		pods:    handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 	}
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(

@@ -44,6 +44,7 @@ func newScheduler() *scheduler {
 	}
 }
 
+func (*scheduler) ProfileName() string                                      { return "" }
 func (s *scheduler) PodGroupManager() fwk.PodGroupManager                   { return lists{s} }
 func (s *scheduler) SharedInformerFactory() informers.SharedInformerFactory { return s.factory }
 

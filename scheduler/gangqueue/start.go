@@ -31,7 +31,7 @@ func (q *GangQueue) begin(ctx context.Context) {
 	torn := len(q.gangs.checking) > 0
 	q.gangs.mu.Unlock()
 	if torn {
-		q.clock.AfterFunc(settle, func() { q.releaseWhenQuiet(0, longest) }) // as Recheck
+		q.settled(func() { q.releaseWhenQuiet(0, longest) }) // as Recheck
 		return
 	}
 	q.releaseWhenQuiet(0, longest)

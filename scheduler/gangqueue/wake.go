@@ -56,7 +56,7 @@ func (q *GangQueue) podGone(obj any) {
 			pod,
 		); ok &&
 			pod.Spec.NodeName == "" { // when the scheduler's own handlers have seen it
-			q.clock.AfterFunc(settle, func() { q.removeIncomplete(key) })
+			q.settled(func() { q.removeIncomplete(key) })
 		}
 	}
 }
@@ -67,9 +67,17 @@ func (q *GangQueue) podChanged(old, obj any) {
 	after, same := obj.(*corev1.Pod)
 	if ok && same && before.Spec.NodeName == "" && after.Spec.NodeName != "" {
 		q.leaves(after)
+		q.taken(after)
 	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
 		q.queue.Left(after)
+	}
+}
+
+// taken tells the queue of a pod that another scheduler has bound: it takes capacity that may be leased.
+func (q *GangQueue) taken(pod *corev1.Pod) {
+	if pod.Spec.SchedulerName != q.profile {
+		q.queue.Taken(pod.Spec.NodeName)
 	}
 }
 
@@ -82,10 +90,10 @@ func (q *GangQueue) groupChanged(old, obj any) {
 	}
 }
 
-// removeIncomplete takes a gang out of the waiting queue that lost a waiting member that it needs.
+// removeIncomplete takes a gang out of the waiting queue that lost a waiting member that it needs, or the last one that waits.
 func (q *GangQueue) removeIncomplete(key types.NamespacedName) {
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
-	if err != nil || !q.complete(group) {
+	if err != nil || !q.complete(group) || q.anyWaiting(key) == nil {
 		q.queue.Remove(waiting.IDOf(key))
 	}
 }

@@ -86,6 +86,9 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 		Accelerators: u.Accelerators(r.Accelerators), Started: seconds(u.Started()), Saved: seconds(u.Saved()),
 		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(),
 	}
+	if out.Leaving { // it is gone when the grace is over, whatever was known of its end before
+		out.End = contention.End{}
+	}
 	for _, pod := range u.Pods {
 		out.Grace = max(
 			out.Grace,

@@ -61,6 +61,17 @@ func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 				End: contention.End{At: 1_000_800, Certainty: contention.Reported},
 			},
 		},
+		"a gang that leaves before its reported end": {
+			gang: map[string]string{topology.AnnotationExpectedEnd: "1970-01-12T14:00:00Z"},
+			change: func(p *corev1.Pod) {
+				p.DeletionTimestamp = new(metav1.NewTime(time.Unix(1_000_300, 0)))
+				p.Spec.TerminationGracePeriodSeconds = new(int64(300))
+			},
+			want: contention.Unit{
+				Preemptible: true, Grace: 300, Leaving: true,
+				End: contention.End{At: 1_000_300, Certainty: contention.Certain},
+			},
+		},
 		"a protected class": {
 			change: func(p *corev1.Pod) { p.Spec.PriorityClassName = "gold" },
 			want:   contention.Unit{Grace: 30},

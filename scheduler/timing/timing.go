@@ -18,21 +18,25 @@ type Timing struct {
 	// Gather is how long changes are gathered before entities are woken: a job that ends frees many nodes one by one. 0 is until the
 	// loop stands still, for virtual time, in which all that happens at an instant has happened then.
 	Gather time.Duration
+	// Settle is after which time the scheduler's own handlers have surely seen what the plugins' handlers saw. 0 is until the loop stands
+	// still, for virtual time, in which all handlers have seen it then.
+	Settle time.Duration
 	// Flush is how often all that wait are evaluated whatever was seen, in case an event was missed. 0 is never, for virtual time, in
 	// which none is.
 	Flush time.Duration
 }
 
-// gather and flush are those of a scheduler. Flushing is less than the five minutes after which the scheduling queue lets everything
+// gather, settle and flush are those of a scheduler. Flushing is less than the five minutes after which the scheduling queue lets everything
 // try.
 const (
 	gather = 50 * time.Millisecond
+	settle = time.Second
 	flush  = 4 * time.Minute
 )
 
 // With is a clock and goroutines.
 func With(c clock.WithDelayedExecution) Timing {
-	return Timing{Clock: c, Beside: func(do func()) { go do() }, Gather: gather, Flush: flush}
+	return Timing{Clock: c, Beside: func(do func()) { go do() }, Gather: gather, Settle: settle, Flush: flush}
 }
 
 // AfterFunc has something done beside the scheduling loop when the duration is over.

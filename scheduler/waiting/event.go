@@ -134,16 +134,34 @@ type eviction struct {
 // longestEviction is how long an eviction may be under way before the view shows it. After that it is taken to have failed.
 const longestEviction = 30 * time.Second
 
-// Evicting reports that the eviction of units has begun: they leave, though the view does not show it yet.
+// Evicting reports that the eviction of units has begun: they leave, though the view does not show it yet. A unit that leaves when its
+// grace is over does not end early then.
 func (q *Queue) Evicting(units []contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events++
 	for _, id := range units {
-		if q.evicted[id] == nil {
-			q.evicted[id] = &eviction{since: q.clock.Clock.Now()}
+		if q.evicted[id] != nil {
+			continue
+		}
+		e := &eviction{since: q.clock.Clock.Now()}
+		q.evicted[id] = e
+		if q.seen.units == nil {
+			continue
+		}
+		if u := q.seen.units.Get(id); u != nil && u.Grace > 0 {
+			e.mark(q.seen.units, u)
 		}
 	}
+}
+
+// mark marks the unit as one that leaves.
+func (e *eviction) mark(units *contention.Units, u *contention.Unit) {
+	leaving := *u
+	leaving.Leaving = true
+	leaving.End = contention.End{At: e.since.Unix() + u.Grace, Certainty: contention.Certain}
+	e.leaving = &leaving
+	units.Add(&leaving)
 }
 
 // markEvicted marks the units as leaving whose eviction has begun.
@@ -157,13 +175,7 @@ func (q *Queue) markEvicted(units *contention.Units, now time.Time) {
 		case u == nil, u.Leaving && u != e.leaving:
 			delete(q.evicted, id)
 		case u != e.leaving:
-			leaving := *u
-			leaving.Leaving, leaving.End = true, contention.End{
-				At:        e.since.Unix() + u.Grace,
-				Certainty: contention.Certain,
-			}
-			e.leaving = &leaving
-			units.Add(&leaving)
+			e.mark(units, u)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -53,6 +54,64 @@ func TestReservation_EndsWithTheMembers(t *testing.T) {
 	c.DeletePods(t, waits)
 	c.Create(t, single)
 	c.WaitBound(t, []*corev1.Pod{single})
+}
+
+// The waiting pods of an elastic gang are deleted, while others of it run. Its lease ends with them.
+//
+//	n0: elastic's first member   n1: half of it free, the other half for an hour
+func TestReservation_EndsWithTheSurplus(t *testing.T) {
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))
+	ofHalf := func(p *corev1.Pod) { schedulertest.SetRequest(p, schedulertest.GPU, "2") }
+	half, runs := schedulertest.GangWith("half", 1, "", ofHalf)
+	runs[0].Spec.NodeName = schedulertest.NodeName(0, 1)
+	schedulertest.SetRunning(half, runs, time.Hour, 0)
+	elastic, members := schedulertest.Gang("elastic", 2, "")
+	elastic.Spec.SchedulingPolicy.Gang.MinCount = 1
+	members[0].Spec.NodeName = schedulertest.NodeName(0, 0)
+	schedulertest.SetQueuedAt(elastic, 1)
+	c.Create(t, schedulertest.SetExpectedEnd(half, time.Hour), runs, elastic, members)
+	c.WaitRejected(t, "elastic")
+	small, waits := schedulertest.GangWith("small", 1, "", ofHalf)
+	schedulertest.SetQueuedAt(small, 10)
+	c.Create(t, small, waits)
+	c.WaitRejected(t, "small")
+	c.DeletePods(t, members[1:])
+	c.WaitBound(t, waits)
+}
+
+// A pod that another scheduler has bound takes a part of a leased node. The lease moves to a place that its owner can have.
+//
+//	n0: busy for an hour   n1: busy for two hours   n2: free   head: two nodes
+func TestReservation_MovesWhenAnotherSchedulerBinds(t *testing.T) {
+	objects := schedulertest.Objects(schedulertest.Cliques(1, 3)...)
+	for n := range 2 {
+		group, members := schedulertest.RunningGang(fmt.Sprint("runs-", n), "", schedulertest.NodeName(0, n))
+		schedulertest.SetExpectedEnd(group, time.Duration(n+1)*time.Hour)
+		objects = slices.Concat(objects, schedulertest.Objects(group), schedulertest.Objects(members...))
+	}
+	c := schedulertest.NewUnstartedCluster(t, objects)
+	queue := c.StartWithQueue(t)
+	head, waits := schedulertest.Gang("head", 2, "")
+	c.Create(t, head, waits)
+	c.WaitRejected(t, "head")
+	leasesOn := func(n int) bool {
+		leases := queue.Leases()
+		return len(leases) == 1 && leases[0].Room[schedulertest.NodeName(0, n)] != nil
+	}
+	if !leasesOn(0) || !leasesOn(2) {
+		t.Fatalf("leases are %+v", queue.Leases())
+	}
+	agent := schedulertest.Pod("agent", "1")
+	agent.Spec.SchedulerName, agent.Spec.NodeName = corev1.DefaultSchedulerName, schedulertest.NodeName(0, 2)
+	agent.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: new(true),
+	}}
+	c.Create(t, agent)
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 5*time.Second, true,
+		func(context.Context) (bool, error) { return leasesOn(1) && !leasesOn(2), nil })
+	if err != nil {
+		t.Errorf("leases are %+v", queue.Leases())
+	}
 }
 
 // What is above the minimum of an elastic gang, and pods of a group that is no gang, wait for their turn like all others. What the head

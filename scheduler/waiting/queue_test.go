@@ -93,6 +93,25 @@ func TestQueue_GuardsLeasedNodes(t *testing.T) {
 	}
 }
 
+// A victim that has a grace is known to leave from its eviction on, before the next evaluation: its end is none that comes early.
+func TestQueue_VictimsLeaveWhenTheirGraceIsOver(t *testing.T) {
+	f := newFleet(t, 1, 1)
+	for _, p := range f.runs("victim", "8", time.Hour, 0) {
+		p.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	}
+	gang := f.group("gang", 1)
+	gang.Spec.Priority = new(int32(10))
+	out := f.asks(gang, "8")
+	if len(out.Preempted) != 1 {
+		t.Fatalf("outcome is %+v", out)
+	}
+	f.queue.Evicting(out.Preempted[0].Victims)
+	want := contention.End{At: began.Add(time.Minute).Unix(), Certainty: contention.Certain}
+	if u := f.queue.Unit("team/victim"); !u.Leaving || u.End != want {
+		t.Errorf("the victim is %+v, want one that leaves, with the end %+v", u, want)
+	}
+}
+
 // What was written as JSON and read by another scheduler is the same, and binds the same.
 func TestQueue_StateSurvivesJSON(t *testing.T) {
 	f, before := busy(t)

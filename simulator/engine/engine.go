@@ -43,7 +43,7 @@ type Event struct {
 	// Job is an index into the scenario's jobs, Running one into what ran from the beginning; Nobody for none.
 	Job, Running int
 	// Nodes are numbers in the tree. Started has the node of each rank that runs, and so has Joined, Kept the leased ones,
-	// NodesFailed, NodesDrained and NodesReturned those that it happened to.
+	// NodesFailed, NodesDrained, NodesCordoned and NodesReturned those that it happened to.
 	Nodes []int
 	// From is the instant of the lease, of Kept; scenario.Forever if it rests on guesses.
 	From time.Duration
@@ -64,10 +64,18 @@ const (
 	// Joined is reported when waiting members of an elastic job join those that run.
 	Joined Kind = "joined"
 	Ended  Kind = "ended"
+	// Suspended is reported of a job that waits, and that does not from then on; Resumed when it waits again.
+	Suspended Kind = "suspended"
+	Resumed   Kind = "resumed"
+	// Evicted is reported when the preemption of a job with a grace begins. The job holds its nodes and runs on until it is preempted
+	// when the grace is over, or ended or disrupted before. A job without a grace is preempted at once, and never evicted.
+	Evicted Kind = "evicted"
 	// Preempted is said of a job that has to leave for another one, Disrupted of one that lost a node.
-	Preempted     Kind = "preempted"
-	Disrupted     Kind = "disrupted"
-	NodesFailed   Kind = "nodes-failed"
-	NodesDrained  Kind = "nodes-drained"
+	Preempted    Kind = "preempted"
+	Disrupted    Kind = "disrupted"
+	NodesFailed  Kind = "nodes-failed"
+	NodesDrained Kind = "nodes-drained"
+	// NodesCordoned is reported of nodes on which nothing starts; what runs there stays.
+	NodesCordoned Kind = "nodes-cordoned"
 	NodesReturned Kind = "nodes-returned"
 )

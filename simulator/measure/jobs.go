@@ -64,6 +64,18 @@ func (t *Tally) waits(job int) {
 	t.queue.low = min(t.queue.low, job)
 }
 
+// suspends takes a waiting job out of the queue.
+func (t *Tally) suspends(job int) {
+	j := &t.jobs[job]
+	if j.phase != waiting {
+		return
+	}
+	j.waited += t.now - j.since
+	j.phase, j.since = over, t.now
+	t.queue.waiting--
+	t.queue.demand -= t.scene.Jobs[job].Accelerators
+}
+
 // starts lets the job run.
 func (t *Tally) starts(job int, nodes []int) {
 	j, of := &t.jobs[job], &t.scene.Jobs[job]

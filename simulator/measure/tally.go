@@ -73,7 +73,7 @@ func (t *Tally) Decides(d engine.Decision) {
 func (t *Tally) Happens(e engine.Event) {
 	t.elapse(e.At)
 	switch e.Kind {
-	case engine.NodesFailed, engine.NodesDrained:
+	case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned:
 		for _, node := range e.Nodes {
 			t.holdings.shut(node)
 		}
@@ -81,14 +81,15 @@ func (t *Tally) Happens(e engine.Event) {
 		for _, node := range e.Nodes {
 			t.holdings.open(node)
 		}
-	case engine.Submitted, engine.Started, engine.Joined, engine.Ended, engine.Preempted, engine.Disrupted:
+	case engine.Submitted, engine.Suspended, engine.Resumed,
+		engine.Started, engine.Joined, engine.Ended, engine.Preempted, engine.Disrupted:
 		switch {
 		case e.Job != engine.Nobody:
 			t.happensTo(e)
 		case e.Running != engine.Nobody:
 			t.leaves(e)
 		}
-	case engine.Refused, engine.Kept: // nothing moves
+	case engine.Refused, engine.Kept, engine.Evicted: // nothing moves
 	}
 }
 
@@ -108,6 +109,10 @@ func (t *Tally) happensTo(e engine.Event) {
 	switch e.Kind {
 	case engine.Submitted:
 		j.submit = e.At
+		t.waits(e.Job)
+	case engine.Suspended:
+		t.suspends(e.Job)
+	case engine.Resumed:
 		t.waits(e.Job)
 	case engine.Started:
 		if j.phase == running { // it would hold two places
@@ -136,8 +141,10 @@ func (t *Tally) happensTo(e engine.Event) {
 		}
 	case engine.Refused,
 		engine.Kept,
+		engine.Evicted,
 		engine.NodesFailed,
 		engine.NodesDrained,
+		engine.NodesCordoned,
 		engine.NodesReturned: // not of a job's course
 	}
 }

@@ -84,8 +84,10 @@ func (c *counts) apply(e engine.Event) {
 		c.at = e.At
 	}
 	switch e.Kind {
-	case engine.Submitted:
+	case engine.Submitted, engine.Resumed:
 		c.wait(e.Job, unasked)
+	case engine.Suspended:
+		c.move(e.Job, absent)
 	case engine.Refused:
 		if c.past[e.Job] == unasked {
 			c.past[e.Job] = refused
@@ -100,11 +102,12 @@ func (c *counts) apply(e engine.Event) {
 		c.join(e)
 	case engine.Ended:
 		c.leave(e, unasked)
+	case engine.Evicted: // it runs on until it is preempted
 	case engine.Preempted:
 		c.leave(e, preempted)
 	case engine.Disrupted:
 		c.leave(e, disrupted)
-	case engine.NodesFailed, engine.NodesDrained:
+	case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned:
 		for _, node := range e.Nodes {
 			c.stock.withdraw(node)
 		}

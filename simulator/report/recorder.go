@@ -97,7 +97,7 @@ func (r *Recorder) Happens(e engine.Event) {
 		} else if e.Running != engine.Nobody {
 			r.leaves(&r.running[e.Running], e.At)
 		}
-	case engine.NodesFailed, engine.NodesDrained:
+	case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned:
 		for _, i := range e.Nodes {
 			r.returns(i, e.At)
 			r.nodes[i].outage = len(r.outages)
@@ -107,7 +107,12 @@ func (r *Recorder) Happens(e engine.Event) {
 		for _, i := range e.Nodes {
 			r.returns(i, e.At)
 		}
-	case engine.Submitted, engine.Refused, engine.Kept: // nobody moves
+	case engine.Submitted,
+		engine.Suspended,
+		engine.Resumed,
+		engine.Refused,
+		engine.Kept,
+		engine.Evicted: // nobody moves
 	}
 }
 

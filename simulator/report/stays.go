@@ -62,7 +62,7 @@ func (r *Recorder) chart() *mapData {
 	}
 	for _, o := range r.outages {
 		drained := int64(0)
-		if o.kind == engine.NodesDrained {
+		if o.kind != engine.NodesFailed {
 			drained = 1
 		}
 		m.Outages = append(m.Outages, [4]int64{int64(o.node), whole(o.from), whole(min(o.to, r.now)), drained})

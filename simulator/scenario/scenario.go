@@ -76,9 +76,14 @@ type Job struct {
 	Accelerators int64
 	Priority     int32
 	Preemptible  bool
+	// Grace is how long the job's pods need to leave their nodes when the job is preempted, in whole seconds; 0 for at once.
+	Grace time.Duration
 	// NeverPreempts says that the job preempts no other. No trace has such a job.
 	NeverPreempts bool
-	EndState      trace.EndState
+	// Bound are the nodes of the pods of a DaemonSet, in rank order: they are created there and never wait, and events of nodes do not end
+	// them. nil for all other jobs. No trace has such a job.
+	Bound    []int
+	EndState trace.EndState
 }
 
 // Running is a gang or a single pod that runs at the beginning.
@@ -106,15 +111,31 @@ const Forever = time.Duration(1<<63 - 1)
 // event, and engines report none.
 const Extend trace.Kind = "extend"
 
-// Event is a failure, a drain or a return of nodes, or an Extend.
+// Cordon lets nothing start on nodes until they return; what runs there stays. No trace has such an event.
+const Cordon trace.Kind = "cordon"
+
+// These happen to a job, and to one that waits only. No trace has such events.
+const (
+	// Suspend deletes the pods of a job; its PodGroup stays. Withdraw deletes the PodGroup, too.
+	Suspend  trace.Kind = "suspend"
+	Withdraw trace.Kind = "withdraw"
+	// Restore creates the pods of a job again that was suspended or withdrawn, in its place in the queue. Resume puts it into the queue
+	// as one that has just arrived.
+	Restore trace.Kind = "restore"
+	Resume  trace.Kind = "resume"
+)
+
+// Event is a failure, a drain, a Cordon or a return of nodes, an Extend, or what happens to a job that waits.
 type Event struct {
 	// At is since the beginning, in whole seconds.
 	At   time.Duration
 	Kind trace.Kind
-	// Nodes are numbers in the tree, in ascending order; none for an Extend.
+	// Nodes are numbers in the tree, in ascending order; none for an Extend, and for what happens to a job.
 	Nodes []int
 	// Running is the index of the unit that an Extend is about.
 	Running int
+	// Job is the index of the job that a Suspend, Withdraw, Restore or Resume is about.
+	Job int
 }
 
 // GPUs returns the fleet's number of accelerators, closed nodes included.

@@ -33,6 +33,10 @@ func (j Job) check() refusal {
 			),
 			"write one of at most 100 years, or leave it out",
 		}
+	case j.Grace < 0 || j.Grace > MostTime:
+		return refusal{
+			fmt.Sprintf("the grace of job %s is %s", j.ID, j.Grace), "write one of at most 100 years, or leave it out",
+		}
 	case !slices.Contains([]EndState{EndUnknown, Completed, Canceled, Failed}, j.EndState):
 		return refusal{
 			fmt.Sprintf(

@@ -20,7 +20,7 @@
 //	{"trace": {"name": "nightly", "source": "who made it, and its license", "synthetic": false}}
 //	{"job": {"id": "a-1", "tenant": "research", "submit": "90s", "duration": "2h",
 //	         "pods": [{"count": 16, "gpus": 8, "cpuMilli": 64000, "memoryBytes": 549755813888}],
-//	         "minCount": 12, "priority": 100, "preemptible": true, "required": "block", "preferred": "rack",
+//	         "minCount": 12, "priority": 100, "preemptible": true, "grace": "5m", "required": "block", "preferred": "rack",
 //	         "segment": {"size": 4, "level": "rack"}, "estimate": "3h", "endState": "completed"}}
 //	{"event": {"at": "5h", "kind": "fail", "nodes": ["node-17"]}}
 //

@@ -37,6 +37,8 @@ type Job struct {
 	Priority int32
 	// Preemptible says that jobs of a higher priority may end it.
 	Preemptible bool
+	// Grace is how long its pods need to leave their nodes when the job is preempted: 0, for at once, to MostTime.
+	Grace time.Duration
 	// Required is the level of the topology one domain of which has to hold all pods, Preferred the innermost whose boundaries
 	// it minds. Empty is no wish.
 	Required, Preferred string

@@ -19,7 +19,7 @@ const small = `{"trace": {"name": "nightly", "source": "us", "synthetic": true}}
 {"event": {"at": "5h", "kind": "return", "nodes": ["n1"]}}
 {"job": {"id": "b", "submit": "90s", "duration": "2h", "pods": [{"count": 1}]}}
 {"job": {"id": "a", "tenant": "research", "submit": "90s", "duration": "1h0m0.25s", "pods": [{"count": 16, "gpus": 8, ` +
-	`"cpuMilli": 64000, "memoryBytes": 549755813888}, {"count": 1}], "minCount": 12, "priority": -5, "preemptible": true, ` +
+	`"cpuMilli": 64000, "memoryBytes": 549755813888}, {"count": 1}], "minCount": 12, "priority": -5, "preemptible": true, "grace": "5m", ` +
 	`"required": "block", "preferred": "rack", "segment": {"size": 4, "level": "rack"}, "estimate": "3h", ` +
 	`"endState": "failed"}}
 {"job": {"id": "z", "duration": "1ms", "pods": [{"count": 1}]}}
@@ -38,10 +38,20 @@ func TestJSONL(t *testing.T) {
 		Jobs: []trace.Job{
 			{ID: "z", Duration: time.Millisecond, Podsets: []trace.Podset{{Count: 1}}},
 			{
-				ID: "a", Tenant: "research", Submit: 90 * time.Second, Duration: time.Hour + 250*time.Millisecond,
-				Podsets:  []trace.Podset{{Count: 16, GPUs: 8, CPU: 64000, Memory: 512 << 30}, {Count: 1}},
-				MinCount: 12, Priority: -5, Preemptible: true, Required: "block", Preferred: "rack",
-				Segment: trace.Segment{Size: 4, Level: "rack"}, Estimate: 3 * time.Hour, EndState: trace.Failed,
+				ID:          "a",
+				Tenant:      "research",
+				Submit:      90 * time.Second,
+				Duration:    time.Hour + 250*time.Millisecond,
+				Podsets:     []trace.Podset{{Count: 16, GPUs: 8, CPU: 64000, Memory: 512 << 30}, {Count: 1}},
+				MinCount:    12,
+				Priority:    -5,
+				Preemptible: true,
+				Grace:       5 * time.Minute,
+				Required:    "block",
+				Preferred:   "rack",
+				Segment:     trace.Segment{Size: 4, Level: "rack"},
+				Estimate:    3 * time.Hour,
+				EndState:    trace.Failed,
 			},
 			{ID: "b", Submit: 90 * time.Second, Duration: 2 * time.Hour, Podsets: []trace.Podset{{Count: 1}}},
 		},
@@ -139,6 +149,10 @@ func TestJSONLBadLines(t *testing.T) {
 		{
 			job(`"estimate": "-1s", ` + one),
 			"f.jsonl:1: the estimate of job a is -1s; write one of at most 100 years, or leave it out",
+		},
+		{
+			job(`"grace": "-1s", ` + one),
+			"f.jsonl:1: the grace of job a is -1s; write one of at most 100 years, or leave it out",
 		},
 		{
 			job(`"endState": "running", ` + one),

@@ -33,6 +33,7 @@ type jsonJob struct {
 	MinCount    int          `json:"minCount,omitempty"`
 	Priority    int32        `json:"priority,omitempty"`
 	Preemptible bool         `json:"preemptible,omitempty"`
+	Grace       span         `json:"grace,omitempty"`
 	Required    string       `json:"required,omitempty"`
 	Preferred   string       `json:"preferred,omitempty"`
 	Segment     *jsonSegment `json:"segment,omitempty"`
@@ -57,7 +58,7 @@ func jsonOfJob(j Job) *jsonJob {
 	row := &jsonJob{
 		ID: j.ID, Tenant: j.Tenant, Submit: span(j.Submit), Duration: span(j.Duration), MinCount: j.MinCount,
 		Priority: j.Priority, Preemptible: j.Preemptible, Required: j.Required, Preferred: j.Preferred,
-		Estimate: span(j.Estimate), EndState: j.EndState,
+		Estimate: span(j.Estimate), EndState: j.EndState, Grace: span(j.Grace),
 	}
 	for _, set := range j.Podsets {
 		row.Pods = append(row.Pods, jsonPods{set.Count, set.Min, set.GPUs, set.CPU, set.Memory})
@@ -73,6 +74,7 @@ func (row jsonJob) job() Job {
 		ID: row.ID, Tenant: row.Tenant, Submit: row.Submit.duration(), Duration: row.Duration.duration(),
 		MinCount: row.MinCount, Priority: row.Priority, Preemptible: row.Preemptible, Required: row.Required,
 		Preferred: row.Preferred, Estimate: row.Estimate.duration(), EndState: row.EndState,
+		Grace: row.Grace.duration(),
 	}
 	for _, set := range row.Pods {
 		j.Podsets = append(j.Podsets, Podset{set.Count, set.Min, set.GPUs, set.CPUMilli, set.MemoryBytes})

@@ -42,7 +42,7 @@ func (p *Player) unit(j *job) {
 	switch {
 	case u.Leaving:
 		u.End = contention.End{At: j.evicted, Certainty: contention.Certain}
-	case j.Certainty == contention.Never:
+	case j.Certainty == contention.Never, j.Daemon:
 		u.End.Certainty = contention.Never
 	case j.Says > 0 && !j.unknown:
 		u.End = contention.End{At: j.started + j.Says, Certainty: j.Certainty}
@@ -98,6 +98,10 @@ func (p *Player) evict(j *job) {
 	if j.Grace == 0 {
 		p.leave(j)
 		return
+	}
+	p.note(Evicts, j.Name, nil)
+	if j.waits { // its surplus: no member joins a job that leaves
+		p.unqueue(j)
 	}
 	p.unit(j)
 }
@@ -190,7 +194,7 @@ func (p *Player) shut(e Event) {
 		return
 	}
 	for _, j := range p.sorted(func(j *job) bool {
-		return j.runs && slices.ContainsFunc(j.nodes, func(n int) bool { return slices.Contains(e.Nodes, n) })
+		return j.runs && !j.Daemon && slices.ContainsFunc(j.nodes, func(n int) bool { return slices.Contains(e.Nodes, n) })
 	}) {
 		p.leave(j)
 	}

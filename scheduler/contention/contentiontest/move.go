@@ -16,6 +16,8 @@ const (
 	Ends   MoveKind = "ends"
 	// Leaves is the end of a job that was evicted or lost a node, and that waits again.
 	Leaves MoveKind = "leaves"
+	// Evicts is the begin of the eviction of a job that has a grace; it is followed by Leaves, or by Ends if the job ends before.
+	Evicts MoveKind = "evicts"
 	// Leases is a closed lease of a waiting job that is new, or whose nodes or firm instant changed since the last round.
 	Leases MoveKind = "leases"
 	// Opens is the opening of such a lease.

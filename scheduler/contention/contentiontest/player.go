@@ -326,6 +326,7 @@ func (j *job) entity(now int64) contention.Entity {
 // queue makes a job wait.
 func (p *Player) queue(j *job) {
 	if j.Daemon {
+		p.note(Starts, j.Name, j.Pinned)
 		p.begin(j, j.Pinned, p.now)
 		p.machine.Taken(j.Pinned)
 		return

@@ -45,7 +45,7 @@ type Job struct {
 	On []int
 	// Grace is how many seconds it needs to leave when it is evicted.
 	Grace int64
-	// Daemon pods do not wait: they start on their nodes whatever is leased.
+	// Daemon pods do not wait: they start on their nodes whatever is leased, and stay there whatever happens to the nodes.
 	Daemon bool
 	// Pinned are the nodes of a daemon's pods.
 	Pinned []int

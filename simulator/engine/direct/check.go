@@ -35,14 +35,10 @@ func check(scene Scene) error {
 	}
 	names := make(map[string]struct{}, len(scene.Jobs))
 	for i := range scene.Jobs {
-		j := &scene.Jobs[i]
-		if j.Runs < 0 || j.Promises < 0 || j.Saves < 0 || j.Accelerators < 0 {
-			return fail("job %s: Runs, Promises, Saves and Accelerators must not be negative", j.Name)
+		if wrong := wrongJob(scene, i); wrong != "" {
+			return fail("job %s: %s", scene.Jobs[i].Name, wrong)
 		}
-		if j.Min < 0 || j.Min > len(j.Gang.Members) {
-			return fail("job %s: Min is %d with %d members", j.Name, j.Min, len(j.Gang.Members))
-		}
-		names[j.Name] = struct{}{}
+		names[scene.Jobs[i].Name] = struct{}{}
 	}
 	if len(names) != len(scene.Jobs) {
 		return fail("%d jobs have %d names; give each its own", len(scene.Jobs), len(names))
@@ -50,11 +46,30 @@ func check(scene Scene) error {
 	return nil
 }
 
+// wrongJob returns what is wrong with a job, "" for nothing.
+func wrongJob(scene Scene, i int) string {
+	j := &scene.Jobs[i]
+	beyond := func(node int) bool { return node < 0 || node >= scene.Ledger.Len() }
+	switch {
+	case j.Runs < 0 || j.Promises < 0 || j.Saves < 0 || j.Grace < 0 || j.Accelerators < 0:
+		return "Runs, Promises, Saves, Grace and Accelerators must not be negative"
+	case j.Min < 0 || j.Min > len(j.Gang.Members):
+		return fmt.Sprintf("Min is %d with %d members", j.Min, len(j.Gang.Members))
+	case j.Bound != nil && (len(j.Bound) != len(j.Gang.Members) || slices.ContainsFunc(j.Bound, beyond)):
+		return fmt.Sprintf("its %d members are bound to nodes %v", len(j.Gang.Members), j.Bound)
+	}
+	return ""
+}
+
 // wrongEvent returns what is wrong with an event of nodes, "" for nothing.
 func wrongEvent(scene Scene, i int) string {
 	event := scene.Events[i]
 	switch event.Kind {
-	case NodesFailed, NodesDrained, NodesReturned:
+	case NodesFailed, NodesDrained, NodesCordoned, NodesReturned:
+	case Suspended, Resumed:
+		if event.Job < 0 || event.Job >= len(scene.Jobs) {
+			return fmt.Sprintf("there is no job with the index %d", event.Job)
+		}
 	case Extended:
 		if event.Running < 0 || event.Running >= len(scene.Running) {
 			return fmt.Sprintf("nothing runs that has the index %d", event.Running)

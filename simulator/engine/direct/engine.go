@@ -59,7 +59,7 @@ type player struct {
 	// number counts the runs.
 	number int
 	// events are the events of nodes that are to come, closed the nodes on which nothing starts (see nodes.go).
-	events []NodeEvent
+	events []SceneEvent
 	closed []closure
 	// recheck is the instant that the machine named last, contention.None for none. idle counts the instants in a row at which nothing
 	// but a recheck happened.
@@ -76,27 +76,6 @@ type player struct {
 	kept   map[int]bool
 
 	tally tally
-}
-
-// job is a job of the scene as it is played.
-type job struct {
-	rank     int
-	question string
-	// since is when it began to wait, left how long it still has to run.
-	since, left int64
-	waits       bool
-	// surplus is set while members of a running job wait.
-	surplus bool
-	// run is nil unless the job runs.
-	run *run
-	// told is the lease as it was reported last.
-	told told
-}
-
-// told is a lease as it was reported: no nodes for none.
-type told struct {
-	nodes []int
-	at    int64
 }
 
 // nobody is an index that means none.
@@ -127,7 +106,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	}
 	slices.SortStableFunc(p.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
 	for rank, i := range p.order {
-		p.jobs[i].rank = rank
+		p.jobs[i].rank, p.jobs[i].order = rank, scene.Jobs[i].Order
 	}
 	slices.SortFunc(p.arrivals, func(a, b int) int {
 		return cmp.Or(
@@ -146,6 +125,7 @@ func (p *player) id(i int) contention.ID { return contention.ID(p.scene.Jobs[i].
 func (p *player) resume(i int, of Running) {
 	r := &run{
 		job: nobody, index: i, number: p.number, holds: of.Holds, start: of.Started, at: nobody, ends: Forever,
+		leaves: Forever,
 	}
 	if of.Ends != Forever {
 		r.ends = max(of.Ends, p.scene.Now)
@@ -219,10 +199,15 @@ func (p *player) mayStart() bool {
 // happen carries out what happens at this instant.
 func (p *player) happen() {
 	for p.ends.first() == p.now {
-		p.finish(p.ends.take(), Ended)
+		r := p.ends.take()
+		if r.leaves == p.now {
+			p.leave(r)
+		} else {
+			p.finish(r, Ended)
+		}
 	}
 	for len(p.events) > 0 && p.events[0].At <= p.now {
-		p.change(p.events[0])
+		p.carryOut(p.events[0])
 		p.events = p.events[1:]
 	}
 	for len(p.arrivals) > 0 && p.scene.Jobs[p.arrivals[0]].Arrives <= p.now {
@@ -238,79 +223,6 @@ func (p *player) elapse(until int64) {
 		p.now = until
 	}
 	p.world.Now = p.now
-}
-
-func (p *player) arrive(i int) {
-	asked, j := &p.scene.Jobs[i], &p.jobs[i]
-	j.since, j.left, j.question = asked.Arrives, asked.Runs, contention.Question(asked.Gang)
-	p.emit(Event{At: p.now, Kind: Arrived, Job: i, Running: nobody, Name: asked.Name})
-	p.wait(i)
-}
-
-// wait puts a job into the queue.
-func (p *player) wait(i int) {
-	j := &p.jobs[i]
-	j.waits = true
-	p.waiting++
-	p.front.add(j.rank)
-	p.came = append(p.came, j.rank)
-	p.add(p.entity(i))
-}
-
-func (p *player) add(e contention.Entity) {
-	p.queued++
-	p.machine.Add(e)
-}
-
-// entity returns a job as it waits.
-func (p *player) entity(i int) contention.Entity {
-	asked, j := &p.scene.Jobs[i], &p.jobs[i]
-	e := contention.Entity{
-		ID: p.id(i), Order: asked.Order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
-		NeverPreempts: asked.NeverPreempts, Accelerators: asked.Accelerators,
-		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
-	}
-	if p.elastic(i) {
-		e.Ask.Needed = asked.Min
-	}
-	return e
-}
-
-// elastic reports whether members of a job may wait while it runs. Other schedulers place all members.
-func (p *player) elastic(i int) bool { return p.scene.Jobs[i].elastic() && p.options.Policy == nil }
-
-// surplus returns the waiting members of a job that runs.
-func (p *player) surplus(i int) contention.Entity {
-	e, asked, r := p.entity(i), &p.scene.Jobs[i], p.jobs[i].run
-	e.Ask.Gang.Members = slices.Clone(asked.Gang.Members)
-	for rank, node := range r.nodes {
-		e.Ask.Gang.Members[rank].Placed, e.Ask.Gang.Members[rank].Node = true, node
-	}
-	e.Ask.Needed, e.Question = 1, ""
-	if known := r.unit.End.At; e.RunTime > 0 { // it ends with those that run
-		e.RunTime = max(known-p.now, 0)
-	}
-	e.Accelerators -= r.unit.Accelerators
-	return e
-}
-
-// runTime is how long the job runs at most if that is known, else 0.
-func (p *player) runTime(i int) int64 {
-	if p.options.Foresight != Perfect {
-		return p.scene.Jobs[i].Promises
-	}
-	if left := p.jobs[i].left; left != Forever {
-		return max(left, 1)
-	}
-	return 0
-}
-
-// later is an instant some time from now, Forever for what never comes.
-func (p *player) later(after int64) int64 {
-	if after >= Forever-max(p.now, 0) {
-		return Forever
-	}
-	return p.now + after
 }
 
 // mostTurns bounds the evaluations at an instant, for each entity that waits.
@@ -381,61 +293,4 @@ func (p *player) act(actions []contention.Action) {
 		case contention.Waits, contention.Evicted: // nothing to do: members start at once
 		}
 	}
-}
-
-// report reports the leases that changed at this instant, and the jobs that began to wait.
-func (p *player) report() {
-	if p.leased {
-		p.reportKept()
-		p.leased = false
-	}
-	slices.Sort(p.came)
-	for _, rank := range slices.Compact(p.came) {
-		if i := p.order[rank]; p.jobs[i].waits {
-			p.emit(Event{At: p.now, Kind: Refused, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
-		}
-	}
-	p.came = p.came[:0]
-}
-
-// reportKept reports the closed leases that are new or changed since they were reported last.
-func (p *player) reportKept() {
-	leases := p.machine.Leases()
-	owned := make(map[int]bool, len(leases))
-	for _, l := range leases {
-		owned[p.byID[l.Owner]] = true
-		p.keep(l)
-	}
-	for i := range p.kept {
-		if !owned[i] {
-			p.jobs[i].told = told{}
-			delete(p.kept, i)
-		}
-	}
-}
-
-// keep reports a closed lease that is new, or whose place or firm instant changed.
-func (p *player) keep(l *contention.Lease) {
-	i := p.byID[l.Owner]
-	j, at := &p.jobs[i], int64(Forever)
-	if l.Firm {
-		at = l.Instant
-	}
-	switch {
-	case l.Open:
-		j.told = told{}
-		return
-	case l.Reason != contention.Head || j.told.at == at && slices.Equal(j.told.nodes, l.Nodes):
-		return
-	}
-	j.told = told{l.Nodes, at}
-	p.kept[i] = true
-	p.tally.keep(i, at)
-	place := topology.Placement{Gang: p.scene.Jobs[i].Name, Within: l.Within}
-	for _, h := range l.Holds {
-		place.Nodes = append(place.Nodes, h.Node)
-	}
-	p.emit(Event{
-		At: p.now, Kind: Kept, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name, Placement: place, Reserved: at,
-	})
 }

@@ -56,13 +56,23 @@ func (p *player) away(node int) (since int64, away bool) {
 	return c.since, c.why == gone
 }
 
+// carryOut carries out an event.
+func (p *player) carryOut(event SceneEvent) {
+	switch event.Kind {
+	case Extended:
+		p.extend(event.Running)
+	case Suspended:
+		p.suspend(event.Job)
+	case Resumed:
+		p.comeBack(event)
+	default:
+		p.change(event)
+	}
+}
+
 // change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job runs again from the beginning, since
 // its checkpoints do not survive the loss of a node.
-func (p *player) change(event NodeEvent) {
-	if event.Kind == Extended {
-		p.extend(event.Running)
-		return
-	}
+func (p *player) change(event SceneEvent) {
 	p.emit(Event{At: p.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
 	if event.Kind == NodesReturned {
 		for _, node := range event.Nodes {
@@ -75,6 +85,9 @@ func (p *player) change(event NodeEvent) {
 		p.close(node, gone)
 	}
 	p.machine.Taken(event.Nodes)
+	if event.Kind == NodesCordoned {
+		return
+	}
 	for _, r := range p.on(event.Nodes) {
 		p.disrupt(r)
 	}
@@ -108,7 +121,7 @@ func (p *player) on(nodes []int) []*run {
 	}
 	for _, node := range nodes {
 		for _, u := range p.units.On(node) {
-			if i, ok := p.byID[u.ID]; ok {
+			if i, ok := p.byID[u.ID]; ok && p.scene.Jobs[i].Bound == nil {
 				out = append(out, p.jobs[i].run)
 			}
 		}

@@ -59,13 +59,17 @@ func translate(s *scenario.Scenario) Scene {
 			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
-			NeverPreempts: j.NeverPreempts,
+			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound,
 		})
 	}
 	for _, e := range s.Events {
-		out.Events = append(out.Events, NodeEvent{
-			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running,
-		})
+		event := SceneEvent{
+			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running, Job: e.Job,
+		}
+		if e.Kind == scenario.Resume {
+			event.Since = s.Begin.Add(e.At)
+		}
+		out.Events = append(out.Events, event)
 	}
 	return out
 }
@@ -103,6 +107,12 @@ func happening(e scenario.Event) Kind {
 		return NodesDrained
 	case trace.Return:
 		return NodesReturned
+	case scenario.Cordon:
+		return NodesCordoned
+	case scenario.Suspend, scenario.Withdraw:
+		return Suspended
+	case scenario.Restore, scenario.Resume:
+		return Resumed
 	case scenario.Extend:
 		return Extended
 	}

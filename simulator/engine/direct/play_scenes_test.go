@@ -15,45 +15,37 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/engine/scenetest"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 // unsaid names the scenes that a trace cannot say, each with what it has no words for.
 func unsaid() map[string]string {
 	return map[string]string{
-		"07_owner_leaves.txt":           "suspend: jobs of a trace are ready from their submission on",
 		"09_move.txt":                   "hold: moves are the scheduler's, of gangs that run",
 		"10_rank_exits.txt":             "hold: jobs of a trace lose all members or none",
 		"11_stuck_start.txt":            "stall: members of a trace's jobs start at once",
-		"15_long_grace.txt":             "grace: victims leave at once",
 		"19_late_member.txt":            "hold: all members of a trace's jobs are there at their submission",
-		"26_renamed.txt":                "suspend: jobs of a trace are ready from their submission on",
-		"27_beside.txt":                 "daemon: a trace has no pods that are bound to their node",
 		"29_overdue.txt":                "extend: what is known of an end does not change",
-		"30_preemptible_backfill.txt":   "grace: victims leave at once",
-		"35_preemptor_waits.txt":        "grace: victims leave at once",
-		"36_aside_without_victims.txt":  "grace: victims leave at once",
-		"37_no_new_place_away.txt":      "grace: victims leave at once",
 		"39_lease_opens.txt":            "extend: what is known of an end does not change",
 		"40_opens_at_once.txt":          "extend: what is known of an end does not change",
-		"41_preemptor_behind_eight.txt": "grace: victims leave at once",
+		"41_preemptor_behind_eight.txt": "never preempts: a trace has no such job",
 	}
 }
 
 // wordless returns what a trace has no words for in a scene, "" for nothing.
 func wordless(s contentiontest.Scene) string {
 	for _, e := range s.Events {
-		if e.Kind != contentiontest.Fail && e.Kind != contentiontest.Return && e.Kind != contentiontest.Cordon {
+		switch e.Kind {
+		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon,
+			contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume:
+		default:
 			return string(e.Kind)
 		}
 	}
 	for _, j := range s.Jobs {
 		arrives := j.On == nil
 		switch {
-		case j.Grace > 0:
-			return "grace"
-		case j.Daemon:
-			return "daemon"
 		case j.NeverPreempts:
 			return "never preempts"
 		case arrives && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
@@ -69,7 +61,7 @@ func TestEngine_PlaysScenes(t *testing.T) {
 	reasons := unsaid()
 	datadriven.Walk(t, "../../../scheduler/contention/testdata/scenes", func(t *testing.T, path string) {
 		t.Helper()
-		scene, until := read(t, path)
+		scene, until := scenetest.ReadScene(t, path)
 		reason, listed := reasons[filepath.Base(path)]
 		if what := wordless(scene); listed || what != "" {
 			if before, _, _ := strings.Cut(reason, ":"); before != what {
@@ -79,27 +71,6 @@ func TestEngine_PlaysScenes(t *testing.T) {
 		}
 		agree(t, scene, until)
 	})
-}
-
-// read returns the scene of a script, and the instant until which it is played.
-func read(t *testing.T, path string) (contentiontest.Scene, int64) {
-	t.Helper()
-	script := &contentiontest.Script{}
-	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-		t.Helper()
-		var args []contentiontest.Arg
-		for _, arg := range d.CmdArgs {
-			args = append(args, contentiontest.Arg{Key: arg.Key, Value: strings.Join(arg.Vals, ",")})
-		}
-		if err := script.Build(d.Cmd, args); err != nil {
-			t.Errorf("%s: %v", d.Pos, err)
-		}
-		return d.Expected
-	})
-	if script.Policy() != nil {
-		t.Error("the engine has no such policy")
-	}
-	return script.Scene(), script.Until()
 }
 
 // agree plays a scene with the engine and with the machine's own driver.
@@ -153,7 +124,7 @@ func told(t *testing.T, scene contentiontest.Scene, until int64) []string {
 		}
 	}
 	var out []string
-	runs := make(map[string][]int)
+	runs, leaves := make(map[string][]int), make(map[string]bool)
 	_, err := direct.Run(of, direct.Options{Preempt: true, Until: until}, func(e direct.Event) {
 		switch e.Kind {
 		case direct.Started, direct.Joined:
@@ -166,12 +137,20 @@ func told(t *testing.T, scene contentiontest.Scene, until int64) []string {
 				}
 				return
 			}
+			if of.Jobs[e.Job].Bound != nil {
+				return // the player does not say it
+			}
 			out = append(out, fmt.Sprintf("%s %s starts %s", contentiontest.Clock(e.At), e.Name, ranges(fresh)))
-		case direct.Preempted:
-			out = append(out, fmt.Sprintf("%s %s is preempted", contentiontest.Clock(e.At), e.Name))
-			delete(runs, e.Name)
+		case direct.Evicted, direct.Preempted:
+			if !leaves[e.Name] {
+				out = append(out, fmt.Sprintf("%s %s is preempted", contentiontest.Clock(e.At), e.Name))
+			}
+			if leaves[e.Name] = e.Kind == direct.Evicted; !leaves[e.Name] {
+				delete(runs, e.Name)
+			}
 		case direct.Ended, direct.Disrupted:
 			delete(runs, e.Name)
+			delete(leaves, e.Name)
 		default:
 		}
 	})
@@ -211,13 +190,21 @@ func sceneOf(t *testing.T, s contentiontest.Scene) direct.Scene {
 	}
 	for _, e := range s.Events {
 		kind := map[contentiontest.EventKind]direct.Kind{
-			contentiontest.Fail: direct.NodesFailed, contentiontest.Cordon: direct.NodesDrained,
-			contentiontest.Return: direct.NodesReturned,
+			contentiontest.Fail: direct.NodesFailed, contentiontest.Cordon: direct.NodesCordoned,
+			contentiontest.Return: direct.NodesReturned, contentiontest.Suspend: direct.Suspended,
+			contentiontest.Restore: direct.Resumed, contentiontest.Resume: direct.Resumed,
 		}[e.Kind]
-		out.Events = append(out.Events, direct.NodeEvent{At: e.At, Kind: kind, Nodes: e.Nodes})
+		event := direct.SceneEvent{At: e.At, Kind: kind, Nodes: e.Nodes}
+		if e.Job != "" {
+			event.Job = slices.IndexFunc(out.Jobs, func(j direct.Job) bool { return j.Name == e.Job })
+		}
+		if e.Kind == contentiontest.Resume {
+			event.Since = time.Unix(e.At, 0).UTC()
+		}
+		out.Events = append(out.Events, event)
 		out.Now = min(out.Now, e.At)
 	}
-	slices.SortStableFunc(out.Events, func(a, b direct.NodeEvent) int { return int(a.At - b.At) })
+	slices.SortStableFunc(out.Events, func(a, b direct.SceneEvent) int { return int(a.At - b.At) })
 	return out
 }
 
@@ -229,7 +216,7 @@ func jobOf(j contentiontest.Job) direct.Job {
 	return direct.Job{
 		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
 		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
-		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible,
+		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, Grace: j.Grace, Bound: j.Pinned,
 	}
 }
 

@@ -17,8 +17,10 @@ type run struct {
 	// nodes are those of the members that run, by rank. What ran from the beginning has none.
 	nodes []int
 	start int64
-	// ends is when it ends, Forever for never.
+	// ends is when it ends or leaves, Forever for never.
 	ends int64
+	// leaves is when the grace of its eviction is over, Forever if it is not evicted.
+	leaves int64
 	// at is where it is among the ends.
 	at   int
 	unit *contention.Unit
@@ -58,6 +60,34 @@ func (p *player) start(a contention.Placed) {
 	}
 }
 
+// bind begins the run of pods that arrive on their nodes.
+func (p *player) bind(i int) {
+	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	j.run = &run{
+		job:    i,
+		index:  nobody,
+		number: p.number,
+		nodes:  asked.Bound,
+		start:  p.now,
+		ends:   p.later(j.left),
+		leaves: Forever,
+	}
+	p.number++
+	p.ends.add(j.run)
+	for rank, node := range asked.Bound {
+		held := topology.Held{Node: node, Demand: asked.Gang.Shapes[asked.Gang.Members[rank].Shape].Demand}
+		j.run.holds = append(j.run.holds, held)
+		p.take(held, -1)
+	}
+	p.count(j.run)
+	p.tally.start(i, p.now, 0)
+	p.machine.Taken(asked.Bound)
+	p.emit(Event{
+		At: p.now, Kind: Started, Job: i, Running: nobody, Name: asked.Name,
+		Placement: topology.Placement{Gang: asked.Name, Nodes: asked.Bound},
+	})
+}
+
 // begin begins a run of a job that waits.
 func (p *player) begin(i int) {
 	j := &p.jobs[i]
@@ -67,7 +97,7 @@ func (p *player) begin(i int) {
 	j.waits = false
 	p.waiting--
 	p.tally.start(i, p.now, p.now-j.since)
-	j.run = &run{job: i, index: nobody, number: p.number, start: p.now, ends: p.later(j.left)}
+	j.run = &run{job: i, index: nobody, number: p.number, start: p.now, ends: p.later(j.left), leaves: Forever}
 	p.number++
 	p.ends.add(j.run)
 }
@@ -87,13 +117,26 @@ func (p *player) first() int {
 func (p *player) count(r *run) {
 	asked := &p.scene.Jobs[r.job]
 	u := &contention.Unit{
-		ID: p.id(r.job), Holds: r.holds, Priority: asked.Order.Priority, Preemptible: asked.Preemptible,
-		Started: r.start, SavesEvery: asked.Saves, Accelerators: asked.Accelerators,
+		ID: p.id(
+			r.job,
+		),
+		Holds:        r.holds,
+		Priority:     asked.Order.Priority,
+		Preemptible:  asked.Preemptible && asked.Bound == nil,
+		Started:      r.start,
+		SavesEvery:   asked.Saves,
+		Accelerators: asked.Accelerators,
+		Grace:        asked.Grace,
+		Leaving:      r.leaves != Forever,
 	}
 	if len(r.nodes) < len(asked.Gang.Members) {
 		u.Accelerators = accelerators(r.holds, p.scene.Accelerator)
 	}
 	switch {
+	case u.Leaving:
+		u.End = known(r.leaves)
+	case asked.Bound != nil:
+		u.End.Certainty = contention.Never
 	case p.options.Foresight == Perfect:
 		u.End = known(r.ends)
 	case asked.Promises > 0:
@@ -126,25 +169,49 @@ func (p *player) finish(r *run, kind Kind) {
 		if kind == Ended {
 			p.tally.jobs[r.job].Ended = p.now
 		}
-		if j.surplus {
-			j.surplus = false
-			p.queued--
-			p.act(p.machine.Remove(p.id(r.job), p.now))
-		}
+		p.withdraw(r.job)
 	}
 	p.units.Remove(r.unit.ID)
 	p.machine.Ended(r.unit, p.now)
 	p.emit(event)
 }
 
-// preempt evicts a job, which waits again for the run time that it has left since its last checkpoint.
+// withdraw takes the waiting members of a job that runs out of the queue.
+func (p *player) withdraw(i int) {
+	if j := &p.jobs[i]; j.surplus {
+		j.surplus = false
+		p.queued--
+		p.act(p.machine.Remove(p.id(i), p.now))
+	}
+}
+
+// preempt evicts a job. It leaves when its grace is over, and runs until then.
 func (p *player) preempt(i int) {
-	r, j := p.jobs[i].run, &p.jobs[i]
-	if r == nil {
+	r, grace := p.jobs[i].run, p.scene.Jobs[i].Grace
+	if r == nil || r.leaves != Forever {
 		return
 	}
-	p.ends.remove(r)
-	p.tally.preempt(i, r.unit.Lost(p.now))
+	if grace == 0 {
+		p.ends.remove(r)
+		p.leave(r)
+		return
+	}
+	p.withdraw(i) // no member joins a job that leaves
+	if r.leaves = p.later(grace); r.leaves <= r.ends {
+		p.ends.remove(r)
+		r.ends = r.leaves
+		p.ends.add(r)
+	}
+	p.count(r)
+	p.emit(Event{At: p.now, Kind: Evicted, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+}
+
+// leave ends a run that is preempted. The job waits again for the run time that it has left since its last checkpoint.
+func (p *player) leave(r *run) {
+	i, j := r.job, &p.jobs[r.job]
+	u := *r.unit
+	u.Leaving = false // what it has done meanwhile is lost too
+	p.tally.preempt(i, u.Lost(p.now))
 	p.finish(r, Preempted)
 	if every := p.scene.Jobs[i].Saves; every > 0 && j.left != Forever {
 		j.left -= (p.now - r.start) / every * every

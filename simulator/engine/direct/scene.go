@@ -2,6 +2,7 @@ package direct
 
 import (
 	"math"
+	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
@@ -34,8 +35,13 @@ type Job struct {
 	Saves int64
 	// Accelerators is how many all members hold together.
 	Accelerators int64
+	// Grace is how many seconds the job needs to leave when it is preempted.
+	Grace int64
 	// Preemptible lets jobs of a higher priority preempt this one, NeverPreempts keeps this one from preempting others.
 	Preemptible, NeverPreempts bool
+	// Bound are the nodes of a DaemonSet's pods, by rank: they start there when the job arrives, whatever is leased, and stay whatever
+	// happens to the nodes. nil for all other jobs.
+	Bound []int
 }
 
 // elastic reports whether members may wait while the job runs.
@@ -65,18 +71,22 @@ type Scene struct {
 	// Closed is indexed by node: true for a node on which nothing ever starts. nil stands for none.
 	Closed []bool
 	// Events are sorted by instant.
-	Events []NodeEvent
+	Events []SceneEvent
 }
 
-// NodeEvent is a failure, a drain or a return of nodes, or an extension of what runs.
-type NodeEvent struct {
+// SceneEvent is a failure, a drain, a cordon or a return of nodes, an extension of what runs, or what happens to a job that waits.
+type SceneEvent struct {
 	At int64
-	// Kind is NodesFailed, NodesDrained, NodesReturned or Extended.
+	// Kind is NodesFailed, NodesDrained, NodesCordoned, NodesReturned, Extended, Suspended or Resumed.
 	Kind Kind
 	// Nodes are numbers in the tree.
 	Nodes []int
 	// Running is the index of what runs from the beginning, of Extended.
 	Running int
+	// Job is the index of the job, of Suspended and Resumed.
+	Job int
+	// Since is the job's Order.Since from then on, of Resumed; zero if it stays.
+	Since time.Time
 }
 
 // Foresight is what is known of ends.
@@ -119,7 +129,7 @@ func (d Discipline) String() string {
 // Options are how a scene is played.
 type Options struct {
 	Discipline Discipline
-	// Preempt lets entities preempt jobs of a lower priority (Policy.Preemption of the machine). Victims leave at once.
+	// Preempt lets entities preempt jobs of a lower priority (Policy.Preemption of the machine).
 	Preempt bool
 	// Until is the last instant that is played; 0 plays until nothing happens any more.
 	Until     int64
@@ -164,12 +174,20 @@ const (
 	Joined
 	Ended
 	Preempted
+	// Evicted is reported when the preemption of a job with a grace begins. The job runs on until it is Preempted when the grace is over,
+	// Ended if it ends before, or Disrupted.
+	Evicted
 	// Disrupted is reported instead of Ended if a node was lost. A job waits again then, and keeps its place in the queue.
 	Disrupted
-	// NodesFailed and NodesDrained are reported of nodes on which nothing starts until NodesReturned.
+	// NodesFailed, NodesDrained and NodesCordoned are reported of nodes on which nothing starts until NodesReturned. What runs on
+	// NodesCordoned stays.
 	NodesFailed
 	NodesDrained
+	NodesCordoned
 	NodesReturned
+	// Suspended is reported of a job that waits, and that does not from then on; Resumed when it waits again.
+	Suspended
+	Resumed
 	// Extended is not reported: the end of what ran from the beginning is not known any more.
 	Extended
 )
@@ -178,9 +196,10 @@ const (
 func (k Kind) String() string {
 	names := [...]string{
 		Arrived: "arrived", Refused: "refused", Kept: "kept", Started: "started", Joined: "joined", Ended: "ended",
-		Preempted: "preempted", Disrupted: "disrupted",
-		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesReturned: "nodes-returned",
-		Extended: "extended",
+		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted",
+		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesCordoned: "nodes-cordoned",
+		NodesReturned: "nodes-returned",
+		Suspended:     "suspended", Resumed: "resumed", Extended: "extended",
 	}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown"

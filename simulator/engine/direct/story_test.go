@@ -143,6 +143,33 @@ func TestStories(t *testing.T) {
 			55 cheap started [0]
 			100 dear ended
 			115 cheap ended`},
+		"a victim runs until its grace is over": {direct.Options{Preempt: true, Until: 80}, []direct.Job{
+			yielding(job("low", 2, 8, 0, 100), 25),
+			important(job("urgent", 1, 8, 40, 5), 1),
+		}, `
+			0 low arrived
+			0 low started [0 1]
+			40 urgent arrived
+			40 low evicted
+			40 urgent refused
+			70 low preempted
+			70 urgent started [0]
+			70 low kept [0 1] by a guess
+			70 low refused
+			75 urgent ended
+			75 low started [0 1]`},
+		"a victim that ends before its grace is over has ended": {direct.Options{Preempt: true}, []direct.Job{
+			yielding(job("low", 2, 8, 0, 100), 0),
+			important(job("urgent", 1, 8, 80, 5), 1),
+		}, `
+			0 low arrived
+			0 low started [0 1]
+			80 urgent arrived
+			80 low evicted
+			80 urgent refused
+			100 low ended
+			100 urgent started [0]
+			105 urgent ended`},
 		"equals are not preempted": {direct.Options{Preempt: true, Until: 60}, []direct.Job{
 			yielding(job("runs", 2, 8, 0, 100), 0),
 			job("equal", 1, 8, 50, 5),
@@ -156,6 +183,11 @@ func TestStories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scene := fleet(t, 2, 2)
 			scene.Jobs = c.jobs
+			for i := range scene.Jobs {
+				if scene.Jobs[i].Name == "low" {
+					scene.Jobs[i].Grace = 30
+				}
+			}
 			want := strings.TrimSpace(strings.ReplaceAll(c.want, "\t", ""))
 			if got := play(t, scene, c.options).String(); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -221,7 +253,12 @@ func TestWrongScenes(t *testing.T) {
 		},
 		"a name twice":        func(s *direct.Scene) { s.Jobs = []direct.Job{job("a", 1, 1, 0, 1), job("a", 1, 1, 0, 1)} },
 		"a minimum too large": func(s *direct.Scene) { s.Jobs = []direct.Job{elastic(job("a", 1, 1, 0, 1), 2)} },
-		"a negative time":     func(s *direct.Scene) { s.Jobs = []direct.Job{job("back", 1, 1, 0, -1)} },
+		"a negative grace": func(s *direct.Scene) {
+			j := job("slow", 1, 1, 0, 1)
+			j.Grace = -1
+			s.Jobs = []direct.Job{j}
+		},
+		"a negative time": func(s *direct.Scene) { s.Jobs = []direct.Job{job("back", 1, 1, 0, -1)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene := fleet(t, 2, 2)
@@ -271,6 +308,36 @@ func TestElasticGangs(t *testing.T) {
 	}
 }
 
+// No member joins an elastic gang that leaves: its lease ends with its eviction.
+func TestElasticGangsThatLeave(t *testing.T) {
+	scene := fleet(t, 3, 3)
+	grows := yielding(elastic(job("grows", 3, 8, 1, 100), 1), 0)
+	grows.Grace = 30
+	scene.Jobs = []direct.Job{
+		promised(job("runs", 1, 8, 0, 50), 50), grows, important(job("urgent", 2, 8, 40, 20), 1),
+	}
+	want := strings.TrimSpace(strings.ReplaceAll(`
+		0 runs arrived
+		0 runs started [0]
+		1 grows arrived
+		1 grows started [1 2]
+		1 grows kept [0] from 50
+		40 urgent arrived
+		40 grows evicted
+		40 urgent refused
+		50 runs ended
+		70 grows preempted
+		70 urgent started [0 1]
+		70 grows started [2]
+		70 grows kept [0] by a guess
+		90 urgent ended
+		90 grows joined [2 0 1]
+		170 grows ended`, "\t", ""))
+	if got := play(t, scene, direct.Options{Preempt: true}).String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // A node of the first one's place fails. When it is not back after the grace there is no place for the first one any more, and those that it
 // held up start.
 func TestStrictUntilThereIsNoPlace(t *testing.T) {
@@ -278,7 +345,7 @@ func TestStrictUntilThereIsNoPlace(t *testing.T) {
 	scene.Jobs = []direct.Job{
 		promised(job("runs", 1, 8, 0, 1000), 1000), job("large", 3, 8, 1, 10), job("small", 1, 8, 2, 10),
 	}
-	scene.Events = []direct.NodeEvent{{At: 10, Kind: direct.NodesFailed, Nodes: []int{1}}}
+	scene.Events = []direct.SceneEvent{{At: 10, Kind: direct.NodesFailed, Nodes: []int{1}}}
 	want := strings.TrimSpace(strings.ReplaceAll(`
 		0 runs arrived
 		0 runs started [0]

@@ -41,8 +41,35 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
+// They do if victims need time to leave.
+func TestEnginesAgree_Graces(t *testing.T) {
+	for seed := range *others {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomGraces(seed+*first, *size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			has(t, compare(t, s), engine.Evicted)
+		})
+	}
+}
+
+// They do if gangs that wait are suspended and come back.
+func TestEnginesAgree_Suspensions(t *testing.T) {
+	for seed := range *others {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomSuspensions(seed+*first, *size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			has(t, compare(t, s), engine.Suspended, engine.Resumed)
+		})
+	}
+}
+
 // compare plays a scenario with both engines. All events are equal: what happens, when, to which jobs, and on which node each rank is.
-func compare(t *testing.T, s *scenario.Scenario) {
+// They are returned.
+func compare(t *testing.T, s *scenario.Scenario) []engine.Event {
 	t.Helper()
 	began := time.Now()
 	a := run(t.Context(), t, s, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
@@ -57,14 +84,24 @@ func compare(t *testing.T, s *scenario.Scenario) {
 		}
 		t.Fatalf("event %d: direct has\n%s\nkube has\n%s", i, told(s, core, i), told(s, sched, i))
 	}
+	return core
 }
 
-// together puts the victims that leave for one job in the order of their names: they leave at once.
+// has checks that events of these kinds happened.
+func has(t *testing.T, events []engine.Event, kinds ...engine.Kind) {
+	t.Helper()
+	for _, kind := range kinds {
+		if !slices.ContainsFunc(events, func(e engine.Event) bool { return e.Kind == kind }) {
+			t.Errorf("nothing is %s", kind)
+		}
+	}
+}
+
+// together puts the victims that leave for one job in the order of their names: their evictions begin at once.
 func together(events []engine.Event) []engine.Event {
 	for i := 0; i < len(events); {
 		end := i + 1
-		for end < len(events) && events[i].Kind == engine.Preempted && events[end].Kind == engine.Preempted &&
-			events[end].At == events[i].At {
+		for end < len(events) && isVictims(events[i]) && isVictims(events[end]) && events[end].At == events[i].At {
 			end++
 		}
 		slices.SortFunc(events[i:end], func(a, b engine.Event) int { return a.Job - b.Job })
@@ -72,6 +109,9 @@ func together(events []engine.Event) []engine.Event {
 	}
 	return events
 }
+
+// isVictims reports whether a job leaves for another one, or begins to.
+func isVictims(e engine.Event) bool { return e.Kind == engine.Preempted || e.Kind == engine.Evicted }
 
 func equal(a, b engine.Event) bool {
 	return a.At == b.At && a.Kind == b.Kind && a.Job == b.Job && a.Running == b.Running && a.From == b.From &&

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine"
@@ -89,11 +90,47 @@ func (w *world) evict(asked calls) error {
 			}
 			continue
 		}
-		if err := w.again(who.job, engine.Preempted); err != nil {
+		if err := w.preempt(who.job); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// preempt has a job leave, at once or when its grace is over. It runs until then.
+func (w *world) preempt(i int) error {
+	grace, j := w.scene.Jobs[i].Grace, &w.jobs[i]
+	switch {
+	case j.leaves:
+		return nil
+	case grace == 0 || !j.runs:
+		return w.again(i, engine.Preempted)
+	}
+	j.leaves, w.quiet = true, w.clock.Now()
+	w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Evicted, Job: i, Running: engine.Nobody})
+	w.ends.add(end{at: w.since() + grace, of: owner{i, engine.Nobody}, number: j.number, times: j.times, leaves: true})
+	for rank := range j.nodes {
+		if err := w.terminate(w.podOf(i, rank), grace); err != nil {
+			return err
+		}
+	}
+	w.clock.Nudge()
+	return nil
+}
+
+// terminate deletes a pod as the API server does: one on a node has its grace, and one without a node is gone.
+func (w *world) terminate(name types.NamespacedName, grace time.Duration) error {
+	pod, ok := get[*corev1.Pod](w.pods, name)
+	if !ok {
+		return nil
+	}
+	if pod.Spec.NodeName == "" {
+		return w.removePod(name)
+	}
+	changed := *pod // what is shared is not changed
+	changed.DeletionTimestamp = new(metav1.NewTime(w.clock.Now().Truncate(time.Second).Add(grace)))
+	changed.DeletionGracePeriodSeconds = new(int64(grace / time.Second))
+	return w.pods.update(pod, touched(w, &changed))
 }
 
 // kept is what was reported of a job's closed lease.

@@ -35,7 +35,7 @@
 //
 // # What is not as in a cluster
 //
-// Pods end as soon as they are deleted. Calls to the API take no time and never fail. Gates: asynchronous API calls and preemption are
+// Pods end as soon as they are deleted, or exactly when their grace is over. Calls to the API take no time and never fail. Gates: asynchronous API calls and preemption are
 // off (they finish inside the cycle instead), opportunistic batching is off (it looks at the machine's clock).
 // Kubernetes has no word for a job that must not be preempted whatever its priority, so Preemptible is not looked at.
 // The stock generator lists topology domains in the order of a Go map and the scheduler breaks ties between

@@ -24,8 +24,14 @@ type job struct {
 	// group is its PodGroup, nil for a pod in none; promised says that it has an expected end.
 	group    *schedulingv1beta1.PodGroup
 	promised bool
+	// queuedAt is since when it is in the queue, since the scenario's beginning.
+	queuedAt time.Duration
+	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
+	suspended bool
 	// waits is set from its arrival to its start, runs from its start to its end.
 	waits, runs bool
+	// leaves is set from its eviction until its grace is over.
+	leaves bool
 	// nodes are those of its ranks, Nobody for a rank without one; there are bound of them, and fresh are those bound just now.
 	nodes        []int
 	bound, fresh int
@@ -43,13 +49,13 @@ type running struct {
 func (w *world) submit(i int) error {
 	j := &w.jobs[i]
 	j.times++
-	j.waits, j.runs, j.bound, j.fresh = true, false, 0, 0
+	j.waits, j.runs, j.leaves, j.bound, j.fresh = true, false, false, 0, 0
 	j.nodes = slices.Repeat([]int{engine.Nobody}, len(w.scene.Jobs[i].Gang.Members))
 	w.waiting++
 	w.fresh = append(w.fresh, i)
 	w.quiet = w.clock.Now()
 	group, pods := w.objects(i)
-	j.group, j.promised = group, false
+	j.group, j.promised = nil, false
 	for rank, pod := range pods {
 		w.seats[nameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
 	}
@@ -65,7 +71,7 @@ func (w *world) submit(i int) error {
 		}
 	}
 	if group != nil {
-		if err := w.groups.add(group); err != nil {
+		if err := w.putGroup(i, group); err != nil {
 			return err
 		}
 	}
@@ -183,7 +189,7 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 	if j.waits {
 		w.waiting--
 	}
-	j.waits, j.runs = false, false
+	j.waits, j.runs, j.leaves = false, false, false
 	for rank := range w.scene.Jobs[who.job].Gang.Members {
 		if err := w.removePod(w.podOf(who.job, rank)); err != nil {
 			return err
@@ -216,7 +222,7 @@ func (w *world) isOver(e end) bool {
 	return !j.runs || j.times != e.times
 }
 
-// end is when something ends that runs.
+// end is when something ends that runs, or leaves.
 type end struct {
 	at time.Duration
 	of owner
@@ -224,9 +230,12 @@ type end struct {
 	number int
 	// times is the job's when it started.
 	times int
+	// leaves says that the grace of an eviction is over.
+	leaves bool
 }
 
-// agenda is a heap of ends: by instant, then what ran from the beginning, then jobs in the order of their starts.
+// agenda is a heap of ends: by instant, then what ran from the beginning, then jobs in the order of their starts. A job that ends when its
+// grace is over leaves.
 type agenda []end
 
 func (a *agenda) add(e end) { heap.Push(a, e) }
@@ -241,7 +250,8 @@ func (a *agenda) Len() int { return len(*a) }
 
 func (a *agenda) Less(i, j int) bool {
 	x, y := (*a)[i], (*a)[j]
-	return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.number, y.number), cmp.Compare(x.of.running, y.of.running)) < 0
+	by := cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.number, y.number), cmp.Compare(x.of.running, y.of.running))
+	return by < 0 || by == 0 && x.leaves && !y.leaves
 }
 
 func (a *agenda) Swap(i, j int) { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }

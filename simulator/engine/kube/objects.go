@@ -114,7 +114,7 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 	annotations := group.Annotations
 	group.ObjectMeta = w.meta(i, w.groupOf(i))
 	group.Annotations = annotations
-	annotations[topology.AnnotationQueuedAt] = w.instant(of.Submit - of.Waited)
+	annotations[topology.AnnotationQueuedAt] = w.instant(w.jobs[i].queuedAt)
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
 		gang.MinCount = int32(w.least(i)) // no gang has so many members
 	}
@@ -141,6 +141,7 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 	pod.Labels = labels
 	pod.Spec.SchedulerName, pod.Status.Phase = w.parts.name, corev1.PodPending
 	leaveAtOnce(pod)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(of.Grace / time.Second))
 	if of.Preemptible {
 		pod.Spec.PriorityClassName = ""
 	}
@@ -148,7 +149,7 @@ func (w *world) podFor(i, rank int, group *schedulingv1beta1.PodGroup) *corev1.P
 		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 	}
 	if group == nil { // its age is its place in the queue
-		pod.CreationTimestamp = metav1.NewTime(w.scene.Begin.Add(of.Submit - of.Waited))
+		pod.CreationTimestamp = metav1.NewTime(w.scene.Begin.Add(w.jobs[i].queuedAt))
 		return pod
 	}
 	pod.Spec.Priority = group.Spec.Priority

@@ -88,7 +88,7 @@ func (w *world) next() (time.Time, bool) {
 // membersWait reports whether members of an elastic job that runs wait.
 func (w *world) membersWait() bool {
 	for i := range w.jobs[:w.submitted] {
-		if j := &w.jobs[i]; j.runs && j.bound < len(j.nodes) && w.elastic(i) {
+		if j := &w.jobs[i]; j.runs && !j.leaves && j.bound < len(j.nodes) && w.elastic(i) {
 			return true
 		}
 	}
@@ -99,14 +99,22 @@ func (w *world) membersWait() bool {
 func (w *world) happen() error {
 	now := w.clock.Since(w.scene.Begin)
 	for len(w.ends) > 0 && w.ends[0].at <= now {
-		if e := w.ends.take(); !w.isOver(e) {
-			if err := w.leave(e.of, engine.Ended); err != nil {
-				return err
-			}
+		e := w.ends.take()
+		if w.isOver(e) {
+			continue
+		}
+		var err error
+		if e.leaves {
+			err = w.again(e.of.job, engine.Preempted)
+		} else {
+			err = w.leave(e.of, engine.Ended)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for ; w.happened < len(w.scene.Events) && w.scene.Events[w.happened].At <= now; w.happened++ {
-		if err := w.changeNodes(w.scene.Events[w.happened]); err != nil {
+		if err := w.carryOut(w.scene.Events[w.happened]); err != nil {
 			return err
 		}
 	}
@@ -117,7 +125,11 @@ func (w *world) happen() error {
 	slices.SortFunc(arrive, w.byOrder)
 	for _, i := range arrive {
 		w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Submitted, Job: i, Running: engine.Nobody})
-		if err := w.submit(i); err != nil {
+		arrives := w.submit
+		if w.scene.Jobs[i].Bound != nil {
+			arrives = w.bindDaemon
+		}
+		if err := arrives(i); err != nil {
 			return err
 		}
 	}
@@ -131,13 +143,25 @@ func (w *world) byOrder(i, j int) int {
 		cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submit-a.Waited, b.Submit-b.Waited), cmp.Compare(a.ID, b.ID))
 }
 
-// changeNodes lets nodes fail, drain or return. Who has a pod on one that goes loses all of them, and waits again.
-func (w *world) changeNodes(e scenario.Event) error {
-	if e.Kind == scenario.Extend {
+// carryOut carries out an event.
+func (w *world) carryOut(e scenario.Event) error {
+	switch e.Kind {
+	case scenario.Extend:
 		return w.extend(e.Running)
+	case scenario.Suspend, scenario.Withdraw:
+		return w.suspend(e)
+	case scenario.Restore, scenario.Resume:
+		return w.comeBack(e)
+	default:
+		return w.changeNodes(e)
 	}
+}
+
+// changeNodes lets nodes fail, drain, be cordoned or return. Who has a pod on one that goes loses all of them, and waits again.
+func (w *world) changeNodes(e scenario.Event) error {
 	kinds := map[trace.Kind]engine.Kind{
 		trace.Fail: engine.NodesFailed, trace.Drain: engine.NodesDrained, trace.Return: engine.NodesReturned,
+		scenario.Cordon: engine.NodesCordoned,
 	}
 	kind, ok := kinds[e.Kind]
 	if !ok {
@@ -159,7 +183,7 @@ func (w *world) changeNodes(e scenario.Event) error {
 			return err
 		}
 	}
-	if !goes {
+	if !goes || kind == engine.NodesCordoned {
 		return nil
 	}
 	return w.disrupt(e.Nodes)
@@ -197,7 +221,7 @@ func (w *world) disrupt(nodes []int) error {
 	}
 	var lost []owner
 	for i := range w.jobs[:w.submitted] {
-		if w.jobs[i].runs && slices.ContainsFunc(w.jobs[i].nodes, on) {
+		if w.jobs[i].runs && w.scene.Jobs[i].Bound == nil && slices.ContainsFunc(w.jobs[i].nodes, on) {
 			lost = append(lost, owner{i, engine.Nobody})
 		}
 	}

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,27 +29,6 @@ type played struct {
 	// until is the last instant of the script, begin that of the scenario, in seconds of the script.
 	until, begin int64
 	of           *scenario.Scenario
-}
-
-// readScene returns the scene of a script, and the instant until which it is played.
-func readScene(t *testing.T, path string) (contentiontest.Scene, int64) {
-	t.Helper()
-	script := &contentiontest.Script{}
-	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-		t.Helper()
-		var args []contentiontest.Arg
-		for _, arg := range d.CmdArgs {
-			args = append(args, contentiontest.Arg{Key: arg.Key, Value: strings.Join(arg.Vals, ",")})
-		}
-		if err := script.Build(d.Cmd, args); err != nil {
-			t.Errorf("%s: %v", d.Pos, err)
-		}
-		return d.Expected
-	})
-	if script.Policy() != nil {
-		t.Error("engines have no such policy")
-	}
-	return script.Scene(), script.Until()
 }
 
 // arrives reports whether a job arrives in the scenario. Jobs that run when the scene begins and that may be preempted, or have members
@@ -95,20 +72,6 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 		ID: sentinel, Submit: p.offset(until + 1), Duration: time.Second,
 		Podsets: []trace.Podset{{Count: 1, GPUs: 1}}, Priority: -1 << 30,
 	})
-	for _, e := range s.Events {
-		if e.Kind == contentiontest.Extend {
-			continue
-		}
-		kind := map[contentiontest.EventKind]trace.Kind{
-			contentiontest.Fail: trace.Fail, contentiontest.Cordon: trace.Drain, contentiontest.Return: trace.Return,
-		}[e.Kind]
-		event := trace.Event{At: p.offset(e.At), Kind: kind}
-		for _, node := range e.Nodes {
-			event.Nodes = append(event.Nodes, contentiontest.NodeName(node))
-		}
-		tr.Events = append(tr.Events, event)
-	}
-	slices.SortStableFunc(tr.Events, func(a, b trace.Event) int { return cmp.Compare(a.At, b.At) })
 	var err error
 	if p.of, err = importer.FromSnapshot(snap, &tr, scenario.Options{}); err != nil {
 		t.Fatal(err)
@@ -124,31 +87,54 @@ func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 	}
 	for i := range p.of.Jobs {
 		j := &p.of.Jobs[i]
-		j.NeverPreempts = slices.ContainsFunc(s.Jobs, func(of contentiontest.Job) bool {
-			return of.Name == j.ID && of.NeverPreempts
-		})
+		if at := slices.IndexFunc(s.Jobs, func(of contentiontest.Job) bool { return of.Name == j.ID }); at >= 0 {
+			j.NeverPreempts, j.Bound = s.Jobs[at].NeverPreempts, s.Jobs[at].Pinned
+		}
 	}
-	p.extend(t)
+	p.addEvents(t)
 	if len(p.of.Running) != len(running) {
 		t.Fatalf("%d units run, want %d; %v", len(p.of.Running), len(running), p.of.Notes)
 	}
 	return p
 }
 
-// extend adds the extensions of the scene, which no trace has.
-func (p played) extend(t *testing.T) {
+// addEvents adds the events of the scene.
+func (p played) addEvents(t *testing.T) {
 	t.Helper()
+	kinds := map[contentiontest.EventKind]trace.Kind{
+		contentiontest.Fail: trace.Fail, contentiontest.Return: trace.Return,
+		contentiontest.Cordon: scenario.Cordon, contentiontest.Extend: scenario.Extend,
+		contentiontest.Suspend: scenario.Suspend, contentiontest.Restore: scenario.Restore,
+		contentiontest.Resume: scenario.Resume,
+	}
 	for _, e := range p.Events {
-		if e.Kind != contentiontest.Extend {
-			continue
+		event := scenario.Event{At: p.offset(e.At), Kind: kinds[e.Kind], Nodes: slices.Sorted(slices.Values(e.Nodes))}
+		switch e.Kind {
+		case contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume:
+			event.Job = slices.IndexFunc(p.of.Jobs, func(j scenario.Job) bool { return j.ID == e.Job })
+			if e.Kind == contentiontest.Suspend && !p.comesBack(e) {
+				event.Kind = scenario.Withdraw
+			}
+		case contentiontest.Extend:
+			event.Running = slices.IndexFunc(p.of.Running, func(r scenario.Running) bool {
+				return r.Name == "default/"+e.Job
+			})
+			if event.Running < 0 {
+				t.Fatalf("%s does not run from the beginning", e.Job)
+			}
+		default:
 		}
-		at := slices.IndexFunc(p.of.Running, func(r scenario.Running) bool { return r.Name == "default/"+e.Job })
-		if at < 0 {
-			t.Fatalf("%s does not run from the beginning", e.Job)
-		}
-		p.of.Events = append(p.of.Events, scenario.Event{At: p.offset(e.At), Kind: scenario.Extend, Running: at})
+		p.of.Events = append(p.of.Events, event)
 	}
 	slices.SortStableFunc(p.of.Events, func(a, b scenario.Event) int { return cmp.Compare(a.At, b.At) })
+}
+
+// comesBack reports whether a suspended job is restored or resumed later. One that is not gives up.
+func (p played) comesBack(suspended contentiontest.Event) bool {
+	return slices.ContainsFunc(p.Events, func(e contentiontest.Event) bool {
+		return e.Job == suspended.Job && e.At >= suspended.At &&
+			(e.Kind == contentiontest.Restore || e.Kind == contentiontest.Resume)
+	})
 }
 
 // date is an instant of the script as a date.
@@ -160,14 +146,21 @@ func (p played) offset(at int64) time.Duration { return time.Duration(at-p.begin
 // at is an instant of the scenario in seconds of the script.
 func (p played) at(offset time.Duration) int64 { return p.begin + int64(offset/time.Second) }
 
+// usualCPUs is how many CPUs a node has if the scene does not say.
+const usualCPUs = 96
+
 // nodesOf returns the nodes of the fleet. Their cliques are NVLink cliques.
 func nodesOf(s contentiontest.Scene) []*corev1.Node {
 	var out []*corev1.Node
+	cpus := cmp.Or(int64(s.CPUs), usualCPUs)
 	for c := range s.Cliques {
 		for range s.Nodes {
 			name := contentiontest.NodeName(len(out))
 			has := corev1.ResourceList{
-				corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceCPU: resource.MustParse("96"),
+				corev1.ResourcePods: resource.MustParse(
+					"110",
+				),
+				corev1.ResourceCPU:    *resource.NewQuantity(cpus, resource.DecimalSI),
 				corev1.ResourceMemory: resource.MustParse("1Ti"),
 				"nvidia.com/gpu":      *resource.NewQuantity(int64(s.GPUs), resource.DecimalSI),
 			}
@@ -189,6 +182,7 @@ func nodesOf(s contentiontest.Scene) []*corev1.Node {
 func (p played) traced(j contentiontest.Job) trace.Job {
 	out := trace.Job{
 		ID: j.Name, Submit: p.offset(j.Arrives), Duration: endless, Priority: j.Priority, Preemptible: j.Preemptible,
+		Grace:    time.Duration(j.Grace) * time.Second,
 		Required: j.Require, Estimate: time.Duration(j.Says) * time.Second,
 		Podsets: []trace.Podset{{Count: j.Members, Min: j.Min, GPUs: j.GPUs, CPU: int64(j.CPUs) * 1000}},
 	}
@@ -216,6 +210,9 @@ func (p played) occupy(snap *capture.Snapshot, j contentiontest.Job) {
 	}
 	for rank, node := range j.On {
 		requests := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(j.GPUs), resource.DecimalSI)}
+		if j.CPUs > 0 {
+			requests[corev1.ResourceCPU] = *resource.NewQuantity(int64(j.CPUs), resource.DecimalSI)
+		}
 		name, started := scenario.PodName(j.Name, rank), metav1.NewTime(p.date(j.Arrives))
 		snap.Pods = append(snap.Pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{

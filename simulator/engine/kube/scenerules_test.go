@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
@@ -26,10 +27,15 @@ type rules struct {
 	// free is what is free on each node, away are the nodes on which nothing starts.
 	free []topology.Capacity
 	away map[int]bool
-	// waits are the jobs that wait, runs the nodes of those that run; leases are the last that were reported of those that wait.
+	// waits are the jobs that wait, leaves those that are evicted, runs the nodes of those that run; leases are the last that were reported of those that wait.
 	waits  map[int]bool
+	leaves map[int]bool
 	runs   map[int][]int
 	leases map[int]engine.Event
+	// ended are the units of the beginning that have ended.
+	ended map[int]bool
+	// queued is when jobs were resumed last.
+	queued map[int]time.Duration
 	// opened are the owners of leases that opened, by instant of the script.
 	opened map[int64][]string
 }
@@ -38,7 +44,8 @@ type rules struct {
 func (p played) checkRules(t *testing.T, player *contentiontest.Player, events []engine.Event) {
 	t.Helper()
 	r := &rules{
-		t: t, p: p, away: make(map[int]bool), waits: make(map[int]bool), runs: make(map[int][]int),
+		t: t, p: p, away: make(map[int]bool), waits: make(map[int]bool), leaves: make(map[int]bool),
+		runs: make(map[int][]int), queued: make(map[int]time.Duration), ended: make(map[int]bool),
 		leases: make(map[int]engine.Event), opened: make(map[int64][]string),
 	}
 	for _, m := range player.Moves {
@@ -76,15 +83,29 @@ func (r *rules) instant(events []engine.Event) {
 		switch e.Kind {
 		case engine.Submitted:
 			r.waits[e.Job] = true
+		case engine.Resumed:
+			r.waits[e.Job] = true
+			if slices.ContainsFunc(r.p.of.Events, func(of scenario.Event) bool {
+				return of.Kind == scenario.Resume && of.At == e.At && of.Job == e.Job
+			}) {
+				r.queued[e.Job] = e.At
+			}
+		case engine.Suspended:
+			delete(r.waits, e.Job)
+			delete(r.leases, e.Job)
 		case engine.Started, engine.Joined:
 			r.starts(e, later)
 			started = append(started, e.Job)
+		case engine.Evicted:
+			r.preempted(e)
+			r.leaves[e.Job] = true
 		case engine.Ended, engine.Preempted, engine.Disrupted:
-			if e.Kind == engine.Preempted {
+			if e.Kind == engine.Preempted && !r.leaves[e.Job] {
 				r.preempted(e)
 			}
+			delete(r.leaves, e.Job)
 			r.ends(e)
-		case engine.NodesFailed, engine.NodesDrained, engine.NodesReturned:
+		case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned, engine.NodesReturned:
 			for _, node := range e.Nodes {
 				r.away[node] = e.Kind != engine.NodesReturned
 			}
@@ -109,7 +130,7 @@ func (r *rules) starts(e engine.Event, later map[int]engine.Event) {
 		} else if moves {
 			continue
 		}
-		if r.waits[owner] && r.before(owner, e.Job) && lease.From != scenario.Forever {
+		if job.Bound == nil && r.waits[owner] && r.before(owner, e.Job) && lease.From != scenario.Forever {
 			r.respects(e, fresh, lease)
 		}
 	}
@@ -128,12 +149,44 @@ func (r *rules) starts(e engine.Event, later map[int]engine.Event) {
 // respects checks that a start respects the place of an earlier job.
 func (r *rules) respects(e engine.Event, fresh []int, lease engine.Event) {
 	job, owner := &r.p.of.Jobs[e.Job], &r.p.of.Jobs[lease.Job]
-	beside := !slices.ContainsFunc(fresh, func(node int) bool { return slices.Contains(lease.Nodes, node) })
+	beside := !slices.ContainsFunc(fresh, func(node int) bool {
+		return slices.Contains(lease.Nodes, node) && !r.spares(job, owner, fresh, node, lease)
+	})
 	inTime := job.Estimate > 0 && e.At+job.Estimate <= lease.From
 	victim := job.Preemptible && job.Priority < owner.Priority
 	if !beside && !inTime && !victim {
 		r.t.Errorf("%s: %s starts on the place of %s, which has it from %s", e.At, job.ID, owner.ID, lease.From)
 	}
+}
+
+// spares reports whether a leased node has room for the members that start there beside those of the owner, when the lease's instant comes.
+// Jobs that run are taken to stay.
+func (r *rules) spares(job, owner *scenario.Job, fresh []int, node int, lease engine.Event) bool {
+	then := slices.Clone(r.free[node])
+	for i := range r.p.of.Running {
+		if of := &r.p.of.Running[i]; !r.ended[i] && of.Expected <= lease.From {
+			for _, held := range of.Holds {
+				for at, amount := range held.Demand {
+					if held.Node == node {
+						then[at] += amount
+					}
+				}
+			}
+		}
+	}
+	starts := int64(0)
+	for _, at := range fresh {
+		if at == node {
+			starts++
+		}
+	}
+	most := int64(len(owner.Gang.Members) - len(lease.Nodes) + 1) // of its members on one node
+	for i, takes := range job.Gang.Shapes[0].Demand {
+		if takes > 0 && starts*takes > then[i]-most*owner.Gang.Shapes[0].Demand[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // take takes what a member needs of a node; sign -1 gives it back.
@@ -148,6 +201,7 @@ func (r *rules) take(e engine.Event, node int, sign int64) {
 // ends gives back what a job or what ran from the beginning held.
 func (r *rules) ends(e engine.Event) {
 	if e.Running != engine.Nobody {
+		r.ended[e.Running] = true
 		for _, held := range r.p.of.Running[e.Running].Holds {
 			for i, amount := range held.Demand {
 				r.free[held.Node][i] += amount
@@ -177,6 +231,9 @@ func (r *rules) preempted(e engine.Event) {
 // overtakes checks that no earlier job with the same question waits, if a lease that refuses it would not let the other one pass either.
 func (r *rules) overtakes(job int) {
 	of := &r.p.of.Jobs[job]
+	if of.Bound != nil {
+		return // pods of a DaemonSet are in no queue
+	}
 	for other, waits := range r.waits {
 		earlier := &r.p.of.Jobs[other]
 		same := contention.Question(earlier.Gang) == contention.Question(of.Gang) && earlier.Min == of.Min &&
@@ -189,7 +246,16 @@ func (r *rules) overtakes(job int) {
 }
 
 // before reports whether a job is before another one in the queue.
-func (r *rules) before(a, b int) bool { return r.p.order(a).Compare(r.p.order(b)) < 0 }
+func (r *rules) before(a, b int) bool { return r.order(a).Compare(r.order(b)) < 0 }
+
+// order returns the place of a job in the queue; one that was resumed has another one than before.
+func (r *rules) order(job int) contention.Order {
+	order := r.p.order(job)
+	if at, resumed := r.queued[job]; resumed {
+		order.Since = r.p.of.Begin.Add(at)
+	}
+	return order
+}
 
 func (p played) order(job int) contention.Order {
 	j := &p.of.Jobs[job]

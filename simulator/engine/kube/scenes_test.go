@@ -20,6 +20,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
+	"github.com/lockstep-project/lockstep/simulator/engine/scenetest"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
@@ -28,34 +29,18 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 // unplayed names the scenes that engines do not play: what a scenario cannot express, and the test that covers the scene on the real
 // scheduler.
 func unplayed() map[string]string {
-	const (
-		noGrace = "grace: victims of an engine leave at once; "
-		noTest  = "no test of the real scheduler has it"
-	)
+	const noTest = "no test of the real scheduler has it"
 	return map[string]string{
 		"04_stream.txt": "size: the real scheduler has not played its 18,000 jobs within five minutes; " +
 			"simulator/engine/direct TestEngine_PlaysScenes, and " + noTest,
-		"07_owner_leaves.txt": "suspend: jobs of a scenario are ready from their submission on; scheduler/waiting " +
-			"TestReservation_EndsWithTheMembers has the part that the lease ends with its owner",
 		"09_move.txt": "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
 			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back; " + noTest +
 			" that a younger gang waits meanwhile",
 		"11_stuck_start.txt": "stall: members of an engine's jobs start at once; scheduler/incompletegangs " +
 			"TestGangThatDoesNotBecomeWholeIsEvicted",
-		"15_long_grace.txt": noGrace + "scheduler/gangpreemption TestBetterRoomThanWhatWasPreempted has the part that " +
-			"a preemptor is placed anew while its victims leave",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
 			"TestPlaceOfALateMemberIsHeld",
-		"26_renamed.txt": "suspend: jobs of a scenario are ready from their submission on; " + noTest,
-		"27_beside.txt": "daemon: a scenario has no pods that are bound to their node; scheduler/waiting " +
-			"TestQueue_GuardsLeasedNodes has the part about pods without GPUs",
-		"30_preemptible_backfill.txt": noGrace + "scheduler/waiting TestReservation_IsNotPassed has the part that a " +
-			"preemptible unit uses the place and leaves at the instant",
-		"35_preemptor_waits.txt":        noGrace + noTest,
-		"36_aside_without_victims.txt":  noGrace + noTest,
-		"37_no_new_place_away.txt":      noGrace + noTest,
-		"41_preemptor_behind_eight.txt": noGrace + noTest,
 	}
 }
 
@@ -66,18 +51,14 @@ func inexpressible(s contentiontest.Scene) string {
 	}
 	for _, e := range s.Events {
 		switch e.Kind {
-		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon, contentiontest.Extend:
+		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon, contentiontest.Extend,
+			contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume:
 		default:
 			return string(e.Kind)
 		}
 	}
 	for _, j := range s.Jobs {
-		switch {
-		case j.Grace > 0:
-			return "grace"
-		case j.Daemon:
-			return "daemon"
-		case arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
+		if arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted) {
 			return "certainty"
 		}
 	}
@@ -92,7 +73,7 @@ func TestEngines_PlayScenes(t *testing.T) {
 	datadriven.Walk(t, scenesFolder, func(t *testing.T, path string) {
 		t.Helper()
 		name := filepath.Base(path)
-		scene, until := readScene(t, path)
+		scene, until := scenetest.ReadScene(t, path)
 		what, reason := inexpressible(scene), left[name]
 		delete(left, name)
 		if before, _, _ := strings.Cut(reason, ":"); before != what {
@@ -240,6 +221,8 @@ func (p played) moves(t *testing.T, events []engine.Event) []contentiontest.Move
 			}
 		case engine.Ended:
 			m.Kind = contentiontest.Ends
+		case engine.Evicted:
+			m.Kind = contentiontest.Evicts
 		case engine.Preempted, engine.Disrupted:
 			m.Kind = contentiontest.Leaves
 		case engine.Kept:
@@ -273,7 +256,8 @@ func (p played) name(e engine.Event) string {
 // Of the leases of a job at one instant the last counts.
 func ordered(moves []contentiontest.Move) []contentiontest.Move {
 	kinds := []contentiontest.MoveKind{
-		contentiontest.Ends, contentiontest.Leaves, contentiontest.Starts, contentiontest.Leases, contentiontest.Opens,
+		contentiontest.Ends, contentiontest.Leaves, contentiontest.Evicts, contentiontest.Starts,
+		contentiontest.Leases, contentiontest.Opens,
 	}
 	moves = slices.Clone(moves)
 	slices.SortStableFunc(moves, func(a, b contentiontest.Move) int {

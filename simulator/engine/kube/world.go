@@ -130,7 +130,7 @@ func newWorld(
 		logger: logr.Discard(),
 	}
 	for i := range s.Jobs {
-		out.jobs[i].given = objects.Jobs[s.Jobs[i].ID]
+		out.jobs[i].given, out.jobs[i].queuedAt = objects.Jobs[s.Jobs[i].ID], s.Jobs[i].Submit-s.Jobs[i].Waited
 		out.byGroup[out.groupOf(i)] = owner{i, engine.Nobody}
 	}
 	placement, err := config.Placement(nil)

@@ -25,6 +25,12 @@ func prioritized(j trace.Job, priority int32) trace.Job {
 	return j
 }
 
+// graced is the job as a preemptible one that needs some time to leave.
+func graced(j trace.Job, grace time.Duration) trace.Job {
+	j.Preemptible, j.Grace = true, grace
+	return j
+}
+
 // within is the job with a level one domain of which has to hold it.
 func within(j trace.Job, level string) trace.Job {
 	j.Required = level

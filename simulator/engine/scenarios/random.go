@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -34,11 +35,44 @@ func groundsOf(seed uint64) grounds {
 // node to a clique, four priorities, half of them preemptible, a fifth elastic, some with a known end that may be wrong, and nodes that
 // fail, are drained and return. Even seeds have GB200 cliques, odd ones nodes with eight GPUs. An error is a fault of this package.
 func Random(seed uint64, n int) (*scenario.Scenario, error) {
-	of := groundsOf(seed)
-	f, err := fleet.Open(of.fleet)
+	f, err := fleet.Open(groundsOf(seed).fleet)
 	if err != nil {
 		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
 	}
+	return built(seed, f, randomTrace(seed, n, f))
+}
+
+// RandomGraces is Random in which most preemptible gangs need some time to leave. All else of a seed is the same.
+func RandomGraces(seed uint64, n int) (*scenario.Scenario, error) {
+	f, err := fleet.Open(groundsOf(seed).fleet)
+	if err != nil {
+		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
+	}
+	t := randomTrace(seed, n, f)
+	draw{rand.New(rand.NewPCG(seed, streamGraces))}.graces(t.Jobs)
+	return built(seed, f, t)
+}
+
+// RandomSuspensions is Random in which some gangs are suspended or withdrawn, and come back. All else of a seed is the same.
+func RandomSuspensions(seed uint64, n int) (*scenario.Scenario, error) {
+	s, err := Random(seed, n)
+	if err != nil {
+		return nil, err
+	}
+	draw{rand.New(rand.NewPCG(seed, streamSuspensions))}.suspensions(s)
+	return s, nil
+}
+
+func built(seed uint64, f fleet.Fleet, t trace.Trace) (*scenario.Scenario, error) {
+	s, err := importer.New(f, t, scenario.Options{Seed: seed})
+	if err != nil {
+		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
+	}
+	return s, nil
+}
+
+func randomTrace(seed uint64, n int, f fleet.Fleet) trace.Trace {
+	of := groundsOf(seed)
 	d := draw{rand.New(rand.NewPCG(seed, streamRandom))}
 	t := trace.Trace{Name: fmt.Sprintf("random-%d", seed), Synthetic: true}
 	gpus, most := 0, 0
@@ -58,16 +92,17 @@ func Random(seed uint64, n int) (*scenario.Scenario, error) {
 		t.Jobs[i].Submit = d.between(0, span).Truncate(granule)
 	}
 	t.Events = d.outages(f, n/eventsEach, span)
-	s, err := importer.New(f, t, scenario.Options{Seed: seed})
-	if err != nil {
-		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
-	}
-	return s, nil
+	return t
 }
 
 const (
 	// streamRandom is the stream of the seed from which scenarios are drawn.
 	streamRandom = 22
+	// streamGraces is the stream from which graces are drawn.
+	streamGraces = 23
+	// streamSuspensions is the stream from which suspensions are drawn, suspended for how many gangs there is one.
+	streamSuspensions = 24
+	suspended         = 4
 	// granule is what instants of submissions are multiples of, so that several gangs arrive at one instant.
 	granule = 20 * time.Second
 	// eventsEach is for how many gangs there is an outage.
@@ -113,6 +148,36 @@ func (d draw) job(nodes, gpus int, levels []string) trace.Job {
 		j.Estimate = d.between(j.Duration, 2*j.Duration)
 	}
 	return j
+}
+
+// graces gives preemptible gangs graces: none, some seconds, or as long as a checkpoint of a large model takes.
+func (d draw) graces(jobs []trace.Job) {
+	longest := [...]time.Duration{0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute}
+	for i := range jobs {
+		if jobs[i].Preemptible {
+			jobs[i].Grace = d.between(0, longest[d.IntN(len(longest))])
+		}
+	}
+}
+
+// suspensions suspends gangs, or withdraws them, while they wait if they do then, and restores or resumes them.
+func (d draw) suspensions(s *scenario.Scenario) {
+	for i := range s.Jobs {
+		if !d.one(suspended) {
+			continue
+		}
+		at := s.Jobs[i].Submit + d.between(0, 20*time.Minute)
+		goes := scenario.Event{At: at, Kind: scenario.Suspend, Job: i}
+		back := scenario.Event{At: at + d.between(time.Second, 20*time.Minute), Kind: scenario.Restore, Job: i}
+		if d.one(2) {
+			goes.Kind = scenario.Withdraw
+		}
+		if d.one(2) {
+			back.Kind = scenario.Resume
+		}
+		s.Events = append(s.Events, goes, back)
+	}
+	slices.SortStableFunc(s.Events, func(a, b scenario.Event) int { return cmp.Compare(a.At, b.At) })
 }
 
 // outages lets n nodes fail or be drained, one at a time each, and return.

@@ -25,6 +25,7 @@ type Case struct {
 // priority may end preemptible ones.
 func All() []Case {
 	out := orders()
+	out = append(out, graces()...)
 	out = append(out, places()...)
 	return append(out, losses()...)
 }

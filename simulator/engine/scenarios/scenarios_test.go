@@ -38,11 +38,12 @@ func (j *judge) Happens(e engine.Event) {
 	case engine.Ended, engine.Preempted, engine.Disrupted:
 		j.holds(e.Job, 1)
 		j.on[e.Job] = nil
-	case engine.NodesFailed, engine.NodesDrained, engine.NodesReturned:
+	case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned, engine.NodesReturned:
 		for _, n := range e.Nodes {
 			j.away[n] = e.Kind != engine.NodesReturned
 		}
-	case engine.Submitted, engine.Refused, engine.Kept, engine.Joined: // no scenario has an elastic job
+	case engine.Submitted, engine.Refused, engine.Kept, engine.Joined, engine.Evicted,
+		engine.Suspended, engine.Resumed: // no scenario has an elastic job
 	}
 }
 
@@ -129,6 +130,10 @@ func facts() map[string][]string {
 		"priority": {
 			"0 low started", "10 low preempted", "10 urgent started",
 			"30 urgent ended", "30 low started", "60 kept ended",
+		},
+		"grace": {
+			"10 ends evicted", "10 leaves evicted", "10 urgent refused", "12 ends ended", "13 leaves preempted",
+			"13 urgent started", "33 urgent ended", "33 leaves started", "93 leaves ended",
 		},
 		"backfill":    {"1 first refused", "2 short started", "32 short ended", "60 holds ended", "60 first started"},
 		"reservation": {"1 first refused", "2 long refused", "60 first started", "120 long started"},

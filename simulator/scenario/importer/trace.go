@@ -144,6 +144,7 @@ func (s *builder) job(of trace.Job) (scenario.Job, error) {
 	j := scenario.Job{
 		ID: of.ID, Tenant: of.Tenant, Submit: of.Submit.Round(time.Second), Duration: roundUp(of.Duration),
 		Estimate: roundUp(of.Estimate), Priority: of.Priority, Preemptible: of.Preemptible, EndState: of.EndState,
+		Grace: roundUp(of.Grace),
 		Gang: topology.Gang{
 			Name: of.ID, Required: of.Required, Preferred: of.Preferred,
 			Segment: topology.Segment{Size: of.Segment.Size, Level: of.Segment.Level},

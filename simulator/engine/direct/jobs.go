@@ -1,0 +1,133 @@
+package direct
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// job is a job of the scene as it is played.
+type job struct {
+	// rank is its place among all jobs when it arrives, order its place in the queue.
+	rank     int
+	order    contention.Order
+	question string
+	// since is when it began to wait, left how long it still has to run.
+	since, left int64
+	waits       bool
+	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
+	suspended bool
+	// surplus is set while members of a running job wait.
+	surplus bool
+	// run is nil unless the job runs.
+	run *run
+	// told is the lease as it was reported last.
+	told told
+}
+
+// arrive reports a job, and makes it wait.
+func (p *player) arrive(i int) {
+	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	j.since, j.left, j.question = asked.Arrives, asked.Runs, contention.Question(asked.Gang)
+	p.emit(Event{At: p.now, Kind: Arrived, Job: i, Running: nobody, Name: asked.Name})
+	if asked.Bound != nil {
+		p.bind(i)
+		return
+	}
+	p.wait(i)
+}
+
+// wait puts a job into the queue.
+func (p *player) wait(i int) {
+	j := &p.jobs[i]
+	j.waits = true
+	p.waiting++
+	p.front.add(j.rank)
+	p.came = append(p.came, j.rank)
+	p.add(p.entity(i))
+}
+
+// suspend takes a waiting job out of the queue.
+func (p *player) suspend(i int) {
+	j := &p.jobs[i]
+	if !j.waits {
+		return
+	}
+	j.waits, j.suspended = false, true
+	p.waiting--
+	p.queued--
+	p.tally.jobs[i].Waited += p.now - j.since
+	p.emit(Event{At: p.now, Kind: Suspended, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+	p.act(p.machine.Remove(p.id(i), p.now))
+}
+
+// comeBack puts a suspended job back into the queue.
+func (p *player) comeBack(event SceneEvent) {
+	i, j := event.Job, &p.jobs[event.Job]
+	if !j.suspended {
+		return
+	}
+	j.suspended, j.since = false, p.now
+	if !event.Since.IsZero() {
+		j.order.Since = event.Since
+	}
+	p.emit(Event{At: p.now, Kind: Resumed, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+	p.wait(i)
+}
+
+func (p *player) add(e contention.Entity) {
+	p.queued++
+	p.machine.Add(e)
+}
+
+// entity returns a job as it waits.
+func (p *player) entity(i int) contention.Entity {
+	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	e := contention.Entity{
+		ID: p.id(i), Order: j.order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
+		NeverPreempts: asked.NeverPreempts, Grace: asked.Grace, Accelerators: asked.Accelerators,
+		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
+	}
+	if p.elastic(i) {
+		e.Ask.Needed = asked.Min
+	}
+	return e
+}
+
+// elastic reports whether members of a job may wait while it runs. Other schedulers place all members.
+func (p *player) elastic(i int) bool { return p.scene.Jobs[i].elastic() && p.options.Policy == nil }
+
+// surplus returns the waiting members of a job that runs.
+func (p *player) surplus(i int) contention.Entity {
+	e, asked, r := p.entity(i), &p.scene.Jobs[i], p.jobs[i].run
+	e.Ask.Gang.Members = slices.Clone(asked.Gang.Members)
+	for rank, node := range r.nodes {
+		e.Ask.Gang.Members[rank].Placed, e.Ask.Gang.Members[rank].Node = true, node
+	}
+	e.Ask.Needed, e.Question = 1, ""
+	if known := r.unit.End.At; e.RunTime > 0 { // it ends with those that run
+		e.RunTime = max(known-p.now, 0)
+	}
+	e.Accelerators -= r.unit.Accelerators
+	return e
+}
+
+// runTime is how long the job runs at most if that is known, else 0.
+func (p *player) runTime(i int) int64 {
+	if p.options.Foresight != Perfect {
+		return p.scene.Jobs[i].Promises
+	}
+	if left := p.jobs[i].left; left != Forever {
+		return max(left, 1)
+	}
+	return 0
+}
+
+// later is an instant some time from now, Forever for what never comes.
+func (p *player) later(after int64) int64 {
+	if after >= Forever-max(p.now, 0) {
+		return Forever
+	}
+	return p.now + after
+}
