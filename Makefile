@@ -69,7 +69,7 @@ test-full: test ## The long suites: fewer gates, more deaths of the scheduler, r
 	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
-	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$' ./simulator/engine/kube -args -seeds 100
+	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
 	$(MAKE) --no-print-directory conformance conformance-kueue

@@ -29,14 +29,11 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 // unplayed names the scenes that engines do not play: what a scenario cannot express, and the test that covers the scene on the real
 // scheduler.
 func unplayed() map[string]string {
-	const noTest = "no test of the real scheduler has it"
 	return map[string]string{
-		"04_stream.txt": "size: the real scheduler has not played its 18,000 jobs within five minutes; " +
-			"simulator/engine/direct TestEngine_PlaysScenes, and " + noTest,
 		"09_move.txt": "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
-			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back; " + noTest +
-			" that a younger gang waits meanwhile",
+			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back; no test of the real " +
+			"scheduler has it that a younger gang waits meanwhile",
 		"11_stuck_start.txt": "stall: members of an engine's jobs start at once; scheduler/incompletegangs " +
 			"TestGangThatDoesNotBecomeWholeIsEvicted",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
@@ -46,9 +43,6 @@ func unplayed() map[string]string {
 
 // inexpressible returns what a scenario cannot express of a scene, "" for nothing.
 func inexpressible(s contentiontest.Scene) string {
-	if len(s.Jobs) > mostJobs {
-		return "size"
-	}
 	for _, e := range s.Events {
 		switch e.Kind {
 		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon, contentiontest.Extend,
@@ -97,11 +91,8 @@ func TestEngines_PlayScenes(t *testing.T) {
 	}
 }
 
-// mostJobs is how many jobs a scene has at most that is played, manyJobs without -long.
-const (
-	mostJobs = 15_000
-	manyJobs = 5_000
-)
+// manyJobs is how many jobs a scene has at most that is played without -long. The largest takes engine kube five minutes.
+const manyJobs = 5_000
 
 // playScene plays a scene in all three ways, and returns the first differences.
 func playScene(t *testing.T, p played) []string {
