@@ -68,8 +68,7 @@ func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
 func (q *Queue) EndChanged(gang types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.events, q.news = q.events+1, q.clock.Clock.Now()
-	if len(q.machine.Leases()) == 0 || q.seen.units == nil {
+	if q.seen.units == nil {
 		return
 	}
 	if u := q.seen.units.Get(IDOf(gang)); u != nil {
@@ -77,8 +76,7 @@ func (q *Queue) EndChanged(gang types.NamespacedName) {
 		for _, h := range u.Holds {
 			nodes = append(nodes, h.Node)
 		}
-		q.machine.Taken(nodes)
-		q.remindIfCandidates()
+		q.taken(nodes)
 	}
 }
 
@@ -86,12 +84,25 @@ func (q *Queue) EndChanged(gang types.NamespacedName) {
 func (q *Queue) Taken(node string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.events, q.news = q.events+1, q.clock.Clock.Now()
-	if len(q.machine.Leases()) == 0 {
-		return
+	q.taken(q.numbers([]string{node}))
+}
+
+// taken tells the machine that there is less on nodes. Pods of other schedulers come all the time: those that concern neither a lease nor
+// what was decided leave both as they are.
+func (q *Queue) taken(nodes []int) {
+	leases := q.machine.Leases()
+	if len(leases) > 0 {
+		q.machine.Taken(nodes)
 	}
-	q.machine.Taken(q.numbers([]string{node}))
-	q.remindIfCandidates()
+	here := func(node int) bool { return slices.Contains(nodes, node) }
+	concerned := slices.ContainsFunc(leases, func(l *contention.Lease) bool { return slices.ContainsFunc(l.Nodes, here) })
+	if d := q.decided; d != nil && d.out.Placed != nil {
+		concerned = concerned || slices.ContainsFunc(d.out.Placed.Placement.Nodes, here)
+	}
+	if concerned {
+		q.events, q.news = q.events+1, q.clock.Clock.Now()
+		q.remindIfCandidates()
+	}
 }
 
 // Changed reports that the fleet changed in a way that could help any entity: nodes, devices, or rules about who may use them.

@@ -80,3 +80,18 @@ func TestQueue_DoubtfulOutcomeIsDecidedAnew(t *testing.T) {
 		})
 	}
 }
+
+// Pods that another scheduler binds to nodes without a lease do not keep others from being evaluated.
+func TestQueue_ForeignPodsElsewhereHoldNobodyUp(t *testing.T) {
+	s := newScheduler(t)
+	s.turn(t, "large", 8, 3)
+	s.turn(t, "small", 2, 2)
+	s.pass(time.Minute)
+	s.Changed()
+	s.pass(60 * time.Millisecond)
+	s.turn(t, "large", 8, 3)
+	s.Taken("elsewhere")
+	if got := s.follows(); got != "small" {
+		t.Errorf("%q is evaluated next", got)
+	}
+}
