@@ -94,8 +94,37 @@ type Lease struct {
 	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.
 	recheck int64
+	// awaits are the parts of units that leave the place of a preemption lease. Its owner is not evaluated before the last is gone.
+	awaits map[part]struct{}
 	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
 	clears int64
+}
+
+// part is what a unit holds on one node.
+type part struct {
+	unit ID
+	node int
+}
+
+// await notes the units on the lease's nodes that leave.
+func (l *Lease) await(w *World, leaves func(*Unit) bool) {
+	l.awaits = make(map[part]struct{})
+	for _, node := range l.Nodes {
+		for _, u := range w.Running.On(node) {
+			if leaves(u) {
+				l.awaits[part{u.ID, node}] = struct{}{}
+			}
+		}
+	}
+}
+
+// left notes that a unit has left nodes, and reports whether the lease awaited it there and awaits others.
+func (l *Lease) left(u *Unit, nodes []int) bool {
+	before := len(l.awaits)
+	for _, node := range nodes {
+		delete(l.awaits, part{u.ID, node})
+	}
+	return len(l.awaits) > 0 && len(l.awaits) < before
 }
 
 // settle gives the lease a place.

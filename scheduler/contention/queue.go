@@ -55,7 +55,10 @@ func (s *spot) runTime() int64 {
 }
 
 // leads reports whether the entity is the first of its lane; false for none.
-func (s *spot) leads() bool { return s != nil && s == s.lane.spots[0] }
+func (s *spot) leads() bool { return s != nil && s.heads(s.lane) }
+
+// heads reports whether the entity is the first of a lane; false for none.
+func (s *spot) heads(l *lane) bool { return s != nil && len(l.spots) > 0 && s == l.spots[0] }
 
 // queue holds the waiting entities.
 type queue struct {

@@ -226,6 +226,7 @@ func (t *turn) preempt(reason Wait) bool {
 	}
 	if l := t.Lease(e.ID); l != nil && l.Reason == Preemption && t.leaving(l) {
 		l.dirty = false
+		l.await(t.w, func(u *Unit) bool { return t.leaves(u, l) })
 		t.wait(Wait{Cause: Victims, Refusal: reason.Refusal, Of: t.leavingOn(l), At: l.Instant})
 		return true
 	}
@@ -251,6 +252,7 @@ func (t *turn) preempt(reason Wait) bool {
 	t.emit(t.drop(WhyPreempts)...)
 	l := t.newLease(Preemption, holdsOf(found.gang, found.placement), found.placement.Within)
 	l.Instant, l.Firm = instant, true
+	l.await(t.w, func(u *Unit) bool { return slices.Contains(all, u.ID) })
 	t.emit(t.grant(l)...)
 	if len(evict) > 0 {
 		t.evict(
@@ -338,7 +340,7 @@ func (t *turn) leaving(l *Lease) bool {
 			continue
 		}
 		for _, u := range t.w.Running.On(node) {
-			if u.Leaving || u.End.firm() && u.End.At > t.w.Now && u.End.At <= l.Instant {
+			if t.leaves(u, l) {
 				free = sum(slices.Clone(free), onNode(u.Holds, node))
 			}
 		}
@@ -348,6 +350,11 @@ func (t *turn) leaving(l *Lease) bool {
 		waiting = true
 	}
 	return waiting
+}
+
+// leaves reports whether a unit leaves, or ends by the instant of a lease.
+func (t *turn) leaves(u *Unit, l *Lease) bool {
+	return u.Leaving || u.End.firm() && u.End.At > t.w.Now && u.End.At <= l.Instant
 }
 
 // leavingOn returns the units that leave the place of a lease, by ID.

@@ -8,13 +8,17 @@ import (
 )
 
 // Taken says that capacity on these nodes went to something, or that nodes were lost: leases there are evaluated again.
-func (m *Machine) Taken(nodes []int) {
+func (m *Machine) Taken(nodes []int) { m.changed(nodes, nil) }
+
+// changed has leases in whose place something has changed evaluated again, but for those that go on awaiting units.
+func (m *Machine) changed(nodes []int, await []*Lease) {
 	nodes = slices.Sorted(slices.Values(nodes))
 	m.touched = append(m.touched, nodes...)
 	for _, l := range m.leases {
-		if !l.Open && slices.ContainsFunc(nodes, l.holdsNode) { // an open one is placed anew when it may close
-			l.dirty = true
+		if l.Open || slices.Contains(await, l) { // an open one is placed anew when it may close
+			continue
 		}
+		l.dirty = l.dirty || slices.ContainsFunc(nodes, l.holdsNode)
 	}
 }
 
@@ -40,16 +44,18 @@ func (m *Machine) Ended(u *Unit, now int64) {
 			l.overrun(u, now)
 		}
 	}
-	m.Taken(nodes)
 	at, _ := u.Expected(now-1, m.policy.MinRemaining)
-	if !m.policy.eager && u.End.Certainty != Never {
-		m.openFor(u)
-		m.wake(u, at)
+	if m.policy.eager || u.End.Certainty == Never {
+		m.Taken(nodes)
+		if m.openAll(); at > now {
+			m.early(at)
+		}
 		return
 	}
-	if m.openAll(); at > now {
-		m.early(at)
-	}
+	await := slices.DeleteFunc(slices.Clone(m.leases), func(l *Lease) bool { return !l.left(u, nodes) })
+	m.changed(nodes, await)
+	m.openFor(u, await)
+	m.wake(u, at, await)
 }
 
 // early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with an instant that
@@ -79,10 +85,12 @@ func (m *Machine) openAll() {
 	}
 }
 
-// openFor has those lanes evaluated from the first on of which an entity may fit since a unit has ended.
-func (m *Machine) openFor(u *Unit) {
+// openFor has those lanes evaluated from the first on of which an entity may fit since a unit has ended: not those whose first goes on
+// awaiting units.
+func (m *Machine) openFor(u *Unit, await []*Lease) {
 	for _, l := range m.queue.lanes {
-		if len(l.spots) == 0 || !l.full || l.lacks.add(u) || l.outdated(m) {
+		opens := len(l.spots) == 0 || !l.full || l.lacks.add(u) || l.outdated(m)
+		if opens && !slices.ContainsFunc(await, func(of *Lease) bool { return m.queue.spots[of.Owner].heads(l) }) {
 			l.open()
 		}
 	}
@@ -100,8 +108,8 @@ func (l *lane) outdated(m *Machine) bool {
 }
 
 // wake has those leases evaluated that may have another place or state since a unit has ended that was expected to end at an instant.
-// The owner of each other one does not fit yet, and its place has not changed.
-func (m *Machine) wake(u *Unit, instant int64) {
+// The owner of each other one does not fit yet, and its place has not changed. Nor are those evaluated that go on awaiting units.
+func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 	depends := false // a later lease depends on the places of the open ones before it
 	for _, l := range slices.Backward(m.leases) {
 		if !l.Reason.waits() {
@@ -112,6 +120,7 @@ func (m *Machine) wake(u *Unit, instant int64) {
 		owner := m.queue.spots[l.Owner]
 		concerned := searches || owner.leads()
 		switch {
+		case slices.Contains(await, l):
 		case concerned && l.Open && l.Reason == Head && owner != nil:
 			l.searching = l.searching || searches
 			may := m.mayClose(l, m.now)
