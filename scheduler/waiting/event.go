@@ -95,7 +95,10 @@ func (q *Queue) taken(nodes []int) {
 		q.machine.Taken(nodes)
 	}
 	here := func(node int) bool { return slices.Contains(nodes, node) }
-	concerned := slices.ContainsFunc(leases, func(l *contention.Lease) bool { return slices.ContainsFunc(l.Nodes, here) })
+	concerned := slices.ContainsFunc(
+		leases,
+		func(l *contention.Lease) bool { return slices.ContainsFunc(l.Nodes, here) },
+	)
 	if d := q.decided; d != nil && d.out.Placed != nil {
 		concerned = concerned || slices.ContainsFunc(d.out.Placed.Placement.Nodes, here)
 	}
