@@ -14,20 +14,27 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Evict marks the pod and deletes it, with the pod's own grace period. The reason is a CamelCase word, the message a sentence
-// for people. A pod that is gone, or another one of its name, is no error.
-func Evict(
-	ctx context.Context,
-	client kubernetes.Interface,
-	pod *corev1.Pod,
-	now metav1.Time,
-	reason, message string,
-) error {
+// Mark is what a pod is told before it is deleted.
+type Mark struct {
+	Now metav1.Time
+	// Reason is a CamelCase word, Message a sentence for people.
+	Reason, Message string
+	// Annotations are added to those of the pod, in the same request; nil for none.
+	Annotations map[string]string
+}
+
+// Evict marks the pod and deletes it, with the pod's own grace period: two requests. A pod that is gone, or another one of its name, is no
+// error.
+func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
+	metadata := map[string]any{"uid": pod.UID}
+	if mark.Annotations != nil { // the API server takes them with the status, but owner references not
+		metadata["annotations"] = mark.Annotations
+	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
+		"metadata": metadata,
 		"status": map[string]any{"conditions": []corev1.PodCondition{{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-			ObservedGeneration: pod.Generation, LastTransitionTime: now, Reason: reason, Message: message,
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
+			LastTransitionTime: mark.Now, Reason: mark.Reason, Message: mark.Message,
 		}}},
 	})
 	if err != nil {

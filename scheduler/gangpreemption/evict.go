@@ -2,16 +2,13 @@ package gangpreemption
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
@@ -77,21 +74,13 @@ func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, why caus
 	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
 		grace = time.Duration(*own) * time.Second
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID,
-		"annotations": map[string]string{
+	err := eviction.Evict(ctx, p.handle.ClientSet(), pod, eviction.Mark{
+		Now: metav1.NewTime(now), Reason: why.reason, Message: why.message,
+		Annotations: map[string]string{
 			topology.AnnotationCheckpointDeadline: now.Add(grace).UTC().Format(time.RFC3339),
 		},
-	}})
+	})
 	if err != nil {
-		return fmt.Errorf("printing a deadline: %w", err)
-	}
-	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).
-		Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("giving pod %s its deadline: %w", pod.Name, err)
-	}
-	if err = eviction.Evict(ctx, p.handle.ClientSet(), pod, metav1.NewTime(now), why.reason, why.message); err != nil {
 		return fmt.Errorf("evicting: %w", err)
 	}
 	return nil

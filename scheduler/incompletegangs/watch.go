@@ -265,14 +265,8 @@ func (w *watch) evict(
 		if pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		if err := eviction.Evict(
-			ctx,
-			w.client,
-			pod,
-			metav1.NewTime(w.timing.Clock.Now()),
-			reason,
-			message,
-		); err != nil {
+		mark := eviction.Mark{Now: metav1.NewTime(w.timing.Clock.Now()), Reason: reason, Message: message}
+		if err := eviction.Evict(ctx, w.client, pod, mark); err != nil {
 			logger.Error(err, "Evicting a member", "pod", klog.KObj(pod))
 		}
 	}
