@@ -64,12 +64,7 @@ func (p *player) start(a contention.Placed) {
 func (p *player) bind(i int) {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	j.run = &run{
-		job:    i,
-		index:  nobody,
-		number: p.number,
-		nodes:  asked.Bound,
-		start:  p.now,
-		ends:   p.later(j.left),
+		job: i, index: nobody, number: p.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left),
 		leaves: Forever,
 	}
 	p.number++
@@ -117,17 +112,9 @@ func (p *player) first() int {
 func (p *player) count(r *run) {
 	asked := &p.scene.Jobs[r.job]
 	u := &contention.Unit{
-		ID: p.id(
-			r.job,
-		),
-		Holds:        r.holds,
-		Priority:     asked.Order.Priority,
-		Preemptible:  asked.Preemptible && asked.Bound == nil,
-		Started:      r.start,
-		SavesEvery:   asked.Saves,
-		Accelerators: asked.Accelerators,
-		Grace:        asked.Grace,
-		Leaving:      r.leaves != Forever,
+		ID: p.id(r.job), Holds: r.holds, Priority: asked.Order.Priority, Started: r.start,
+		Preemptible: asked.Preemptible && asked.Bound == nil, SavesEvery: asked.Saves,
+		Accelerators: asked.Accelerators, Grace: asked.Grace, Leaving: r.leaves != Forever,
 	}
 	if len(r.nodes) < len(asked.Gang.Members) {
 		u.Accelerators = accelerators(r.holds, p.scene.Accelerator)
