@@ -94,13 +94,14 @@ type Lease struct {
 	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.
 	recheck int64
-	// awaits are the parts of units that leave the place of a preemption lease. Its owner is not evaluated before the last is gone.
+	// awaits are the parts of units that leave the place of a preemption lease. The owner is evaluated when the last of them, or anything
+	// else, has ended. nil has it evaluated at each end.
 	awaits map[part]struct{}
 	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
 	clears int64
 }
 
-// part is what a unit holds on one node.
+// part names the pods of a unit on one node.
 type part struct {
 	unit ID
 	node int
@@ -118,13 +119,13 @@ func (l *Lease) await(w *World, leaves func(*Unit) bool) {
 	}
 }
 
-// left notes that a unit has left nodes, and reports whether the lease awaited it there and awaits others.
+// left notes that a unit has left nodes. It reports whether the lease awaited the unit on all of them, and awaits others.
 func (l *Lease) left(u *Unit, nodes []int) bool {
 	before := len(l.awaits)
 	for _, node := range nodes {
 		delete(l.awaits, part{u.ID, node})
 	}
-	return len(l.awaits) > 0 && len(l.awaits) < before
+	return len(l.awaits) > 0 && len(l.awaits) == before-len(nodes)
 }
 
 // settle gives the lease a place.
@@ -132,7 +133,7 @@ func (l *Lease) settle(holds []topology.Held) {
 	if len(l.needs) > 0 && len(holds) > 0 && len(holds) == len(l.Holds) && &holds[0] == &l.Holds[0] {
 		return // the one that it has
 	}
-	l.Holds, l.Nodes, l.needs = holds, nodesOf(holds), needsOf(holds)
+	l.Holds, l.Nodes, l.needs, l.awaits = holds, nodesOf(holds), needsOf(holds), nil
 }
 
 // touches reports whether one of the nodes is in the place.

@@ -140,6 +140,71 @@ func TestMachine_PlaceOfVictimsIsAway(t *testing.T) {
 	}
 }
 
+// A preemptor is evaluated when the last of its victims has left, and when another unit has. When nodes got other numbers, it is evaluated
+// at each end.
+func TestMachine_PreemptorAwaitsItsVictims(t *testing.T) {
+	for name, renumbered := range map[string]bool{"": false, "nodes got other numbers": true} {
+		t.Run(name, func(t *testing.T) {
+			w, units := full(t, 4)
+			for _, u := range units {
+				w.Running.Add(u)
+			}
+			w.Held = func(l *contention.Lease) []topology.Held { return slices.Clone(l.Holds) }
+			m := contention.New(contention.DefaultPolicy())
+			m.Add(gangOf(w, 3))
+			if got := evicted(m.Turn("gang", w)); len(got) != 3 {
+				t.Fatalf("%v leave, want three", got)
+			}
+			if renumbered {
+				w.Coordinates = "others"
+				m.Observe(w)
+			}
+			for i, want := range []bool{renumbered, renumbered, true} {
+				m.Ended(units[i], w.Now)
+				w.Running.Remove(units[i].ID)
+				w.Ledger.Free[i] = topology.Capacity{8}
+				if got := m.Candidate("gang"); got != want {
+					t.Errorf("evaluated after the end of %s: %v", units[i].ID, got)
+				}
+			}
+		})
+	}
+}
+
+// The end of a unit that is no victim may make room elsewhere.
+func TestMachine_PreemptorIsEvaluatedForOthers(t *testing.T) {
+	w, units := full(t, 4)
+	for _, u := range units {
+		w.Running.Add(u)
+	}
+	m := contention.New(contention.DefaultPolicy())
+	m.Add(gangOf(w, 3))
+	m.Turn("gang", w)
+	if m.Ended(units[3], w.Now); !m.Candidate("gang") {
+		t.Error("the preemptor is not evaluated when another unit has ended")
+	}
+}
+
+// So may that of a victim that was elsewhere, too.
+//
+//	n0, n1: u0   n2, n3: u2   gang: three nodes
+func TestMachine_PreemptorIsEvaluatedForRoomElsewhere(t *testing.T) {
+	w, units := full(t, 4)
+	for _, i := range []int{0, 2} {
+		units[i].Holds = append(units[i].Holds, units[i+1].Holds...)
+		w.Running.Add(units[i])
+	}
+	m := contention.New(contention.DefaultPolicy())
+	m.Add(gangOf(w, 3))
+	m.Turn("gang", w)
+	if got := m.Lease("gang").Nodes; !slices.Equal(got, []int{0, 1, 2}) {
+		t.Fatalf("the place is %v", got)
+	}
+	if m.Ended(units[2], w.Now); !m.Candidate("gang") {
+		t.Error("the preemptor is not evaluated")
+	}
+}
+
 // Of units that lose the same the one of the lowest priority leaves, whatever it is called: another one would take its place in its turn.
 func TestMachine_LowestPriorityOfEqualsLeaves(t *testing.T) {
 	w, units := full(t, 2)

@@ -40,7 +40,7 @@ type scratch struct {
 	here []Expectation
 	// free and all are capacities of one node.
 	free, all topology.Capacity
-	// besides, debts and taken are copies of a ledger, of which some nodes are in their pieces.
+	// besides, debts and taken are ledgers for beside, indebted and taken.
 	besides, debts, taken ledger
 }
 

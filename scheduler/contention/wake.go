@@ -85,8 +85,8 @@ func (m *Machine) openAll() {
 	}
 }
 
-// openFor has those lanes evaluated from the first on of which an entity may fit since a unit has ended: not those whose first goes on
-// awaiting units.
+// openFor opens the lanes of which an entity may fit since a unit has ended. A lane stays closed while its first entity goes on awaiting
+// units: of the same question, no later one fits either.
 func (m *Machine) openFor(u *Unit, await []*Lease) {
 	for _, l := range m.queue.lanes {
 		opens := len(l.spots) == 0 || !l.full || l.lacks.add(u) || l.outdated(m)
