@@ -108,11 +108,11 @@ func (q *GangQueue) anyWaiting(key types.NamespacedName) *corev1.Pod {
 	return nil
 }
 
-// added rechecks the gang of a pod that is bound when it is first seen.
+// added rechecks the gang of a pod that is bound when it is first seen. Whatever scheduler the pod names, ours has not bound it.
 func (q *GangQueue) added(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
 		q.Recheck(pod)
-		q.taken(pod)
+		q.queue.Taken(pod.Spec.NodeName)
 	}
 }
 

@@ -83,6 +83,18 @@ func TestReservation_EndsWithTheSurplus(t *testing.T) {
 //
 //	n0: busy for an hour   n1: busy for two hours   n2: free   head: two nodes
 func TestReservation_MovesWhenAnotherSchedulerBinds(t *testing.T) {
+	agent := schedulertest.Pod("agent", "1") // a tenant may bind a pod that names our scheduler
+	for _, name := range []string{corev1.DefaultSchedulerName, agent.Spec.SchedulerName} {
+		t.Run(name, func(t *testing.T) {
+			agent := agent.DeepCopy()
+			agent.Spec.SchedulerName = name
+			movesWhenBound(t, agent)
+		})
+	}
+}
+
+func movesWhenBound(t *testing.T, agent *corev1.Pod) {
+	t.Helper()
 	objects := schedulertest.Objects(schedulertest.Cliques(1, 3)...)
 	for n := range 2 {
 		group, members := schedulertest.RunningGang(fmt.Sprint("runs-", n), "", schedulertest.NodeName(0, n))
@@ -101,8 +113,7 @@ func TestReservation_MovesWhenAnotherSchedulerBinds(t *testing.T) {
 	if !leasesOn(0) || !leasesOn(2) {
 		t.Fatalf("leases are %+v", queue.Leases())
 	}
-	agent := schedulertest.Pod("agent", "1")
-	agent.Spec.SchedulerName, agent.Spec.NodeName = corev1.DefaultSchedulerName, schedulertest.NodeName(0, 2)
+	agent.Spec.NodeName = schedulertest.NodeName(0, 2)
 	agent.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: new(true),
 	}}
