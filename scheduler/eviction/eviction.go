@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Mark is what a pod is told before it is deleted.
+// Mark holds the condition and the annotations that a pod gets before its deletion.
 type Mark struct {
 	Now metav1.Time
 	// Reason is a CamelCase word, Message a sentence for people.

@@ -13,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
+	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
@@ -40,33 +43,68 @@ func rankOf(pod corev1.Pod) int {
 	return rank
 }
 
-// evict removes pods as a preemption does: the condition first, then the deletion. Of a gang, the Job's controller may have
-// removed some by then. The condition says since when it holds, as the scheduler's does: the disruption controller takes back one
-// that has held for two minutes without a deletion, and so one without a time at once; the Job's controller then sees an ordinary
-// failure, and makes that pod again instead of starting the gang anew.
+// evict removes pods as the scheduler does, with its account. Of a gang, the Job's controller may have removed some by then. The condition
+// says since when it holds: the disruption controller takes back one that has held for two minutes without a deletion, and so one without
+// a time at once; the Job's controller then sees an ordinary failure, and makes that pod again instead of starting the gang anew.
 func evict(t *testing.T, pods []corev1.Pod) {
 	t.Helper()
-	patch := fmt.Sprintf(
-		`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler",`+
-			`"message":"preempted by a test","lastTransitionTime":%q}]}}`,
-		time.Now().UTC().Format(time.RFC3339),
-	)
-	for _, pod := range pods {
-		client := shared.Client.CoreV1().Pods(pod.Namespace)
-		_, err := client.Patch(
-			t.Context(),
-			pod.Name,
-			types.StrategicMergePatchType,
-			[]byte(patch),
-			metav1.PatchOptions{},
-			"status",
-		)
-		if err == nil {
-			err = client.Delete(t.Context(), pod.Name, metav1.DeleteOptions{})
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
+	for i := range pods {
+		err := eviction.Evict(t.Context(), asScheduler(t), &pods[i], eviction.Mark{
+			Now: metav1.Now(), Reason: corev1.PodReasonPreemptionByScheduler, Message: "preempted by a test",
+			Annotations: map[string]string{topology.AnnotationCheckpointDeadline: deadline},
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// asScheduler returns a client with the rights of the scheduler's account.
+func asScheduler(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(as("system:serviceaccount:lockstep-system:lockstep-scheduler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// deadline is until when evicted pods are told that they have time.
+const deadline = "2026-11-23T12:00:00Z"
+
+// The API server takes the deadline of a victim with its status, from an account that may not patch pods.
+func TestAVictimIsToldItsDeadline(t *testing.T) {
+	makeNamespace(t, namespaceOf(t))
+	pods := shared.Client.CoreV1().Pods(namespaceOf(t))
+	pod, err := pods.Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "victim", Finalizers: []string{"lockstep.dev/test"}, Annotations: map[string]string{"mine": "stays"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "node", Image: "none"}}, SchedulerName: "nobody"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	evict(t, []corev1.Pod{*pod})
+	got, err := pods.Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := slices.ContainsFunc(got.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+	told := got.Annotations[topology.AnnotationCheckpointDeadline]
+	if got.DeletionTimestamp == nil || !marked || told != deadline || got.Annotations["mine"] != "stays" {
+		t.Errorf("deleted at %v, conditions %v, annotations %v", got.DeletionTimestamp, got.Status.Conditions, got.Annotations)
+	}
+	free := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, free, metav1.PatchOptions{}); err != nil {
+		t.Error(err)
+	}
+	_, err = asScheduler(t).CoreV1().Pods(namespaceOf(t)).
+		Patch(t.Context(), pod.Name, types.MergePatchType, free, metav1.PatchOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("the scheduler's account patches pods: %v", err)
 	}
 }
 
