@@ -22,14 +22,10 @@ import (
 // unsaid names the scenes that a trace cannot say, each with what it has no words for.
 func unsaid() map[string]string {
 	return map[string]string{
-		"09_move.txt":                   "hold: moves are the scheduler's, of gangs that run",
-		"10_rank_exits.txt":             "hold: jobs of a trace lose all members or none",
-		"11_stuck_start.txt":            "stall: members of a trace's jobs start at once",
-		"19_late_member.txt":            "hold: all members of a trace's jobs are there at their submission",
-		"29_overdue.txt":                "extend: what is known of an end does not change",
-		"39_lease_opens.txt":            "extend: what is known of an end does not change",
-		"40_opens_at_once.txt":          "extend: what is known of an end does not change",
-		"41_preemptor_behind_eight.txt": "never preempts: a trace has no such job",
+		"09_move.txt":        "hold: moves are the scheduler's, of gangs that run",
+		"10_rank_exits.txt":  "hold: jobs of a trace lose all members or none",
+		"11_stuck_start.txt": "stall: members of a trace's jobs start at once",
+		"19_late_member.txt": "hold: all members of a trace's jobs are there at their submission",
 	}
 }
 
@@ -38,7 +34,7 @@ func wordless(s contentiontest.Scene) string {
 	for _, e := range s.Events {
 		switch e.Kind {
 		case contentiontest.Fail, contentiontest.Return, contentiontest.Cordon,
-			contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume:
+			contentiontest.Suspend, contentiontest.Restore, contentiontest.Resume, contentiontest.Extend:
 		default:
 			return string(e.Kind)
 		}
@@ -46,8 +42,6 @@ func wordless(s contentiontest.Scene) string {
 	for _, j := range s.Jobs {
 		arrives := j.On == nil
 		switch {
-		case j.NeverPreempts:
-			return "never preempts"
 		case arrives && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
 			return "a service, or a prediction"
 		}
@@ -193,10 +187,12 @@ func sceneOf(t *testing.T, s contentiontest.Scene) direct.Scene {
 			contentiontest.Fail: direct.NodesFailed, contentiontest.Cordon: direct.NodesCordoned,
 			contentiontest.Return: direct.NodesReturned, contentiontest.Suspend: direct.Suspended,
 			contentiontest.Restore: direct.Resumed, contentiontest.Resume: direct.Resumed,
+			contentiontest.Extend: direct.Extended,
 		}[e.Kind]
 		event := direct.SceneEvent{At: e.At, Kind: kind, Nodes: e.Nodes}
 		if e.Job != "" {
 			event.Job = slices.IndexFunc(out.Jobs, func(j direct.Job) bool { return j.Name == e.Job })
+			event.Running = slices.IndexFunc(out.Running, func(r direct.Running) bool { return r.Name == e.Job })
 		}
 		if e.Kind == contentiontest.Resume {
 			event.Since = time.Unix(e.At, 0).UTC()
@@ -216,7 +212,8 @@ func jobOf(j contentiontest.Job) direct.Job {
 	return direct.Job{
 		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
 		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
-		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, Grace: j.Grace, Bound: j.Pinned,
+		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, NeverPreempts: j.NeverPreempts,
+		Grace: j.Grace, Bound: j.Pinned,
 	}
 }
 
