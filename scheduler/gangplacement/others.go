@@ -13,7 +13,7 @@ import (
 // The loop has other entities to serve: one cycle evaluates so many others at most, and begins none after so long.
 const (
 	mostOthers = 256
-	longest    = 50 * time.Millisecond
+	mostTime   = 50 * time.Millisecond
 )
 
 // considerOthers evaluates the other waiting gangs that have to be, in the cycle of this one, as long as none of them starts. before is the
@@ -29,7 +29,7 @@ func (p *GangPlacement) considerOthers(ctx context.Context, q question, before *
 			return
 		}
 		other, ok := p.otherOf(id, q)
-		if !ok || p.clock.Since(q.began) > longest {
+		if !ok || p.clock.Since(q.began) > mostTime {
 			p.queue.Call(id)
 			return
 		}

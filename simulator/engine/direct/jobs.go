@@ -7,7 +7,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// job is a job of the scene as it is played.
+// job holds the state of a job during a run.
 type job struct {
 	// rank is its place among all jobs when it arrives, order its place in the queue.
 	rank     int
@@ -113,7 +113,7 @@ func (p *player) surplus(i int) contention.Entity {
 	return e
 }
 
-// runTime is how long the job runs at most if that is known, else 0.
+// runTime returns the known bound of the run time in seconds, 0 for none.
 func (p *player) runTime(i int) int64 {
 	if p.options.Foresight != Perfect {
 		return p.scene.Jobs[i].Promises

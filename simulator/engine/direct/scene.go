@@ -35,7 +35,7 @@ type Job struct {
 	Saves int64
 	// Accelerators is how many all members hold together.
 	Accelerators int64
-	// Grace is how many seconds the job needs to leave when it is preempted.
+	// Grace is the termination grace in seconds.
 	Grace int64
 	// Preemptible lets jobs of a higher priority preempt this one, NeverPreempts keeps this one from preempting others.
 	Preemptible, NeverPreempts bool

@@ -69,8 +69,8 @@ func BenchmarkNative(b *testing.B) {
 }
 
 // BenchmarkContention plays 600 gangs that wait for 64 nodes, with the machine of the queue alone and with the real scheduler: gangs that
-// only wait, without and with estimates, and a random scenario with preemption, elastic gangs and outages. A pod counts as often as it is
-// placed.
+// only wait, without and with estimates, and a random scenario with preemption, elastic gangs and outages. Each start of a
+// pod counts.
 func BenchmarkContention(b *testing.B) {
 	for _, of := range []struct {
 		name  string

@@ -146,7 +146,7 @@ func (p played) offset(at int64) time.Duration { return time.Duration(at-p.begin
 // at is an instant of the scenario in seconds of the script.
 func (p played) at(offset time.Duration) int64 { return p.begin + int64(offset/time.Second) }
 
-// usualCPUs is how many CPUs a node has if the scene does not say.
+// usualCPUs is the number of CPUs of a node in a scene without CPUs.
 const usualCPUs = 96
 
 // nodesOf returns the nodes of the fleet. Their cliques are NVLink cliques.

@@ -24,7 +24,7 @@ import (
 type rules struct {
 	t *testing.T
 	p played
-	// free is what is free on each node, away are the nodes on which nothing starts.
+	// free holds the free capacity by node, away the nodes on which nothing starts.
 	free []topology.Capacity
 	away map[int]bool
 	// waits are the jobs that wait, leaves those that are evicted, runs the nodes of those that run; leases are the last that were reported of those that wait.

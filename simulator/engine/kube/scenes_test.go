@@ -91,7 +91,7 @@ func TestEngines_PlayScenes(t *testing.T) {
 	}
 }
 
-// manyJobs is how many jobs a scene has at most that is played without -long. The largest takes engine kube five minutes.
+// manyJobs bounds the jobs of a scene that is played without -long. The scene with the most takes engine kube five minutes.
 const manyJobs = 5_000
 
 // playScene plays a scene in all three ways, and returns the first differences.

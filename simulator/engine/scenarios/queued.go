@@ -50,11 +50,11 @@ func Queued(seed uint64, n int, told float64) (*scenario.Scenario, error) {
 
 const (
 	// streamQueued is the stream of the seed from which Queued draws.
-	streamQueued = 23
+	streamQueued = 25
 	// Run times are lognormal, of a median of half an hour: most are short, a few take a day.
 	logMedian    = 7.5
 	logDeviation = 1.1
 )
 
-// queuedSizes are nodes of gangs, each as often as it is drawn: 4.6 on average.
+// queuedSizes returns the sizes of gangs, repeated in proportion to their frequency. The mean is 5.2 nodes.
 func queuedSizes() []int { return []int{1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 16, 32} }
