@@ -86,9 +86,9 @@ func TestReservation_MovesWhenAnotherSchedulerBinds(t *testing.T) {
 	agent := schedulertest.Pod("agent", "1") // a tenant may bind a pod that names our scheduler
 	for _, name := range []string{corev1.DefaultSchedulerName, agent.Spec.SchedulerName} {
 		t.Run(name, func(t *testing.T) {
-			agent := agent.DeepCopy()
-			agent.Spec.SchedulerName = name
-			movesWhenBound(t, agent)
+			bound := agent.DeepCopy()
+			bound.Spec.SchedulerName = name
+			movesWhenBound(t, bound)
 		})
 	}
 }

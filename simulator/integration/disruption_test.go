@@ -95,7 +95,12 @@ func TestAVictimIsToldItsDeadline(t *testing.T) {
 	})
 	told := got.Annotations[topology.AnnotationCheckpointDeadline]
 	if got.DeletionTimestamp == nil || !marked || told != deadline || got.Annotations["mine"] != "stays" {
-		t.Errorf("deleted at %v, conditions %v, annotations %v", got.DeletionTimestamp, got.Status.Conditions, got.Annotations)
+		t.Errorf(
+			"deleted at %v, conditions %v, annotations %v",
+			got.DeletionTimestamp,
+			got.Status.Conditions,
+			got.Annotations,
+		)
 	}
 	free := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, free, metav1.PatchOptions{}); err != nil {

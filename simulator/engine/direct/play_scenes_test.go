@@ -40,9 +40,7 @@ func wordless(s contentiontest.Scene) string {
 		}
 	}
 	for _, j := range s.Jobs {
-		arrives := j.On == nil
-		switch {
-		case arrives && (j.Certainty == contention.Never || j.Certainty == contention.Predicted):
+		if arrives := j.On == nil; arrives && (j.Certainty == contention.Never || j.Certainty == contention.Predicted) {
 			return "a service, or a prediction"
 		}
 	}
