@@ -1,5 +1,6 @@
 // Command crdgen turns controller-gen's CustomResourceDefinitions into those that are shipped: the kinds of
-// trainer.kubeflow.org are served as v2alpha1 too, by the same schema, and v1alpha1 stays the stored version.
+// trainer.kubeflow.org are served as v2alpha1 too, by the same schema, and v1alpha1 stays the stored version. Only our own fields are
+// described: with the words of core/v1 no installer but a server-side apply takes them.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -54,9 +56,14 @@ func convert(from, to string) error {
 	if err = yaml.Unmarshal(text, &crd); err != nil {
 		return fmt.Errorf("parsing: %w", err)
 	}
-	if err = serveAlias(crd); err != nil {
+	stored, err := onlyVersion(crd)
+	if err != nil {
 		return err
 	}
+	if err = describe(crd, stored); err != nil {
+		return err
+	}
+	serveAlias(crd, stored)
 	text, err = yaml.Marshal(crd)
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
@@ -64,26 +71,49 @@ func convert(from, to string) error {
 	return os.WriteFile(to, append([]byte(header), text...), 0o644) //nolint:wrapcheck // the caller names the file
 }
 
-// serveAlias adds a served, unstored twin of the only version of a trainer's kind. Conversion None then changes nothing but apiVersion.
-func serveAlias(crd map[string]any) error {
+// onlyVersion returns the only version of a CRD.
+func onlyVersion(crd map[string]any) (map[string]any, error) {
 	spec, ok := crd["spec"].(map[string]any)
 	if !ok {
-		return errors.New("no spec")
-	}
-	if spec["group"] != trainer {
-		return nil
+		return nil, errors.New("no spec")
 	}
 	versions, ok := spec["versions"].([]any)
 	if !ok || len(versions) != 1 {
-		return errors.New("want exactly one version in spec.versions")
+		return nil, errors.New("want exactly one version in spec.versions")
 	}
 	stored, ok := versions[0].(map[string]any)
 	if !ok {
-		return errors.New("spec.versions[0] is no object")
+		return nil, errors.New("spec.versions[0] is no object")
+	}
+	return stored, nil
+}
+
+// describe leaves only the descriptions of our own fields in the schema of a version.
+func describe(crd, version map[string]any) error {
+	kind, _, err := unstructured.NestedString(crd, "spec", "names", "kind")
+	if err != nil {
+		return fmt.Errorf("reading the kind: %w", err)
+	}
+	declared, ok := kinds()[kind]
+	if !ok {
+		return fmt.Errorf("no type is known for kind %s", kind)
+	}
+	schema, ok := version["schema"].(map[string]any)
+	if !ok {
+		return errors.New("no schema")
+	}
+	makeLean(schema["openAPIV3Schema"], declared)
+	return nil
+}
+
+// serveAlias adds a served, unstored twin of the only version of a trainer's kind. Conversion None then changes nothing but apiVersion.
+func serveAlias(crd, stored map[string]any) {
+	spec, _ := crd["spec"].(map[string]any)
+	if spec["group"] != trainer {
+		return
 	}
 	twin := maps.Clone(stored)
 	twin["name"], twin["served"], twin["storage"] = alias, true, false
-	spec["versions"] = append(versions, twin)
+	spec["versions"] = []any{stored, twin}
 	spec["conversion"] = map[string]any{"strategy": "None"}
-	return nil
 }
