@@ -75,7 +75,7 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 // Update judges a change of a TrainJob. Only what it makes worse is refused: a job that is at fault already, maybe by a
 // younger rule, or whose runtime is gone, can still be suspended, relabeled and let go of.
 func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
-	faults := v.checkPatchesChange(ctx, old, next)
+	faults := v.checkShapeChange(ctx, old, next)
 	respecified := !equality.Semantic.DeepEqual(lasting(old), lasting(next))
 	rewished := !maps.Equal(wishes(old), wishes(next))
 	if next.DeletionTimestamp == nil {

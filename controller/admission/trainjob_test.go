@@ -88,8 +88,10 @@ func suspended(job *trainerv1alpha1.TrainJob) { job.Spec.Suspend = new(true) }
 func running(job *trainerv1alpha1.TrainJob)   { job.Spec.Suspend = new(false) }
 func labeled(job *trainerv1alpha1.TrainJob)   { job.Labels = map[string]string{"a": "b"} }
 func deleting(job *trainerv1alpha1.TrainJob)  { job.DeletionTimestamp = &metav1.Time{Time: now()} }
-func noNodes(job *trainerv1alpha1.TrainJob) {
-	job.Spec.Trainer = &trainerv1alpha1.Trainer{NumNodes: new(int32(0))}
+func noNodes(job *trainerv1alpha1.TrainJob)   { nodes(0)(job) }
+
+func nodes(n int32) change {
+	return func(job *trainerv1alpha1.TrainJob) { job.Spec.Trainer = &trainerv1alpha1.Trainer{NumNodes: new(n)} }
 }
 
 func queued(job *trainerv1alpha1.TrainJob) {
@@ -289,6 +291,19 @@ func TestUpdate(t *testing.T) {
 		"suspension of a job whose pods run": {
 			runtimes: there(t), jobSet: active, old: []change{running, patchedBy("a.io/b", "node")},
 			next: []change{suspended, patchedBy("a.io/b", "node")},
+		},
+		"a size for a running job": {
+			runtimes: there(t), old: []change{running, nodes(2)}, next: []change{running, nodes(4)},
+			want: "spec.trainer: Forbidden: Its size can only be modified when the TrainJob is suspended before or after the update",
+		},
+		"a size for a suspended job whose pods still run": {
+			runtimes: there(t), jobSet: active, old: []change{suspended, nodes(2)}, next: []change{suspended, nodes(4)},
+			want: "spec.trainer: Forbidden: Its size cannot be modified when the JobSet's ReplicatedJob node is still active",
+		},
+		"a size for a suspended job": {runtimes: there(t), old: []change{suspended, nodes(2)}, next: []change{suspended, nodes(4)}},
+		"a size with a fault": {
+			runtimes: there(t), old: []change{suspended, nodes(2)}, next: []change{suspended, noNodes},
+			want: "spec.trainer.numNodes: Invalid value: 0: must be at least 1",
 		},
 		"a patch with a fault": {
 			runtimes: there(t), old: []change{suspended}, next: []change{suspended, patchedBy("a.io/b", "other")},

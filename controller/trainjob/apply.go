@@ -22,7 +22,7 @@ import (
 const (
 	// fieldManager owns the fields that are applied. It is upstream's, so that a cluster can change controllers.
 	fieldManager = "trainer"
-	// waitForGroup is how long to wait for an earlier PodGroup to go, if the watch is not sooner.
+	// waitForGroup is how long to wait for an earlier PodGroup or JobSet to go, if the watch is not sooner.
 	waitForGroup = time.Second
 )
 
@@ -30,7 +30,7 @@ const (
 var ErrForeign = errors.New("it exists and belongs to another object")
 
 // apply makes the planned objects real, groups and files before the pods that need them. It waits, which is no error, while an
-// earlier group of the same name has not gone yet.
+// earlier group or JobSet of the same name has not gone yet.
 func (r *Reconciler) apply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
@@ -50,7 +50,7 @@ func (r *Reconciler) apply(
 		}
 	}
 	if jobSet != nil && !jobSet.DeletionTimestamp.IsZero() {
-		return false, nil
+		return true, nil
 	}
 	if !needed {
 		return false, r.restoreFiles(ctx, job, planned.Plan)
@@ -61,8 +61,8 @@ func (r *Reconciler) apply(
 	if err := r.applyForeign(ctx, job, planned.Plan); err != nil {
 		return false, err
 	}
-	if err := r.applyJobSet(ctx, planned.JobSet, jobSet); err != nil {
-		return false, err
+	if waiting, err = r.applyOrReplace(ctx, job, planned, jobSet); err != nil || waiting {
+		return waiting, err
 	}
 	return false, r.record(ctx, planned)
 }

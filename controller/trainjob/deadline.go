@@ -11,9 +11,10 @@ import (
 )
 
 // deadline fails a job that has been active for longer than it may be, or returns how long it still may be. The clock
-// starts at creation and again at each resumption; it stands still while the job is suspended.
+// starts at creation and again at each resumption; it stands still while the job is suspended, or not resumed yet.
 func (r *Reconciler) deadline(job *trainerv1alpha1.TrainJob) time.Duration {
-	if job.Spec.ActiveDeadlineSeconds == 0 || suspended(job) || ended(job) {
+	waits := suspended(job) || meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended)
+	if job.Spec.ActiveDeadlineSeconds == 0 || waits || ended(job) {
 		return 0
 	}
 	now := r.Clock.Now()

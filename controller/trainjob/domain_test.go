@@ -93,7 +93,7 @@ func TestADomainOutlivesItsPods(t *testing.T) {
 	w.wantWrites("while daemons are left", "apply Workload", "apply PodGroup", "patch TrainJob status")
 	w.hold(w.domain())
 	w.settle()
-	w.wantWrites("after the daemons have ended", "apply ComputeDomain", "apply JobSet")
+	w.wantWrites("after the daemons have ended", "apply ComputeDomain", "apply JobSet", "patch TrainJob status")
 }
 
 func TestADomainGoesWithinAMinuteOfTheEnd(t *testing.T) {

@@ -47,6 +47,8 @@ type world struct {
 	registry *prometheus.Registry
 	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the job's, and of its frozen state not its UID.
 	writes []string
+	// refused is the API server's answer to whoever applies a JobSet that is there; nil takes it.
+	refused error
 }
 
 func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *world {
@@ -95,6 +97,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 					return nil
 				}
 				w.writes = append(w.writes, strings.TrimSuffix("apply "+named.GetKind()+" "+named.GetName(), " train"))
+				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil {
+					return w.refused
+				}
 				return c.Apply(ctx, o, opts...)
 			},
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {

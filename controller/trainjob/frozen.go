@@ -84,6 +84,9 @@ func (r *Reconciler) freeze(
 	if err != nil {
 		return nil, err
 	}
+	if found.Decisions != nil {
+		state.Spec.Rendering.Digest = "" // another version has rendered the JobSet that is there
+	}
 	if err := r.Client.Create(ctx, state, client.FieldOwner(fieldManager)); err != nil {
 		return nil, fmt.Errorf("freezing the runtime of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
 	}

@@ -51,8 +51,8 @@ const waitForCache = time.Second
 type outcome struct {
 	began     time.Time
 	framework string
-	// waiting says that an earlier group of the same name has not gone yet.
-	waiting bool
+	// awaits is what the job has to wait for before it is applied; empty for nothing.
+	awaits string
 	// notes are for the job's owner; only when its JobSet was made.
 	notes []string
 	// again is when to look again whatever happens; zero for never.
@@ -79,9 +79,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		done = r.realize(ctx, &job, jobSet)
 	}
 	done.began = began
-	done.err = errors.Join(done.err, r.forget(ctx, request.NamespacedName, job.UID))
 	next := job.DeepCopy()
-	r.suspension(next)
+	r.suspension(next, hindrance(done, jobSet))
+	done.err = errors.Join(done.err, r.forget(ctx, request.NamespacedName, job.UID))
 	copyStatus(next, jobSet)
 	left := sooner(r.deadline(next), done.again)
 	if err = r.writeStatus(ctx, &job, next); apierrors.IsConflict(err) {
@@ -131,14 +131,19 @@ func (r *Reconciler) realize(
 	planned, err := r.plan(ctx, job)
 	switch {
 	case errors.Is(err, errNoAuthority):
-		done.waiting = true
+		done.awaits = err.Error()
 	case err == nil:
 		done.framework = planned.Framework
-		done.waiting, done.err = r.makeReal(ctx, job, planned, jobSet)
-		if jobSet == nil && !done.waiting && done.err == nil {
-			done.notes = planned.Notes
-		}
-		if !done.waiting && done.err == nil {
+		var waiting bool
+		waiting, done.err = r.makeReal(ctx, job, planned, jobSet)
+		switch {
+		case done.err != nil:
+		case waiting:
+			done.awaits = "a PodGroup, ComputeDomain or JobSet of its last start has not gone yet"
+		default:
+			if jobSet == nil {
+				done.notes = planned.Notes
+			}
 			done.again, done.err = r.remainder(ctx, planned.Plan, jobSet)
 		}
 	case suspended(job) || !runs(jobSet):

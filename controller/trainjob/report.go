@@ -37,7 +37,7 @@ func (r *Reconciler) report(
 		r.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reasonPolicy, "Reconciling", "%s", note)
 	}
 	switch {
-	case done.waiting:
+	case done.awaits != "":
 		return ctrl.Result{RequeueAfter: waitForGroup}, nil
 	case done.err == nil:
 		return ctrl.Result{RequeueAfter: left}, nil
@@ -71,7 +71,7 @@ func sooner(a, b time.Duration) time.Duration {
 func resultOf(done outcome) string {
 	var refusal *plan.RefusalError
 	switch {
-	case done.waiting:
+	case done.awaits != "":
 		return instruments.ResultWaiting
 	case done.err == nil:
 		return instruments.ResultOK

@@ -12,8 +12,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// suspension writes the condition Suspended. A job that never was suspended has none.
-func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob) {
+// suspension writes the condition Suspended. A job that never was suspended has none. One that is to run again stays suspended until its
+// JobSet does: what hinders it is in the message. Until then its deadline does not come nearer.
+func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob, hindrance string) {
 	condition := metav1.Condition{
 		Type:               trainerv1alpha1.TrainJobSuspended,
 		Status:             metav1.ConditionTrue,
@@ -25,11 +26,27 @@ func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob) {
 		if !meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended) {
 			return
 		}
-		condition.Status = metav1.ConditionFalse
-		condition.Reason = trainerv1alpha1.ReasonResumed
-		condition.Message = "TrainJob is resumed"
+		if hindrance == "" {
+			condition.Status = metav1.ConditionFalse
+			condition.Reason = trainerv1alpha1.ReasonResumed
+			condition.Message = "TrainJob is resumed"
+		} else {
+			condition.Message = "not resumed: " + hindrance
+		}
 	}
 	meta.SetStatusCondition(&job.Status.Conditions, condition)
+}
+
+// hindrance says why the JobSet of a job does not run although the job is not suspended; empty if it does, or the job is over.
+func hindrance(done outcome, jobSet *jobsetv1alpha2.JobSet) string {
+	switch {
+	case runs(jobSet) && jobSet.DeletionTimestamp.IsZero():
+		return ""
+	case done.err != nil:
+		return done.err.Error()
+	default:
+		return done.awaits
+	}
 }
 
 // runs reports whether there is a JobSet that may have pods.

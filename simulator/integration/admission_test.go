@@ -251,6 +251,7 @@ spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
 		text  string
 	}{
 		"its trainer":      {`{"spec":{"trainer":{"numNodes":3}}}`, 422, "field is immutable"},
+		"its image":        {`{"spec":{"trainer":{"image":"another"}}}`, 422, "field is immutable"},
 		"its runtime":      {`{"spec":{"runtimeRef":{"name":"plain"}}}`, 422, "field is immutable"},
 		"a patch":          {`{"spec":{"runtimePatches":[{"manager":"a.b/c"}]}}`, 403, "RuntimePatches can only be modified when"},
 		"suspension":       {`{"spec":{"suspend":true}}`, 200, ""},

@@ -92,14 +92,12 @@ type PodTemplatePatch struct {
 type PodSpecPatch struct {
 	// serviceAccountName replaces the pods' service account.
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 	// volumes are merged into the pods' volumes by name.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
 	// initContainers patches init containers by name.

@@ -42,6 +42,8 @@ type TrainJobList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.trainer) == has(oldSelf.trainer)",fieldPath=".trainer",message="field is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.initializer) == has(oldSelf.initializer)",fieldPath=".initializer",message="field is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",message="field is immutable"
+// +kubebuilder:validation:XValidation:rule="(has(self.suspend) && self.suspend) || (has(oldSelf.suspend) && oldSelf.suspend) || !has(self.trainer) || !has(oldSelf.trainer) || (has(self.trainer.numNodes) == has(oldSelf.trainer.numNodes) && (!has(self.trainer.numNodes) || self.trainer.numNodes == oldSelf.trainer.numNodes))",fieldPath=".trainer.numNodes",message="field is immutable unless the TrainJob is suspended before or after the update"
+// +kubebuilder:validation:XValidation:rule="(has(self.suspend) && self.suspend) || (has(oldSelf.suspend) && oldSelf.suspend) || !has(self.trainer) || !has(oldSelf.trainer) || (has(self.trainer.resourcesPerNode) == has(oldSelf.trainer.resourcesPerNode) && (!has(self.trainer.resourcesPerNode) || self.trainer.resourcesPerNode == oldSelf.trainer.resourcesPerNode))",fieldPath=".trainer.resourcesPerNode",message="field is immutable unless the TrainJob is suspended before or after the update"
 type TrainJobSpec struct {
 	// runtimeRef names the runtime that the job is rendered from.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
@@ -51,8 +53,7 @@ type TrainJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	Initializer *Initializer `json:"initializer,omitempty"`
-	// trainer configures the processes that train.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
+	// trainer configures the processes that train. Its numNodes and resourcesPerNode may change while the job is suspended.
 	// +optional
 	Trainer *Trainer `json:"trainer,omitempty"`
 	// runtimePatches change the runtime for this job, in list order, one entry for each manager.
@@ -145,27 +146,34 @@ type ModelInitializer struct {
 }
 
 // Trainer configures the processes that train.
+//
+// How many and how large the nodes are may change while the job is suspended, and nothing else.
+// +kubebuilder:validation:XValidation:rule="[has(self.image), has(self.command), has(self.args), has(self.env), has(self.resourceClaimsPerNode), has(self.numProcPerNode)] == [has(oldSelf.image), has(oldSelf.command), has(oldSelf.args), has(oldSelf.env), has(oldSelf.resourceClaimsPerNode), has(oldSelf.numProcPerNode)]", message="field is immutable"
 type Trainer struct {
 	// image replaces the image of the trainer's container.
 	// +kubebuilder:validation:MaxLength=500
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	Image *string `json:"image,omitempty"`
 	// command replaces the command of the trainer's container.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=1048576
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	Command []string `json:"command,omitempty"`
 	// args replaces the arguments of the trainer's container.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=1048576
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	Args []string `json:"args,omitempty"`
 	// env is added to the trainer's container.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// numNodes is the number of training nodes, which is the number of pods.
@@ -178,9 +186,11 @@ type Trainer struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	ResourceClaimsPerNode []ResourceClaimPerNode `json:"resourceClaimsPerNode,omitempty"`
 	// numProcPerNode is the number of processes on each training node.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
 }

@@ -79,6 +79,16 @@ func allowedDifferences() []allowed {
 			addition: true,
 			reason:   "Upstream's design for devices (KEP-2782), which comes after 2.3; a job without it is as it was.",
 		},
+		{
+			path: `.*/schema/\.spec\.trainer(\.\w+)?#x-kubernetes-validations`,
+			reason: "numNodes and resourcesPerNode may change while a job is suspended (upstream's #3995), since a suspended JobSet is " +
+				"replaced; each other field has the rule that upstream has for all.",
+		},
+		{
+			path: `.*\.runtimePatches\[\].*\.(serviceAccountName|volumes)#x-kubernetes-validations`,
+			reason: "They may change while a job is suspended, since a suspended JobSet is replaced. The webhook refuses it of a job " +
+				"that runs.",
+		},
 		{path: volume + `\.emptyDir\.mode`, addition: true, reason: newer},
 		{path: pod + `\.evictionResponders`, addition: true, reason: newer},
 		{path: `.*\.replicatedJobs\[\]\.template\.spec\.scheduling`, addition: true, reason: newer},

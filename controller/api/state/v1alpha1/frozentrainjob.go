@@ -57,7 +57,7 @@ type TrainJobReference struct {
 	UID types.UID `json:"uid"`
 }
 
-// Decisions are options of the controller that show in pod templates, which a JobSet does not let change.
+// Decisions are options of the controller that show in pod templates. A job keeps them, whatever the options are later.
 type Decisions struct {
 	// gangByDefault is --gang-default: whether a job is a gang that does not say otherwise, and whose runtime does not.
 	GangByDefault bool `json:"gangByDefault"`
@@ -80,6 +80,7 @@ type Rendering struct {
 	// renderer is the version of the rules by which the planner renders (plan.Renderer).
 	// +kubebuilder:validation:Minimum=1
 	Renderer int32 `json:"renderer"`
-	// digest is the SHA-256 of the JobSet as JSON, in hexadecimal, without spec.suspend.
+	// digest is the SHA-256 of the JobSet as JSON, in hexadecimal, without spec.suspend; empty where another version of the
+	// controller, or another controller, has rendered the JobSet.
 	Digest string `json:"digest"`
 }
