@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -14,11 +15,30 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
+// largestRuntime is how many bytes of JSON a runtime may have. Each of its jobs freezes it, in an object that etcd takes up to 1.5 MiB of.
+const largestRuntime = 1 << 20
+
+// checkSize refuses a runtime that no job could freeze.
+func checkSize(meta metav1.ObjectMeta, spec trainerv1alpha1.TrainingRuntimeSpec) field.ErrorList {
+	meta.ManagedFields = nil // they are not frozen
+	text, err := json.Marshal(trainerv1alpha1.TrainingRuntime{ObjectMeta: meta, Spec: spec})
+	if err != nil {
+		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+	}
+	if len(text) <= largestRuntime {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec"), fmt.Sprintf("%d bytes", len(text)), fmt.Sprintf(
+		"a runtime may have %d bytes as JSON, because each of its jobs keeps it; move files into a volume or an image",
+		largestRuntime,
+	))}
+}
+
 // CheckRuntime says what is wrong with a runtime of either kind, whatever job uses it.
 func CheckRuntime(meta metav1.ObjectMeta, spec trainerv1alpha1.TrainingRuntimeSpec) field.ErrorList {
 	template := field.NewPath("spec", "template")
 	jobs := template.Child("spec", "replicatedJobs")
-	var faults field.ErrorList
+	faults := checkSize(meta, spec)
 	for i, job := range spec.Template.Spec.ReplicatedJobs {
 		faults = append(faults, checkStep(jobs.Index(i), job)...)
 	}

@@ -50,6 +50,11 @@ func TestCheckRuntime(t *testing.T) {
 			want: "metadata.annotations[lockstep.dev/gnag]: Invalid value: \"on\": there is no such annotation; there are " +
 				"lockstep.dev/auto-resources, lockstep.dev/communication, ",
 		},
+		"a runtime that no job could keep": {
+			runtime: `metadata: {annotations: {acme.io/a: "` + strings.Repeat("a", 1<<20) + `"}}`,
+			want: `spec: Invalid value: "1048621 bytes": a runtime may have 1048576 bytes as JSON, because each of its jobs keeps it; ` +
+				"move files into a volume or an image",
+		},
 		"wrong values on the runtime": {
 			runtime: `metadata: {annotations: {lockstep.dev/gang: maybe, lockstep.dev/spares: "-1"}}`,
 			want: `[metadata.annotations[lockstep.dev/gang]: Invalid value: "maybe": must be one of on, off, ` +

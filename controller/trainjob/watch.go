@@ -3,9 +3,11 @@ package trainjob
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -22,6 +24,18 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
+
+// A job that fails is tried again after a wait that doubles, from the first to the longest. After a long outage of JobSet's webhook
+// everybody's jobs go on within a minute of its end.
+const (
+	firstRetry   = 5 * time.Millisecond
+	longestRetry = time.Minute
+)
+
+// NewRateLimiter returns what spaces the attempts of each job that fails.
+func NewRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, longestRetry)
+}
 
 // RuntimeIndex is the index under which TrainJobs are found by their runtime.
 const RuntimeIndex = "lockstep.dev/runtime"
@@ -67,7 +81,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Watches(&trainerv1alpha1.ClusterTrainingRuntime{},
 			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.ClusterTrainingRuntimeKind)), changed).
 		// Replicas that do not lead fill their caches too: their webhooks read them.
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: new(true)})
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers, EnableWarmup: new(true), RateLimiter: NewRateLimiter(),
+		})
 	if r.Options.ComputeDomains {
 		building.Owns(domainMetadata(), builder.OnlyMetadata)
 	}
