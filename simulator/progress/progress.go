@@ -88,7 +88,7 @@ func Start(ctx context.Context, o Options) (context.Context, *Progress) {
 		close(p.stopped)
 		return runs, p
 	}
-	go p.keepShowing(o.Clock.NewTicker(screenEvery), every)
+	go p.keepShowing(o.Clock.NewTicker(screenEvery), o.Clock.Now().Add(every), every)
 	return runs, p
 }
 
@@ -132,11 +132,10 @@ func (p *Progress) done(r *Run) {
 	}
 }
 
-// keepShowing asks for snapshots at each tick, and shows them each so many.
-func (p *Progress) keepShowing(ticks clock.Ticker, every time.Duration) {
+// keepShowing asks for snapshots at each tick, and shows them from an instant on, each so often.
+func (p *Progress) keepShowing(ticks clock.Ticker, next time.Time, every time.Duration) {
 	defer close(p.stopped)
 	defer ticks.Stop()
-	next := p.clock.Now().Add(every)
 	for {
 		select {
 		case now := <-ticks.C():
