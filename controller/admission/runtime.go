@@ -15,7 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// largestRuntime is how many bytes of JSON a runtime may have. Each of its jobs freezes it, in an object that etcd takes up to 1.5 MiB of.
+// largestRuntime bounds the JSON of a runtime in bytes. Each of its jobs keeps a copy in a FrozenTrainJob, and etcd refuses objects of
+// more than 1.5 MiB.
 const largestRuntime = 1 << 20
 
 // checkSize refuses a runtime that no job could freeze.
@@ -28,10 +29,9 @@ func checkSize(meta metav1.ObjectMeta, spec trainerv1alpha1.TrainingRuntimeSpec)
 	if len(text) <= largestRuntime {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec"), fmt.Sprintf("%d bytes", len(text)), fmt.Sprintf(
-		"a runtime may have %d bytes as JSON, because each of its jobs keeps it; move files into a volume or an image",
-		largestRuntime,
-	))}
+	fault := field.TooLong(field.NewPath("spec"), "", largestRuntime)
+	fault.Detail += " as JSON, because each of its jobs keeps a copy; move files into a volume or an image"
+	return field.ErrorList{fault}
 }
 
 // CheckRuntime says what is wrong with a runtime of either kind, whatever job uses it.

@@ -52,7 +52,7 @@ func TestCheckRuntime(t *testing.T) {
 		},
 		"a runtime that no job could keep": {
 			runtime: `metadata: {annotations: {acme.io/a: "` + strings.Repeat("a", 1<<20) + `"}}`,
-			want: `spec: Invalid value: "1048621 bytes": a runtime may have 1048576 bytes as JSON, because each of its jobs keeps it; ` +
+			want: "spec: Too long: may not be more than 1048576 bytes as JSON, because each of its jobs keeps a copy; " +
 				"move files into a volume or an image",
 		},
 		"wrong values on the runtime": {

@@ -18,7 +18,7 @@ func PatchesChanged(old, next *trainerv1alpha1.TrainJob) bool {
 	return !equality.Semantic.DeepEqual(old.Spec.RuntimePatches, next.Spec.RuntimePatches)
 }
 
-// sizeChanged reports whether the job asks for another number of nodes, or for others. The CRD refuses every other change of a trainer.
+// sizeChanged reports whether the number or the resources of the nodes differ. The CRD refuses every other change of a trainer.
 func sizeChanged(old, next *trainerv1alpha1.TrainJob) bool {
 	was, is := old.Spec.Trainer, next.Spec.Trainer
 	return was != nil && is != nil && (!ptr.Equal(was.NumNodes, is.NumNodes) ||
@@ -28,7 +28,7 @@ func sizeChanged(old, next *trainerv1alpha1.TrainJob) bool {
 // shape is a part of a job's spec that may change while the job is suspended.
 type shape struct {
 	path *field.Path
-	// name begins a sentence.
+	// name is the subject of the sentences that refuse a change.
 	name string
 }
 
@@ -39,13 +39,13 @@ func changedShapes(old, next *trainerv1alpha1.TrainJob) []shape {
 		changed = append(changed, shape{field.NewPath("spec", "runtimePatches"), "RuntimePatches"})
 	}
 	if sizeChanged(old, next) {
-		changed = append(changed, shape{field.NewPath("spec", "trainer"), "Its size"})
+		changed = append(changed, shape{field.NewPath("spec", "trainer"), "numNodes and resourcesPerNode"})
 	}
 	return changed
 }
 
 // CheckShapeChange refuses a change of the runtime patches, or of the trainer's size, of a job that runs: it would have no effect until
-// the job is suspended, and nobody would tell. jobs are the status of the job's JobSet, empty if there is none.
+// the job is suspended, and nobody would tell. jobs is the status of the ReplicatedJobs of the job's JobSet, empty without one.
 func CheckShapeChange(
 	old, next *trainerv1alpha1.TrainJob, jobs []jobsetv1alpha2.ReplicatedJobStatus,
 ) field.ErrorList {

@@ -294,11 +294,11 @@ func TestUpdate(t *testing.T) {
 		},
 		"a size for a running job": {
 			runtimes: there(t), old: []change{running, nodes(2)}, next: []change{running, nodes(4)},
-			want: "spec.trainer: Forbidden: Its size can only be modified when the TrainJob is suspended before or after the update",
+			want: "spec.trainer: Forbidden: numNodes and resourcesPerNode can only be modified when the TrainJob is suspended before or after the update",
 		},
 		"a size for a suspended job whose pods still run": {
 			runtimes: there(t), jobSet: active, old: []change{suspended, nodes(2)}, next: []change{suspended, nodes(4)},
-			want: "spec.trainer: Forbidden: Its size cannot be modified when the JobSet's ReplicatedJob node is still active",
+			want: "spec.trainer: Forbidden: numNodes and resourcesPerNode cannot be modified when the JobSet's ReplicatedJob node is still active",
 		},
 		"a size for a suspended job": {runtimes: there(t), old: []change{suspended, nodes(2)}, next: []change{suspended, nodes(4)}},
 		"a size with a fault": {

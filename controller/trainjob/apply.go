@@ -22,7 +22,7 @@ import (
 const (
 	// fieldManager owns the fields that are applied. It is upstream's, so that a cluster can change controllers.
 	fieldManager = "trainer"
-	// waitForGroup is how long to wait for an earlier PodGroup or JobSet to go, if the watch is not sooner.
+	// waitForGroup is the time until the next look at an earlier PodGroup or JobSet that has not gone yet.
 	waitForGroup = time.Second
 )
 

@@ -51,7 +51,7 @@ const waitForCache = time.Second
 type outcome struct {
 	began     time.Time
 	framework string
-	// awaits is what the job has to wait for before it is applied; empty for nothing.
+	// awaits names what has to happen before the plan is applied; empty if it was applied.
 	awaits string
 	// notes are for the job's owner; only when its JobSet was made.
 	notes []string

@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// immutable is what JobSet's webhook answers to a change of a pod template.
+// immutable returns the answer of JobSet's webhook to a change of a pod template.
 func immutable() error {
 	return apierrors.NewInvalid(jobsetv1alpha2.GroupVersion.WithKind("JobSet").GroupKind(), "train", field.ErrorList{
 		field.Invalid(field.NewPath("spec", "replicatedJobs"), "the jobs", "field is immutable"),
@@ -143,7 +143,8 @@ func TestReplace_JobSetStays(t *testing.T) {
 	}
 }
 
-// The JobSet of another controller, or of an earlier version, is made anew where it differs: nobody has recorded what it was made of.
+// A JobSet that another controller or an earlier version has rendered is replaced if it refuses the planned change. Its digest was never
+// recorded.
 func TestReplace_JobSetOfAnotherController(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
@@ -162,5 +163,27 @@ func TestReplace_JobSetOfAnotherController(t *testing.T) {
 	w.settle()
 	if got := w.account(); got != "" {
 		t.Errorf("the account is %q", got)
+	}
+}
+
+// A refusal that prints a whole template is cut in its middle: the field and the reason stay, and the status can be written.
+func TestReplace_LongRefusalIsCut(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w.settle()
+	w.refused = apierrors.NewInvalid(
+		jobsetv1alpha2.GroupVersion.WithKind("JobSet").GroupKind(),
+		"train",
+		field.ErrorList{
+			field.Invalid(field.NewPath("spec", "replicatedJobs"), strings.Repeat("x", 1<<16), "field is immutable"),
+		},
+	)
+	w.change(suspend(false))
+	if _, err := w.reconcile(); err == nil {
+		t.Error("no error")
+	}
+	got := w.suspendedBecause()
+	if len(got) > 1000 || !strings.Contains(got, "spec.replicatedJobs") ||
+		!strings.HasSuffix(got, "field is immutable") {
+		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	reasonFailed = "TrainJobResourcesCreationFailed"
 	// reasonPolicy is the reason of Events that tell what the policy for evicted members did to the runtime's.
 	reasonPolicy = "DisruptionPolicy"
-	// noteLimit keeps an Event's note below the API's limit of 1024 bytes.
+	// noteLimit keeps an Event's note below the API's limit of 1024 bytes, and the message of a condition far below its own of 32,768.
 	noteLimit = 950
 	// waitForRuntime is how long to wait for a missing runtime, if the watch is not sooner.
 	waitForRuntime = 30 * time.Second
@@ -42,10 +42,7 @@ func (r *Reconciler) report(
 	case done.err == nil:
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	note := done.err.Error()
-	if len(note) > noteLimit {
-		note = strings.ToValidUTF8(note[:noteLimit], "") + " ..."
-	}
+	note := brief(done.err)
 	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonFailed, "Reconciling",
 		"TrainJob resources reconciliation failed: %s", note)
 	switch {
@@ -58,6 +55,18 @@ func (r *Reconciler) report(
 	default: // a change of the job or of its runtime brings it back; until then trying again is no use
 		return ctrl.Result{}, reconcile.TerminalError(done.err) //nolint:wrapcheck // a mark on our own error
 	}
+}
+
+// brief returns the text of an error in at most noteLimit bytes. The middle is left out of a longer one: JobSet's answers print whole
+// templates between the field and what is wrong with it.
+func brief(err error) string {
+	const gap = " ... "
+	text := err.Error()
+	if len(text) <= noteLimit {
+		return text
+	}
+	half := (noteLimit - len(gap)) / 2
+	return strings.ToValidUTF8(text[:half], "") + gap + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
 // sooner is the smaller of two delays, of which zero is none.

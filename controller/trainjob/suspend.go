@@ -43,7 +43,7 @@ func hindrance(done outcome, jobSet *jobsetv1alpha2.JobSet) string {
 	case runs(jobSet) && jobSet.DeletionTimestamp.IsZero():
 		return ""
 	case done.err != nil:
-		return done.err.Error()
+		return brief(done.err)
 	default:
 		return done.awaits
 	}

@@ -85,8 +85,8 @@ func (m *Machine) openAll() {
 	}
 }
 
-// openFor opens the lanes of which an entity may fit since a unit has ended. A lane stays closed while its first entity goes on awaiting
-// units: of the same question, no later one fits either.
+// openFor opens the lanes that have an entity which may fit now that a unit has ended. A lane stays closed while its first entity still
+// awaits units: the later entities of the lane ask the same question, so none of them fits either.
 func (m *Machine) openFor(u *Unit, await []*Lease) {
 	for _, l := range m.queue.lanes {
 		opens := len(l.spots) == 0 || !l.full || l.lacks.add(u) || l.outdated(m)

@@ -17,7 +17,7 @@ import (
 type shape struct {
 	// patch is a merge patch of the job.
 	patch string
-	// members is how many pods the job has then, and shows how each of them differs.
+	// members is the number of pods after the change. shows reports whether a pod has the change.
 	members int
 	shows   func(corev1.PodSpec) bool
 }
