@@ -36,6 +36,24 @@ func (m *Machine) OrderOf(id ID) (Order, bool) {
 	return s.Order, true
 }
 
+// Position returns where an entity stands among all that wait, from 1; 0 if it does not wait. It costs a search in each lane.
+func (m *Machine) Position(id ID) int {
+	s := m.queue.spots[id]
+	if s == nil {
+		return 0
+	}
+	before := 0
+	for _, l := range m.queue.lanes {
+		at, _ := slices.BinarySearchFunc(
+			l.spots,
+			s.Order,
+			func(other *spot, of Order) int { return other.Order.Compare(of) },
+		)
+		before += at
+	}
+	return before + 1
+}
+
 // Knows reports whether an entity waits.
 func (m *Machine) Knows(id ID) bool { return m.queue.spots[id] != nil }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
@@ -240,4 +241,34 @@ func headOf(log []string) (instant, start string, opened bool) {
 		}
 	}
 	return instant, start, opened
+}
+
+// An entity's position is one more than the number of those that are before it, whatever they ask.
+func TestPositionCountsThoseBefore(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 1))
+	m := contention.New(contention.DefaultPolicy())
+	var orders []contention.Order
+	for i := range 60 {
+		e := contention.Entity{
+			ID:       contention.ID(strconv.Itoa(i)),
+			Question: strconv.Itoa(r.IntN(9)),
+			Order: contention.Order{
+				Priority: int32(r.IntN(3)),
+				Since:    time.Unix(r.Int64N(20), 0),
+				Name:     strconv.Itoa(i),
+			},
+		}
+		m.Add(e)
+		orders = append(orders, e.Order)
+	}
+	slices.SortFunc(orders, contention.Order.Compare)
+	for at, order := range orders {
+		if got := m.Position(contention.ID(order.Name)); got != at+1 {
+			t.Errorf("%+v is at %d, want %d", order, got, at+1)
+		}
+	}
+	if got := m.Position("nobody"); got != 0 {
+		t.Errorf("one who does not wait is at %d", got)
+	}
 }

@@ -8,10 +8,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // Mark holds the condition and the annotations that a pod gets before its deletion.
@@ -51,6 +54,33 @@ func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, ma
 	err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 	if err != nil && !gone(err) {
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// MarkGroup says on a PodGroup that it is evicted, and has no place any more: one request. A group that is gone, or another one of its
+// name, is no error.
+func MarkGroup(ctx context.Context, client kubernetes.Interface, group *schedulingv1beta1.PodGroup, mark Mark) error {
+	condition := func(kind string, status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{
+			Type: kind, Status: status, Reason: mark.Reason, Message: mark.Message,
+			ObservedGeneration: group.Generation, LastTransitionTime: mark.Now,
+		}
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": group.UID},
+		"status": map[string]any{"conditions": []metav1.Condition{
+			condition(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue),
+			condition(standing.Placed, metav1.ConditionFalse),
+		}},
+	})
+	if err != nil {
+		return fmt.Errorf("marking PodGroup %s: %w", group.Name, err)
+	}
+	_, err = client.SchedulingV1beta1().PodGroups(group.Namespace).Patch(
+		ctx, group.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil && !gone(err) {
+		return fmt.Errorf("marking PodGroup %s: %w", group.Name, err)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package explanation tells people why a gang waits: as a condition of Lockstep's own on the PodGroup and as an Event on
+// Package explanation tells people why a gang waits, and where it is: as conditions of Lockstep's own on the PodGroup and as an Event on
 // the object that owns it. The scheduler's framework would write the same text into every member instead, at every
-// attempt.
+// attempt. Of a TrainJob's gangs, the TrainJob's controller writes the Events.
 package explanation
 
 import (
@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -22,10 +23,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // Condition is the type of the condition: True while the gang waits because of what the message says.
-const Condition = "lockstep.dev/Waiting"
+const Condition = standing.Waiting
 
 // The reasons of the condition.
 const (
@@ -62,7 +64,9 @@ type Writer struct {
 // told is what is known about one gang.
 type told struct {
 	class string
-	at    time.Time
+	// goes says that the gang does not wait.
+	goes bool
+	at   time.Time
 	// next is what came too early to be written.
 	next *note
 }
@@ -72,6 +76,22 @@ type note struct {
 	group           *schedulingv1beta1.PodGroup
 	status          metav1.ConditionStatus
 	reason, message string
+	// turn is where a gang that waits stands in the queue.
+	turn standing.Turn
+	// place is where a gang is that does not wait; nil if that is not known.
+	place *standing.Place
+}
+
+// class is what two notes have in common of which the second one is no news.
+func (n note) class() string {
+	class := string(n.status) + n.reason + classOf(n.message)
+	switch {
+	case n.place != nil:
+		return class + n.place.String()
+	case n.status == metav1.ConditionTrue && n.turn.Reserved != "":
+		return class + n.turn.String()
+	}
+	return class + classOf(n.turn.String())
 }
 
 // backlog is how many explanations may wait to be written. If there are more, the API server is the bottleneck, and the
@@ -108,33 +128,49 @@ func (w *Writer) next() (note, bool) {
 	return n, true
 }
 
-// Waits says why the gang waits.
-func (w *Writer) Waits(group *schedulingv1beta1.PodGroup, reason, message string) {
-	w.tell(note{group, metav1.ConditionTrue, reason, message})
+// Waits says why the gang waits, and where it stands in the queue.
+func (w *Writer) Waits(group *schedulingv1beta1.PodGroup, reason, message string, turn standing.Turn) {
+	w.tell(note{group: group, status: metav1.ConditionTrue, reason: reason, message: message, turn: turn})
 }
 
 // Queued says that others are asked before the gang, unless more than that was said about it. It is no answer: the first one that
 // comes is written at once.
-func (w *Writer) Queued(group *schedulingv1beta1.PodGroup) {
+func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gangs[group.UID] != nil {
+	if t := w.gangs[group.UID]; t != nil && !t.goes {
 		return
 	}
 	t := &told{}
 	w.gangs[group.UID] = t
-	w.send(t, note{group, metav1.ConditionTrue, NoRoom, "others are before it, and are asked first"}, "")
+	w.send(t, note{
+		group: group, status: metav1.ConditionTrue, reason: NoRoom,
+		message: "others are before it, and are asked first", turn: turn,
+	}, "")
 	t.at = time.Time{}
 }
 
-// Goes says that the gang was placed. Nothing is written about a gang that never waited.
-func (w *Writer) Goes(group *schedulingv1beta1.PodGroup) {
+// Goes says that the gang was placed, and where; nil if that is not known. Of a gang that never waited nothing is written if nothing owns
+// it: that would be one more write for each, and nobody to read it.
+func (w *Writer) Goes(group *schedulingv1beta1.PodGroup, place *standing.Place) {
 	w.mu.Lock()
-	_, waited := w.gangs[group.UID]
+	t := w.gangs[group.UID]
 	w.mu.Unlock()
-	if waited {
-		w.tell(note{group, metav1.ConditionFalse, Placed, "the gang has its nodes"})
+	waited := t != nil && !t.goes || isDisrupted(group)
+	if waited || place != nil && metav1.GetControllerOf(group) != nil {
+		w.tell(note{
+			group:   group,
+			status:  metav1.ConditionFalse,
+			reason:  Placed,
+			message: "the gang has its nodes",
+			place:   place,
+		})
 	}
+}
+
+// isDisrupted reports whether somebody evicted the gang, and it was not placed since.
+func isDisrupted(group *schedulingv1beta1.PodGroup) bool {
+	return meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget)
 }
 
 // Forget drops what is known about a gang.
@@ -152,12 +188,12 @@ func (w *Writer) tell(n note) {
 		t = &told{}
 		w.gangs[n.group.UID] = t
 	}
-	class := string(n.status) + n.reason + classOf(n.message)
-	if class == t.class {
+	class := n.class()
+	if class == t.class && !isDisrupted(n.group) {
 		t.next = nil
 		return
 	}
-	if wait := t.at.Add(pause).Sub(w.timing.Clock.Now()); wait > 0 && n.status == metav1.ConditionTrue {
+	if wait := t.at.Add(pause).Sub(w.timing.Clock.Now()); wait > 0 && n.status == metav1.ConditionTrue && !t.goes {
 		w.keep(t, n, wait)
 		return
 	}
@@ -179,7 +215,7 @@ func (w *Writer) late(uid types.UID) {
 	if t := w.gangs[uid]; t != nil && t.next != nil {
 		n := *t.next
 		t.next = nil
-		w.send(t, n, string(n.status)+n.reason+classOf(n.message))
+		w.send(t, n, n.class())
 	}
 }
 
@@ -189,7 +225,7 @@ func (w *Writer) send(t *told, n note, class string) {
 		return
 	}
 	w.queue = append(w.queue, n)
-	t.class, t.at, t.next = class, w.timing.Clock.Now(), nil
+	t.class, t.at, t.next, t.goes = class, w.timing.Clock.Now(), nil, n.status == metav1.ConditionFalse
 	if !w.writing {
 		w.writing = true
 		w.timing.Beside(w.drain)
@@ -217,12 +253,35 @@ func classOf(text string) string {
 	return b.String()
 }
 
-// write patches the condition and, if the gang waits, records an Event on its owner.
+// conditions are what a note says. A gang that has its nodes is not said to be evicted any more.
+func (n note) conditions(now metav1.Time) []any {
+	condition := func(kind string, status metav1.ConditionStatus, reason, message string) any {
+		return metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: message,
+			ObservedGeneration: n.group.Generation, LastTransitionTime: now,
+		}
+	}
+	out := []any{condition(Condition, n.status, n.reason, n.message)}
+	if n.status == metav1.ConditionTrue {
+		return append(out,
+			condition(standing.Queued, metav1.ConditionTrue, n.reason, n.turn.String()),
+			condition(standing.Placed, metav1.ConditionFalse, n.reason, "the gang waits"))
+	}
+	out = append(out, condition(standing.Queued, metav1.ConditionFalse, Placed, "the gang does not wait"))
+	if n.place != nil {
+		out = append(out, condition(standing.Placed, metav1.ConditionTrue, Placed, n.place.String()))
+	}
+	if isDisrupted(n.group) {
+		out = append(out, map[string]any{"$patch": "delete", "type": schedulingv1beta1.DisruptionTarget})
+	}
+	return out
+}
+
+// write patches the conditions and, if the gang waits, records an Event on its owner.
 func (w *Writer) write(ctx context.Context, n note) {
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []metav1.Condition{{
-		Type: Condition, Status: n.status, Reason: n.reason, Message: n.message,
-		ObservedGeneration: n.group.Generation, LastTransitionTime: metav1.NewTime(w.timing.Clock.Now()),
-	}}}})
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{
+		"conditions": n.conditions(metav1.NewTime(w.timing.Clock.Now())),
+	}})
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Encoding a gang's explanation", "podGroup", klog.KObj(n.group))
 		return
@@ -232,14 +291,21 @@ func (w *Writer) write(ctx context.Context, n note) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		klog.FromContext(ctx).Error(err, "Explaining why a gang waits", "podGroup", klog.KObj(n.group))
 	}
-	if owner := metav1.GetControllerOf(n.group); owner != nil && n.status == metav1.ConditionTrue {
-		about := &corev1.ObjectReference{
-			APIVersion: owner.APIVersion,
-			Kind:       owner.Kind,
-			Namespace:  n.group.Namespace,
-			Name:       owner.Name,
-			UID:        owner.UID,
-		}
-		w.recorder.Eventf(about, n.group, corev1.EventTypeWarning, n.reason, "Scheduling", "%s", n.message)
+	owner := metav1.GetControllerOf(n.group)
+	if owner == nil || n.status != metav1.ConditionTrue || tellsItself(owner) {
+		return
 	}
+	about := &corev1.ObjectReference{
+		APIVersion: owner.APIVersion,
+		Kind:       owner.Kind,
+		Namespace:  n.group.Namespace,
+		Name:       owner.Name,
+		UID:        owner.UID,
+	}
+	w.recorder.Eventf(about, n.group, corev1.EventTypeWarning, n.reason, "Scheduling", "%s", n.message)
+}
+
+// tellsItself reports whether the owner's controller writes Events about its gangs.
+func tellsItself(owner *metav1.OwnerReference) bool {
+	return owner.Kind == "TrainJob" && strings.HasPrefix(owner.APIVersion, "trainer.kubeflow.org/")
 }

@@ -16,8 +16,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // recorder keeps whom events are about and what they say.
@@ -49,8 +51,12 @@ func newStage(t *testing.T) *stage {
 	s := &stage{
 		clock: clocktesting.NewFakeClock(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)), recorder: &recorder{},
 		group: &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "train", UID: "1",
-			OwnerReferences: []metav1.OwnerReference{{Kind: "TrainJob", Name: "train", Controller: &yes}},
+			Namespace: "ns",
+			Name:      "train",
+			UID:       "1",
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "batch/v1", Kind: "Job", Name: "train", Controller: &yes},
+			},
 		}},
 	}
 	s.client = fake.NewClientset(s.group)
@@ -58,8 +64,14 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// condition waits until the condition says the text.
+// expect waits until the condition of waiting says the text.
 func (s *stage) expect(t *testing.T, status metav1.ConditionStatus, message string) {
+	t.Helper()
+	s.says(t, explanation.Condition, status, message)
+}
+
+// says waits until a condition says the text.
+func (s *stage) says(t *testing.T, kind string, status metav1.ConditionStatus, message string) {
 	t.Helper()
 	var last *metav1.Condition
 	for range 500 {
@@ -67,13 +79,13 @@ func (s *stage) expect(t *testing.T, status metav1.ConditionStatus, message stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		last = apimeta.FindStatusCondition(g.Status.Conditions, explanation.Condition)
+		last = apimeta.FindStatusCondition(g.Status.Conditions, kind)
 		if last != nil && last.Status == status && last.Message == message {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("condition is %+v, want %s %q", last, status, message)
+	t.Fatalf("condition %s is %+v, want %s %q", kind, last, status, message)
 }
 
 // writes counts the patches so far.
@@ -89,22 +101,42 @@ func (s *stage) writes() int {
 
 func TestAGangIsToldOnceAMinuteAndOnlyNews(t *testing.T) {
 	s := newStage(t)
-	s.Goes(s.group) // it never waited: nothing to say
-	s.Waits(s.group, explanation.NoRoom, "needs 16 members; nearest rack-3: 14 of 16; 300 nodes without room")
+	s.Goes(s.group, nil) // it never waited: nothing to say
+	s.Waits(
+		s.group,
+		explanation.NoRoom,
+		"needs 16 members; nearest rack-3: 14 of 16; 300 nodes without room",
+		standing.Turn{},
+	)
 	s.expect(t, metav1.ConditionTrue, "needs 16 members; nearest rack-3: 14 of 16; 300 nodes without room")
 
 	// A number changed, but not its order of magnitude.
-	s.Waits(s.group, explanation.NoRoom, "needs 16 members; nearest rack-2: 13 of 16; 301 nodes without room")
+	s.Waits(
+		s.group,
+		explanation.NoRoom,
+		"needs 16 members; nearest rack-2: 13 of 16; 301 nodes without room",
+		standing.Turn{},
+	)
 	s.clock.Step(2 * time.Minute)
 	if n := s.writes(); n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
 
 	// News is told at once after a quiet minute; what follows waits for the minute to pass, and only the last is told.
-	s.Waits(s.group, explanation.NoRoom, "needs 16 members; nearest rack-3: 2 of 16; 300 nodes without room")
+	s.Waits(
+		s.group,
+		explanation.NoRoom,
+		"needs 16 members; nearest rack-3: 2 of 16; 300 nodes without room",
+		standing.Turn{},
+	)
 	s.expect(t, metav1.ConditionTrue, "needs 16 members; nearest rack-3: 2 of 16; 300 nodes without room")
-	s.Waits(s.group, explanation.NoRoom, "needs 16 members; nearest rack-3: 0 of 16; 300 nodes without room")
-	s.Waits(s.group, explanation.WrongRequest, "there is no such level")
+	s.Waits(
+		s.group,
+		explanation.NoRoom,
+		"needs 16 members; nearest rack-3: 0 of 16; 300 nodes without room",
+		standing.Turn{},
+	)
+	s.Waits(s.group, explanation.WrongRequest, "there is no such level", standing.Turn{})
 	s.clock.Step(59 * time.Second)
 	if n := s.writes(); n != 2 {
 		t.Errorf("%d writes within the minute, want 2", n)
@@ -113,11 +145,11 @@ func TestAGangIsToldOnceAMinuteAndOnlyNews(t *testing.T) {
 	s.expect(t, metav1.ConditionTrue, "there is no such level")
 
 	// That it goes is told at once.
-	s.Goes(s.group)
+	s.Goes(s.group, nil)
 	s.expect(t, metav1.ConditionFalse, "the gang has its nodes")
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()
-	want := "TrainJob train: needs 16 members; nearest rack-3: 14 of 16; 300 nodes without room"
+	want := "Job train: needs 16 members; nearest rack-3: 14 of 16; 300 nodes without room"
 	if len(s.recorder.said) != 3 || s.recorder.said[0] != want {
 		t.Errorf("events %q", s.recorder.said)
 	}
@@ -134,9 +166,9 @@ func TestNothingIsLostWhenTheServerIsSlow(t *testing.T) {
 	for i := range 2000 {
 		other := s.group.DeepCopy()
 		other.Name, other.UID, other.OwnerReferences = fmt.Sprint("other-", i), types.UID(fmt.Sprint("other-", i)), nil
-		s.Waits(other, explanation.NoRoom, "needs 16 members")
+		s.Waits(other, explanation.NoRoom, "needs 16 members", standing.Turn{})
 	}
-	s.Waits(s.group, explanation.NoRoom, "needs 16 members")
+	s.Waits(s.group, explanation.NoRoom, "needs 16 members", standing.Turn{})
 	close(open)
 	for s.writes() < 1024 {
 		time.Sleep(10 * time.Millisecond)
@@ -148,14 +180,96 @@ func TestNothingIsLostWhenTheServerIsSlow(t *testing.T) {
 // That others are asked first is said of a gang of which nothing is known, and gives way to the first answer.
 func TestAnAnswerTakesThePlaceOfTheQueueAtOnce(t *testing.T) {
 	s := newStage(t)
-	s.Queued(s.group)
+	s.Queued(s.group, standing.Turn{})
 	s.expect(t, metav1.ConditionTrue, "others are before it, and are asked first")
-	s.Waits(s.group, explanation.NoRoom, "3 nodes are full")
+	s.Waits(s.group, explanation.NoRoom, "3 nodes are full", standing.Turn{})
 	s.expect(t, metav1.ConditionTrue, "3 nodes are full")
-	s.Queued(s.group)
-	s.Waits(s.group, explanation.NoRoom, "3 nodes are full")
+	s.Queued(s.group, standing.Turn{})
+	s.Waits(s.group, explanation.NoRoom, "3 nodes are full", standing.Turn{})
 	s.expect(t, metav1.ConditionTrue, "3 nodes are full")
 	if n := s.writes(); n != 2 {
 		t.Errorf("%d writes, want 2", n)
+	}
+}
+
+// What the owner's controller shows of a gang: where it stands in the queue, and where it is.
+func TestAGangsStandingIsInItsConditions(t *testing.T) {
+	s := newStage(t)
+	turn := standing.Turn{Position: 3}
+	s.Waits(s.group, explanation.NoRoom, "no room", turn)
+	s.says(t, standing.Queued, metav1.ConditionTrue, turn.String())
+	s.says(t, standing.Placed, metav1.ConditionFalse, "the gang waits")
+
+	// A step in the queue is no news; a reserved place is, and its instant, each minute.
+	s.Waits(s.group, explanation.NoRoom, "no room", standing.Turn{Position: 2})
+	s.clock.Step(time.Minute)
+	before := s.writes()
+	turn = standing.Turn{Position: 1, Reserved: "rack-1", Start: "2026-11-21T01:00:00Z"}
+	s.Waits(s.group, explanation.NoRoom, "no room", turn)
+	s.says(t, standing.Queued, metav1.ConditionTrue, turn.String())
+	if n := s.writes() - before; n != 1 {
+		t.Errorf("%d writes for one piece of news", n)
+	}
+
+	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
+	s.Goes(s.group, &place)
+	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
+	s.says(t, standing.Queued, metav1.ConditionFalse, "the gang does not wait")
+	s.Goes(s.group, nil) // its other members
+	if n := s.writes() - before; n != 2 {
+		t.Errorf("%d writes for a gang of which one member was told already", n)
+	}
+}
+
+// A gang that starts at once is told of if somebody owns it, who shows it.
+func TestAPlaceIsToldToAnOwner(t *testing.T) {
+	s := newStage(t)
+	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
+	orphan := s.group.DeepCopy()
+	orphan.OwnerReferences = nil
+	s.Goes(orphan, &place)
+	if n := s.writes(); n != 0 {
+		t.Errorf("%d writes about a gang that nobody owns", n)
+	}
+	s.Goes(s.group, &place)
+	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
+}
+
+// A gang that was evicted is not said to be when it has its nodes again, even the same ones.
+func TestAnEvictedGangThatIsPlacedIsEvictedNoMore(t *testing.T) {
+	s := newStage(t)
+	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
+	s.Goes(s.group, &place)
+	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
+	mark := eviction.Mark{Now: metav1.NewTime(s.clock.Now()), Reason: "PreemptionByScheduler", Message: "preempted"}
+	if err := eviction.MarkGroup(t.Context(), s.client, s.group, mark); err != nil {
+		t.Fatal(err)
+	}
+	s.says(t, schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "preempted")
+	s.says(t, standing.Placed, metav1.ConditionFalse, "preempted")
+	evicted, err := s.client.SchedulingV1beta1().PodGroups("ns").Get(t.Context(), "train", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Goes(evicted, &place)
+	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
+	now, err := s.client.SchedulingV1beta1().PodGroups("ns").Get(t.Context(), "train", metav1.GetOptions{})
+	if err != nil || apimeta.FindStatusCondition(now.Status.Conditions, schedulingv1beta1.DisruptionTarget) != nil {
+		t.Errorf("%v, %v", now.Status.Conditions, err)
+	}
+}
+
+// The controller of TrainJobs writes their Events itself.
+func TestNoEventForATrainJob(t *testing.T) {
+	s := newStage(t)
+	s.group.OwnerReferences[0].APIVersion, s.group.OwnerReferences[0].Kind = "trainer.kubeflow.org/v1alpha1", "TrainJob"
+	s.Waits(s.group, explanation.NoRoom, "no room", standing.Turn{})
+	s.expect(t, metav1.ConditionTrue, "no room")
+	s.Goes(s.group, nil) // written after the Event would have been
+	s.expect(t, metav1.ConditionFalse, "the gang has its nodes")
+	s.recorder.mu.Lock()
+	defer s.recorder.mu.Unlock()
+	if len(s.recorder.said) != 0 {
+		t.Errorf("events %q", s.recorder.said)
 	}
 }

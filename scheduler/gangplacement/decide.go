@@ -2,6 +2,7 @@ package gangplacement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // refusal is why a gang is not placed: for the condition, for people, and for counting.
@@ -16,7 +18,7 @@ type refusal struct{ reason, message, rule string }
 
 // refusalOf says why the gang waits.
 func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refusal {
-	no := refusal{explanation.NoRoom, besideLeases(out.Wait), ruleTurn}
+	no := refusal{explanation.NoRoom, besideLeases(x.Group.Namespace, out.Wait), ruleTurn}
 	if r := out.Wait.Refusal; r != nil && r.Wrong != nil {
 		return refusal{explanation.WrongRequest, r.String(), ruleRequest}
 	} else if r != nil {
@@ -27,12 +29,20 @@ func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refu
 	return no
 }
 
-// besideLeases is for a gang that has room, but not beside the places of earlier ones.
-func besideLeases(w contention.Wait) string {
-	names := make([]string, len(w.Of))
-	for i, id := range w.Of {
-		name, _ := waiting.NameOf(id)
-		names[i] = name.String()
+// besideLeases is for a gang that has room, but not beside the places of earlier ones. It names those of the gang's own namespace: what
+// others have is no business of who reads it.
+func besideLeases(namespace string, w contention.Wait) string {
+	var names []string
+	others := 0
+	for _, id := range w.Of {
+		if name, _ := waiting.NameOf(id); name.Namespace == namespace {
+			names = append(names, name.String())
+		} else {
+			others++
+		}
+	}
+	if others > 0 {
+		names = append(names, fmt.Sprintf("%d of other namespaces", others))
 	}
 	text := "the nodes that would hold it are reserved for " + strings.Join(names, ", ")
 	if w.At != contention.None && w.At > 0 {
@@ -63,14 +73,41 @@ func leaseOf(out waiting.Outcome) string {
 	return "; a place is reserved for it in " + l.Within.String() + ", expected to be free at " + instant(l.Instant)
 }
 
+// turnOf is where a gang with a lease stands in the queue, but for its position.
+func turnOf(l *contention.Lease) standing.Turn {
+	if l == nil || l.Reason != contention.Head && l.Reason != contention.Preemption {
+		return standing.Turn{}
+	}
+	turn := standing.Turn{Reserved: l.Within.String(), Open: l.Open, Estimated: !l.Firm && l.Reason == contention.Head}
+	if l.Instant != contention.None && l.Instant > 0 {
+		turn.Start = instant(l.Instant)
+	}
+	return turn
+}
+
+// placeOf is where a plan puts a gang: nothing is known of it if the filters chose other nodes.
+func placeOf(plan *plan) *standing.Place {
+	at := plan.placed.Placement
+	if plan.held < len(plan.pins) || len(at.Nodes) == 0 {
+		return &standing.Place{}
+	}
+	nodes := slices.Clone(at.Nodes)
+	slices.Sort(nodes)
+	return &standing.Place{
+		Nodes: len(slices.Compact(nodes)), Domain: at.Within.String(), Quality: 1 / (1 + at.Gap()),
+	}
+}
+
 func instant(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
 
-// tell explains a refusal. What would be without the victims of a preemption concerns no one.
-func (p *GangPlacement) tell(q question, no refusal) {
+// tell explains a refusal. What would be without the victims of a preemption concerns no one. lease is the gang's own, nil for none.
+func (p *GangPlacement) tell(q question, no refusal, lease *contention.Lease) {
 	if q.fleet == withoutVictims {
 		return
 	}
-	p.explain.Waits(q.group, no.reason, no.message)
+	turn := turnOf(lease)
+	turn.Position = p.queue.Position(waiting.IDOf(q.key))
+	p.explain.Waits(q.group, no.reason, no.message, turn)
 	metrics.Shortfalls.WithLabelValues(no.rule).Inc()
 }
 

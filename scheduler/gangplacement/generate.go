@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // question is what one cycle asks.
@@ -112,7 +113,7 @@ func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState
 		return nil, status
 	}
 	if failed {
-		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters})
+		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters}, nil)
 	}
 	p.observePlacement(ctx, q, x.View, out.Placed.Placement)
 	plan := p.newPlan(x, out.Placed.Gang, out.Placed.Placement, q)
@@ -138,7 +139,7 @@ func (p *GangPlacement) waits(
 	ctx context.Context, state fwk.PodGroupCycleState, q question, x *waiting.Question, out waiting.Outcome,
 ) *fwk.Status {
 	if out.Deferred {
-		p.explain.Queued(q.group)
+		p.explain.Queued(q.group, standing.Turn{Position: p.queue.Position(waiting.IDOf(q.key))})
 		metrics.Shortfalls.WithLabelValues(ruleTurn).Inc()
 		p.observe(ctx, q, metrics.ResultWaits, "why", "earlier entities are evaluated first")
 		return rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
@@ -159,7 +160,7 @@ func (q question) mayMove() bool { return len(q.running) > 0 && q.needed > 0 }
 func (p *GangPlacement) explainWait(ctx context.Context, q question, x *waiting.Question, out waiting.Outcome) {
 	p.memory.drop(q)
 	no := p.refusalOf(x, out)
-	p.tell(q, no)
+	p.tell(q, no, out.Lease)
 	p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
 }
 
@@ -169,7 +170,7 @@ func (p *GangPlacement) cannotAsk(ctx context.Context, q question, err error) (*
 		p.observe(ctx, q, metrics.ResultError)
 		return nil, fwk.AsStatus(err)
 	}
-	p.tell(q, refusal{explanation.WrongRequest, waiting.Request(err), ruleRequest})
+	p.tell(q, refusal{explanation.WrongRequest, waiting.Request(err), ruleRequest}, nil)
 	if q.fleet == asItIs {
 		p.queue.Wrong(q.group)
 	}

@@ -17,14 +17,14 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// holdLate leases the places of late members: the gang starts. If all of them are there, their lease ends.
-func (p *GangPlacement) holdLate(gang types.NamespacedName) {
+// starts returns the plan of a gang whose first member starts; nil for another member.
+func (p *GangPlacement) starts(gang types.NamespacedName) *plan {
 	plan := p.memory.coming
 	if plan == nil || plan.placed.ID != waiting.IDOf(gang) {
-		return
+		return nil
 	}
 	p.memory.coming = nil
-	p.queue.HoldLate(plan.question, plan.placed)
+	return plan
 }
 
 // restore leases, once after a start of the scheduler, places for the members that running gangs lack: late ones, and those of

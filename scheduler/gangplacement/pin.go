@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // PreFilter offers a member only its planned node. In the loose placement it lets the framework choose, unless the
@@ -122,9 +123,13 @@ func (p *GangPlacement) goes(key types.NamespacedName, node string) {
 	if leased {
 		p.countStart(expected)
 	}
-	p.holdLate(key)
+	var place *standing.Place
+	if plan := p.starts(key); plan != nil {
+		p.queue.HoldLate(plan.question, plan.placed)
+		place = placeOf(plan)
+	}
 	if group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name); err == nil {
-		p.explain.Goes(group)
+		p.explain.Goes(group, place)
 	}
 }
 

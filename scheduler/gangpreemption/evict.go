@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
@@ -18,13 +19,38 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// cause is why units leave: for their owners, and for the conditions of their pods.
+// cause is why units leave: for their owners, and for the conditions of their pods and groups.
 type cause struct {
 	// reason is that of the condition, event and action are those of the Event; all are CamelCase words.
 	reason, event, action string
-	// message is a sentence for people.
-	message string
-	by      *schedulingv1beta1.PodGroup
+	// message is a sentence for people of the namespace of by; others read instead, who have no business with its name.
+	message, others string
+	by              *schedulingv1beta1.PodGroup
+}
+
+// to is what people of a namespace are told.
+func (c cause) to(namespace string) string {
+	if c.others == "" || namespace == c.by.Namespace {
+		return c.message
+	}
+	return c.others
+}
+
+// record tells the owner of a unit why it leaves.
+func (c cause) record(recorder events.EventRecorder, u snapshot.Unit) {
+	if u.Group == nil {
+		c.recordAbout(recorder, u.Pods[0], u.Pods[0].Namespace)
+		return
+	}
+	c.recordAbout(recorder, u.Group, u.Group.Namespace)
+}
+
+func (c cause) recordAbout(recorder events.EventRecorder, about runtime.Object, namespace string) {
+	var related runtime.Object
+	if namespace == c.by.Namespace {
+		related = c.by
+	}
+	recorder.Eventf(about, related, corev1.EventTypeNormal, c.event, c.action, "%s", c.to(namespace))
 }
 
 // patience is how an eviction is tried again that failed: six times within half a minute.
@@ -41,12 +67,8 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 			continue
 		}
 		if !p.underway.holds(u) {
-			var about runtime.Object = u.Pods[0]
-			if u.Group != nil {
-				about = u.Group
-			}
-			p.handle.EventRecorder().
-				Eventf(about, why.by, corev1.EventTypeNormal, why.event, why.action, "%s", why.message)
+			why.record(p.handle.EventRecorder(), u)
+			p.mark(u.Group, why)
 		}
 		for _, pod := range u.Pods {
 			if pod.DeletionTimestamp == nil && p.underway.begin(pod.UID, p.underway.clock.Now()) {
@@ -67,6 +89,21 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 	})
 }
 
+// mark says on the group of a unit that it leaves, beside the loop. A failure is logged: the pods leave all the same.
+func (p *GangPreemption) mark(group *schedulingv1beta1.PodGroup, why cause) {
+	if group == nil {
+		return
+	}
+	mark := eviction.Mark{
+		Now: metav1.NewTime(p.underway.clock.Now()), Reason: why.reason, Message: why.to(group.Namespace),
+	}
+	p.later(1, func(ctx context.Context, _ int) {
+		if err := eviction.MarkGroup(ctx, p.handle.ClientSet(), group, mark); err != nil {
+			klog.FromContext(ctx).Error(err, "Saying why a gang leaves", "podGroup", klog.KObj(group))
+		}
+	})
+}
+
 // evictPod tells the pod until when it has time to save its work, and then ends it.
 func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, why cause) error {
 	now := p.underway.clock.Now()
@@ -75,7 +112,7 @@ func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, why caus
 		grace = time.Duration(*own) * time.Second
 	}
 	err := eviction.Evict(ctx, p.handle.ClientSet(), pod, eviction.Mark{
-		Now: metav1.NewTime(now), Reason: why.reason, Message: why.message,
+		Now: metav1.NewTime(now), Reason: why.reason, Message: why.to(pod.Namespace),
 		Annotations: map[string]string{
 			topology.AnnotationCheckpointDeadline: now.Add(grace).UTC().Format(time.RFC3339),
 		},

@@ -141,6 +141,7 @@ func (p *GangPreemption) leave(
 	p.evict(victims, cause{
 		reason: corev1.PodReasonPreemptionByScheduler, event: "Preempted", action: "Preempting", by: x.Group,
 		message: "preempted by gang " + klog.KObj(x.Group).String() + ", which has a higher priority",
+		others:  "preempted by a gang of another namespace, which has a higher priority",
 	})
 }
 

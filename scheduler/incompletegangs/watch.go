@@ -261,11 +261,14 @@ func (w *watch) evict(
 	logger.Info("Evicting the members of a gang that did not become whole", "reason", reason, "why", message)
 	metrics.PartialGangs.Inc()
 	w.abandon(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, pods)
+	mark := eviction.Mark{Now: metav1.NewTime(w.timing.Clock.Now()), Reason: reason, Message: message}
+	if err := eviction.MarkGroup(ctx, w.client, group, mark); err != nil {
+		logger.Error(err, "Saying why a gang leaves")
+	}
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		mark := eviction.Mark{Now: metav1.NewTime(w.timing.Clock.Now()), Reason: reason, Message: message}
 		if err := eviction.Evict(ctx, w.client, pod, mark); err != nil {
 			logger.Error(err, "Evicting a member", "pod", klog.KObj(pod))
 		}

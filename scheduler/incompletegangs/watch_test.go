@@ -168,11 +168,11 @@ func TestGangThatDoesNotBecomeWholeIsEvicted(t *testing.T) {
 		var did []string
 		for _, a := range h.Actions() {
 			if verb := a.GetVerb(); verb == "patch" || verb == "delete" {
-				did = append(did, verb+" "+a.GetSubresource())
+				did = append(did, verb+" "+a.GetResource().Resource)
 			}
 		}
-		if fmt.Sprint(did) != "[patch status delete  patch status delete ]" {
-			t.Errorf("a member must be marked before it is deleted: %q", did)
+		if fmt.Sprint(did) != "[patch podgroups patch pods delete pods patch pods delete pods]" {
+			t.Errorf("a gang and a member must be marked before they are deleted: %q", did)
 		}
 	})
 }

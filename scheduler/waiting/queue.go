@@ -258,6 +258,13 @@ func (q *Queue) lease(owner contention.ID) *contention.Lease {
 	return &of
 }
 
+// Position returns where an entity stands among all that wait, from 1; 0 if it does not wait.
+func (q *Queue) Position(id contention.ID) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.machine.Position(id)
+}
+
 // Trial returns where the entity would be placed, for a dry run.
 func (q *Queue) Trial(x *Question) contention.Answer {
 	q.mu.Lock()
