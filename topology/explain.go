@@ -42,7 +42,29 @@ func (a *ask) explain() *Shortfall {
 	}
 	a.tally(s, a.kinds[lacking.kind])
 	s.Never = a.never()
+	s.Unoffered = a.unoffered()
 	return s
+}
+
+// unoffered returns the resources of which members need some and no node has any.
+func (a *ask) unoffered() []string {
+	var names []string
+	for i, name := range a.gang.Resources {
+		needs := slices.ContainsFunc(a.gang.Shapes, func(s Shape) bool { return amount(s.Demand, i) > 0 })
+		if needs && a.ledger.Total != nil &&
+			!slices.ContainsFunc(a.ledger.Total, func(c Capacity) bool { return amount(c, i) > 0 }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// amount is the i-th number; zero if it is not there.
+func amount(c Capacity, i int) int64 {
+	if i < len(c) {
+		return c[i]
+	}
+	return 0
 }
 
 // never reports whether an empty fleet would be too small as well.

@@ -9,6 +9,8 @@ type Gang struct {
 	Name    string
 	Members []Member
 	Shapes  []Shape
+	// Resources are the names of the numbers in a Demand, for sentences; nil if nobody knows them.
+	Resources []string
 	// Min makes the gang elastic: if not all members fit, the longest sequence of first ranks does that has at least
 	// this many. 0 means all of them.
 	Min int

@@ -37,6 +37,8 @@ const (
 	// list of pod templates with what scheduling reads (name, the labels by which the pod is known, requests, node selector,
 	// affinity, tolerations); written by the controller only.
 	AnnotationLateMembers = "lockstep.dev/late-members"
+	// AnnotationPriorityClass is the PriorityClass of a TrainJob's pods and groups.
+	AnnotationPriorityClass = "lockstep.dev/priority-class"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
 	// AnnotationExpectedEnd is the instant (RFC 3339) at which the job is expected to end, by its deadline or by its own

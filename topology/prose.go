@@ -14,7 +14,7 @@ func (s *Shortfall) String() string {
 		return oneLine("cannot be completed: running member " + s.Stray + " is where the gang's rules do not allow it")
 	}
 	parts := []string{s.need()}
-	for _, part := range []string{s.near(), s.wider(), s.limits(), s.obstacles(), s.never()} {
+	for _, part := range []string{s.unoffered(), s.near(), s.wider(), s.limits(), s.obstacles(), s.never()} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -45,6 +45,14 @@ func (s *Shortfall) need() string {
 		return "needs " + quantity(s.Members, "member")
 	}
 	return "needs " + quantity(s.Members, "member") + " in one " + s.Level.label()
+}
+
+// unoffered names what would have to be added to the cluster, or is misspelled.
+func (s *Shortfall) unoffered() string {
+	if len(s.Unoffered) == 0 {
+		return ""
+	}
+	return "no node offers " + strings.Join(s.Unoffered, ", ")
 }
 
 func (s *Shortfall) near() string {
@@ -99,7 +107,7 @@ func (s *Shortfall) obstacles() string {
 }
 
 func (s *Shortfall) never() string {
-	if s.Never {
+	if s.Never && len(s.Unoffered) == 0 {
 		return "it would not fit an empty cluster either"
 	}
 	return ""

@@ -31,7 +31,7 @@ func (v View) Gang(
 	waiting, running []*corev1.Pod,
 	refused map[string]string,
 ) (topology.Gang, error) {
-	gang := topology.Gang{Name: group.Namespace + "/" + group.Name}
+	gang := topology.Gang{Name: group.Namespace + "/" + group.Name, Resources: namesOf(v.resources)}
 	if err := v.wishes(group, &gang); err != nil {
 		return gang, err
 	}

@@ -157,3 +157,12 @@ func Takes(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 	}
 	return out
 }
+
+// namesOf are the names of resources as topology speaks of them.
+func namesOf(resources []corev1.ResourceName) []string {
+	names := make([]string, len(resources))
+	for i, resource := range resources {
+		names[i] = string(resource)
+	}
+	return names
+}

@@ -56,6 +56,18 @@ func (o Objects) gangs() map[types.NamespacedName]*gang {
 	return all
 }
 
+// over are the PodGroups that have pods, of which all have ended.
+func (o Objects) over() map[types.NamespacedName]bool {
+	over := make(map[types.NamespacedName]bool)
+	for _, pod := range o.Pods {
+		key, grouped := snapshot.GroupOf(pod)
+		if before, seen := over[key]; grouped {
+			over[key] = snapshot.Ended(pod) && (before || !seen)
+		}
+	}
+	return over
+}
+
 func newGang(group *schedulingv1beta1.PodGroup) *gang {
 	return &gang{
 		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name},

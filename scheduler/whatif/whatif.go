@@ -53,6 +53,8 @@ type WhatIf struct {
 	now          time.Time
 	levels       []topology.Level
 	accelerators []corev1.ResourceName
+	// over are the PodGroups that linger: all of their pods have ended.
+	over map[types.NamespacedName]bool
 }
 
 // New returns a WhatIf. The error names the node or level that cannot be read.
@@ -65,6 +67,7 @@ func New(objects Objects, profile Profile, now time.Time) (*WhatIf, error) {
 	for _, name := range profile.Placement.Accelerators {
 		w.accelerators = append(w.accelerators, corev1.ResourceName(name))
 	}
+	w.over = objects.over()
 	w.objects.Pods = slices.DeleteFunc(slices.Clone(objects.Pods), snapshot.Ended) // they hold nothing
 	w.objects = w.objects.claimed()
 	if _, err := w.newCluster(); err != nil {

@@ -53,7 +53,7 @@ func (w *WhatIf) Why(ctx context.Context, name types.NamespacedName) (Verdict, e
 }
 
 // Queue returns what the scheduler would decide about every gang that waits: those of the queue in its order, then those that are not
-// in it because they are incomplete, by name.
+// in it because they are incomplete, by name. A group all of whose pods have ended lingers, and waits for nothing.
 func (w *WhatIf) Queue(ctx context.Context) ([]Verdict, error) {
 	c, err := w.newCluster()
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *WhatIf) Queue(ctx context.Context) ([]Verdict, error) {
 	var outside []Verdict
 	for _, g := range c.sorted() {
 		runs := len(g.waiting) == 0 && len(g.running) >= g.minCount()
-		if v, out := c.outside(g); out && !runs && v.State == Incomplete {
+		if v, out := c.outside(g); out && !runs && !w.over[g.key] && v.State == Incomplete {
 			outside = append(outside, v)
 		}
 	}
