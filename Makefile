@@ -57,14 +57,16 @@ run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample
 test: ## Run every test, with one embedded cluster for the integration tests.
 	$(GO) test $(JOBS) -shuffle=on -timeout 30m ./...
 
-# The release before this one, whose controller the upgrade test replaces.
+# The release before this one, which the upgrade test installs before this one and rolls back to.
 PREVIOUS ?= 85ea028
 
 .PHONY: test-full
 test-full: test ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
+	$(GO) test $(JOBS) -count=1 -timeout 30m ./simulator/integration -args -requests check
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run 'ForgersNeverWin|Guard_' ./simulator/integration -args -rounds 200 -long
-	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/upgrade -args -previous $(PREVIOUS)
+	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/upgrade -args -previous $(PREVIOUS)
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/leader -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run TwoCliques ./simulator/integration -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long
@@ -72,7 +74,17 @@ test-full: test ## The long suites: fewer gates, more deaths of the scheduler, r
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
-	$(MAKE) --no-print-directory conformance conformance-kueue
+	$(MAKE) --no-print-directory test-takeover conformance conformance-kueue
+
+# The releases of Kubeflow Trainer that Lockstep takes over from and returns to.
+TRAINERS := v2.3.0 v2.2.1
+# What the takeover test adds: -write writes docs/takeover.md.
+TAKEOVER ?=
+
+.PHONY: test-takeover
+test-takeover: $(TRAINERS:%=$(BIN)/kubeflow-trainer/%/trainer-controller-manager) $(BIN)/kubectl ## Take over from each release of Kubeflow Trainer, and give back (ten minutes).
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/takeover \
+		-args $(TRAINERS:%=-trainer bin/kubeflow-trainer/%) $(TAKEOVER)
 
 .PHONY: bench
 bench: $(BIN)/benchstat ## Run the benchmarks six times and summarise them.
@@ -113,6 +125,12 @@ bench-controller: ## A thousand TrainJobs at once on embedded clusters, and what
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-controller ./simulator/cmd/bench-controller
 	@$(BENCH)/bin/bench-controller -dir $(BENCH)
+
+.PHONY: bench-status
+bench-status: ## 1,000, 4,000 and 10,000 TrainJobs that report to the status server every five seconds (half an hour).
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-status ./simulator/cmd/bench-status
+	@$(BENCH)/bin/bench-status -dir $(BENCH)
 
 # What make benchmarks adds: -only CONTEST, -quick, -progress plain.
 CAMPAIGN ?=
@@ -212,6 +230,14 @@ $(BIN)/golangci-lint-$(GOLANGCI_VERSION):
 $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION):
 	GOBIN=$(BIN) $(GO) install $(JOBS) sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 	mv $(BIN)/controller-gen $@
+
+$(BIN)/kubeflow-trainer/%/trainer-controller-manager:
+	@echo "building Kubeflow Trainer $* (two minutes once)"
+	@GOBIN=$(@D) $(GO) install $(JOBS) github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager@$*
+
+$(BIN)/kubectl: $(wildcard simulator/cluster/kubectl/*)
+	@echo "building kubectl (a minute once)"
+	@cd simulator/cluster/kubectl && $(GO) build $(JOBS) -o $@ .
 
 $(BIN)/benchstat:
 	GOBIN=$(BIN) $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)

@@ -7,7 +7,12 @@ var NewWebhooks = newWebhooks
 var (
 	StatusServerURL  = statusServerURL
 	CertificateFiles = certificateFiles
+	// LimitedForReports configures a client of the status server.
+	LimitedForReports = limitedForReports
 )
 
 // ServesState says whether the API server knows FrozenTrainJobs.
 var ServesState = servesState
+
+// AuthenticateScrapers is the filter of the metrics endpoint.
+var AuthenticateScrapers = authenticateScrapers

@@ -3,7 +3,6 @@ package controller
 import (
 	"crypto/tls"
 
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/lockstep-project/lockstep/controller/certificate"
@@ -11,14 +10,13 @@ import (
 )
 
 // newMetrics says how metrics are served: with the certificate of the webhooks, for a scraper can verify that one; without
-// webhooks with one that nobody signed, which only encrypts. Who asks must have a token that the API server knows and may
-// get /metrics. keeper is nil if the certificate is not ours to keep.
+// webhooks with one that nobody signed, which only encrypts. authenticateScrapers decides who may read them. keeper is nil if the certificate is not ours to keep.
 func newMetrics(options config.Options, keeper *certificate.Keeper) metricsserver.Options {
 	settings := metricsserver.Options{BindAddress: options.MetricsBindAddress, SecureServing: options.MetricsSecure}
 	if !options.MetricsSecure {
 		return settings
 	}
-	settings.FilterProvider = filters.WithAuthenticationAndAuthorization
+	settings.FilterProvider = authenticateScrapers
 	settings.TLSOpts = []func(*tls.Config){withoutStreams}
 	switch {
 	case keeper != nil:

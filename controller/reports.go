@@ -2,14 +2,18 @@ package controller
 
 import (
 	"cmp"
+	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -26,24 +30,63 @@ func statusServerURL(options config.Options) string {
 	return cmp.Or(options.StatusServerURL, "https://"+net.JoinHostPort(host, strconv.Itoa(options.StatusServerPort)))
 }
 
-// addStatusServer lets mgr run a status server with the webhooks' certificate, and returns what tells the authority that
-// signed that, as PEM, as it is by then; empty while it is not known.
-func addStatusServer(
-	mgr ctrl.Manager, restConfig *rest.Config, keeper *certificate.Keeper, options config.Options,
-	registry prometheus.Registerer,
-) (authority func() string, err error) {
-	// Its own client: reports must not make reconciling wait, nor the reverse.
+// flushing is how long the status server may write reports when the controller ends: 10,000 at its usual rate. A pod has 30 s to end.
+const flushing = 20 * time.Second
+
+// reporting is what the status server gives to others. Without one, it gives nothing and does nothing.
+type reporting struct {
+	// authority returns who signed its certificate, as PEM, as it is by then; empty while it is not known.
+	authority func() string
+	server    *statusserver.Server
+}
+
+// flush writes the reports that the server holds, once the manager has ended. Until then no other replica could lead.
+func (r reporting) flush(ctx context.Context) {
+	if r.server == nil {
+		return
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
+	defer cancel()
+	r.server.Flush(last)
+}
+
+// limitedForReports returns the configuration of a client with a limit of its own: reports must not make reconciling wait, nor proofs of
+// identity writes, nor the reverse. The limiter is explicit, because controller-runtime otherwise makes one for each kind of object, and four
+// kinds could be asked for four times as often as the options say.
+func limitedForReports(restConfig *rest.Config, options config.Options) *rest.Config {
 	limited := rest.CopyConfig(restConfig)
 	limited.QPS = cmp.Or(options.StatusServerQueriesPerSecond, rest.DefaultQPS)
 	limited.Burst = cmp.Or(options.StatusServerBurst, rest.DefaultBurst)
-	live, err := client.New(limited, client.Options{Scheme: mgr.GetScheme()})
+	limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(limited.QPS, limited.Burst)
+	return limited
+}
+
+// addStatusServer lets mgr run a status server with the webhooks' certificate.
+func addStatusServer(
+	mgr ctrl.Manager, restConfig *rest.Config, keeper *certificate.Keeper, options config.Options,
+	registry prometheus.Registerer,
+) (reporting, error) {
+	limited := limitedForReports(restConfig, options)
+	proofs, err := client.New(limited, client.Options{Scheme: mgr.GetScheme()})
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+		return reporting{}, fmt.Errorf("connecting to the cluster: %w", err)
 	}
+	writes, err := client.New(limitedForReports(restConfig, options), client.Options{Scheme: mgr.GetScheme()})
+	if err != nil {
+		return reporting{}, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	var authority func() string
 	settings := statusserver.Options{
-		Address: net.JoinHostPort(options.WebhookHost, strconv.Itoa(options.StatusServerPort)),
-		Cached:  mgr.GetClient(), Live: live, QueriesPerSecond: limited.QPS, Burst: limited.Burst,
-		Clock: clock.RealClock{}, Registry: registry,
+		Address:          net.JoinHostPort(options.WebhookHost, strconv.Itoa(options.StatusServerPort)),
+		Cached:           mgr.GetClient(),
+		Proofs:           proofs,
+		Writes:           writes,
+		QueriesPerSecond: limited.QPS,
+		Burst:            limited.Burst,
+		Clock:            clock.RealClock{},
+		Salt:             rand.Text(),
+		Class:            options.Class(),
+		Registry:         registry,
 	}
 	if keeper != nil {
 		settings.GetCertificate = keeper.GetCertificate
@@ -51,21 +94,21 @@ func addStatusServer(
 	} else {
 		var watcher *certwatcher.CertWatcher
 		if watcher, authority, err = certificateFiles(options.WebhookCertDir); err != nil {
-			return nil, err
+			return reporting{}, err
 		}
 		if err = mgr.Add(watcher); err != nil {
-			return nil, fmt.Errorf("following the certificate of the status server: %w", err)
+			return reporting{}, fmt.Errorf("following the certificate of the status server: %w", err)
 		}
 		settings.GetCertificate = watcher.GetCertificate
 	}
 	server := statusserver.New(settings)
 	if err = mgr.Add(server); err != nil {
-		return nil, fmt.Errorf("adding the status server: %w", err)
+		return reporting{}, fmt.Errorf("adding the status server: %w", err)
 	}
 	if err = mgr.AddReadyzCheck("status-server", server.Ready); err != nil {
-		return nil, fmt.Errorf("adding status-server to readyz: %w", err)
+		return reporting{}, fmt.Errorf("adding status-server to readyz: %w", err)
 	}
-	return authority, nil
+	return reporting{authority: authority, server: server}, nil
 }
 
 // certificateFiles follows the certificate that somebody else keeps in a folder, once it is run, and reads the authority

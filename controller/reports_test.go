@@ -1,11 +1,22 @@
 package controller_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/config"
@@ -55,6 +66,50 @@ func TestTheAuthorityIsReadBesideTheCertificate(t *testing.T) {
 		}
 		if got := read(); got != content {
 			t.Errorf("the authority is %q, want %q", got, content)
+		}
+	}
+}
+
+// After a restart thousands of pods prove who they are while their reports are written. Each of the two spends its own limit, over all kinds
+// of objects, and leaves the other's as it is.
+func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+		writer.Header().Set("Content-Type", "application/json")
+		_, _ = writer.Write([]byte("{}"))
+	}))
+	t.Cleanup(server.Close)
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
+	options := config.Default()
+	options.StatusServerQueriesPerSecond, options.StatusServerBurst = 0.001, 4
+	connect := func() client.Client {
+		limited := controller.LimitedForReports(&rest.Config{Host: server.URL}, options)
+		connected, err := client.New(limited, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return connected
+	}
+	// spend makes calls until one would have to wait, at most twice as many as there may be.
+	spend := func(with client.Client) (calls int) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for ; calls < 2*options.StatusServerBurst; calls++ {
+			var object client.Object = &corev1.Pod{}
+			if calls%2 == 1 {
+				object = &batchv1.Job{}
+			}
+			if err := with.Get(ctx, client.ObjectKey{Namespace: "team-a", Name: "train"}, object); err != nil {
+				break
+			}
+		}
+		return calls
+	}
+	for _, with := range []client.Client{connect(), connect()} {
+		if calls := spend(with); calls != options.StatusServerBurst {
+			t.Errorf("%d calls without waiting, want %d, whatever their kind and whatever the other client has spent",
+				calls, options.StatusServerBurst)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	"github.com/lockstep-project/lockstep/controller/admission"
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/certificate"
@@ -35,12 +37,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
-const (
-	// leaseName is the lease for which replicas compete.
-	leaseName = "lockstep-controller"
-	// readyPatience is how long readyz waits for caches that are being filled; a kubelet asks with 1 s of patience.
-	readyPatience = 500 * time.Millisecond
-)
+// readyPatience is how long readyz waits for caches that are being filled; a kubelet asks with 1 s of patience.
+const readyPatience = 500 * time.Millisecond
 
 var (
 	// ErrNoConfig indicates that there is no usable kubeconfig and no service account.
@@ -85,42 +83,58 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if err != nil {
 		return err
 	}
+	handled := options.Class()
 	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader(), options.Namespace)
-	planning := plan.Options{
-		Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints(), KeepsClaims: offer.Claims(),
-		ComputeDomains: offer.ComputeDomains,
-	}
+	planning := planningFor(options, offer)
 	if options.WebhookPort != 0 {
-		registerWebhooks(mgr, resolver, planning)
-	}
-	var authority func() string
-	if options.TrainJobStatus {
-		planning.StatusServer = &plan.StatusServer{URL: statusServerURL(options)}
-		if authority, err = addStatusServer(mgr, restConfig, keeper, options, registry); err != nil {
+		if err = registerWebhooks(ctx, mgr, resolver, planning, handled); err != nil {
 			return err
 		}
 	}
+	var reports reporting
+	if options.TrainJobStatus {
+		if reports, err = addStatusServer(mgr, restConfig, keeper, options, registry); err != nil {
+			return err
+		}
+	}
+	//nolint:staticcheck // Events of the newer API have no firstTimestamp, and Kubeflow's SDK drops those
+	recorder := mgr.GetEventRecorderFor("lockstep-controller")
 	reconciler := &trainjob.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Resolver:    resolver,
-		Recorder:    mgr.GetEventRecorder("lockstep-controller"),
+		Recorder:    recorder,
 		Clock:       clock.RealClock{},
 		Instruments: metrics,
 		Options:     planning,
-		Authority:   authority,
+		Class:       handled,
+		Authority:   reports.authority,
 	}
-	census := instruments.NewCensus(trainjob.Census(ctx, mgr.GetClient(), mgr.Elected()))
+	census := instruments.NewCensus(trainjob.Census(ctx, mgr.GetClient(), handled, mgr.Elected()))
 	if err = registry.Register(census); err != nil {
 		return fmt.Errorf("registering the census of TrainJobs: %w", err)
 	}
 	if err = reconciler.SetupWithManager(ctx, mgr, options.Workers); err != nil {
 		return err
 	}
-	if err = mgr.Start(ctx); err != nil {
+	err = mgr.Start(ctx)
+	reports.flush(ctx)
+	if err != nil {
 		return fmt.Errorf("running the controller: %w", err)
 	}
 	return nil
+}
+
+// planningFor returns what the administrator and the cluster decide for all jobs.
+func planningFor(options config.Options, offer probe.Offer) plan.Options {
+	planning := plan.Options{
+		Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints(), KeepsClaims: offer.Claims(),
+		ComputeDomains: offer.ComputeDomains,
+	}
+	if options.TrainJobStatus {
+		planning.StatusServer = &plan.StatusServer{URL: statusServerURL(options)}
+	}
+	return planning
 }
 
 func connect(options config.Options) (*rest.Config, error) {
@@ -165,14 +179,11 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		return nil, nil, err
 	}
 	settings := ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         cacheOptions(options.Namespace),
-		HealthProbeBindAddress:        options.HealthProbeBindAddress,
-		LeaderElection:                options.LeaderElect,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       options.Namespace,
-		LeaderElectionReleaseOnCancel: true,
+		Scheme:                 scheme,
+		Cache:                  cacheOptions(options),
+		HealthProbeBindAddress: options.HealthProbeBindAddress,
 	}
+	compete(&settings, options)
 	var keeper *certificate.Keeper
 	if options.WebhookPort != 0 {
 		if settings.WebhookServer, keeper, err = newWebhooks(restConfig, scheme, options); err != nil {
@@ -180,6 +191,11 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		}
 	}
 	settings.Metrics = newMetrics(options, keeper)
+	if options.TakeOver != "" {
+		if settings.LeaderElectionResourceLockInterface, err = bothLeases(restConfig, options); err != nil {
+			return nil, nil, err
+		}
+	}
 	mgr, err := ctrl.NewManager(restConfig, settings)
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the manager: %w", err)
@@ -195,15 +211,24 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 	return mgr, keeper, addReadiness(mgr, settings.WebhookServer, keeper)
 }
 
-// cacheOptions keeps managed fields out of memory, and looks for frozen state in the controller's namespace only, where its role
-// lets it.
-func cacheOptions(namespace string) cache.Options {
-	return cache.Options{
+// cacheOptions keeps managed fields out of memory, all but who has written a ConfigMap, and of nodes all but what they offer. It looks only where the controller's roles let
+// it: for frozen state in its own namespace, for the rest in those that it serves.
+func cacheOptions(options config.Options) cache.Options {
+	settings := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&statev1alpha1.FrozenTrainJob{}: {Namespaces: map[string]cache.Config{namespace: {}}},
+			&statev1alpha1.FrozenTrainJob{}: {Namespaces: map[string]cache.Config{options.Namespace: {}}},
+			&corev1.ConfigMap{}:             {Transform: trainjob.KeepManagers},
+			&corev1.Node{}:                  {Transform: admission.KeepOffers},
 		},
 	}
+	if len(options.Namespaces) > 0 {
+		settings.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range options.Namespaces {
+			settings.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	return settings
 }
 
 // addReadiness makes a replica ready when its caches are filled and its webhooks, if there are any, answer with a

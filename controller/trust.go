@@ -61,12 +61,15 @@ func trust(ctx context.Context, restConfig *rest.Config, options config.Options,
 	}
 	policies := guard.Guard{
 		Controller: controller, Stranger: stranger, Namespace: options.Namespace,
-		PodGroups: offer.Mode != probe.None, Patience: options.GuardPatience,
+		Namespaces: options.Namespaces, PodGroups: offer.Mode != probe.None, Patience: options.GuardPatience,
 	}
 	if err := policies.Verify(ctx); err != nil {
 		namespace, account, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
-		mend := fmt.Sprintf("apply manifests/controller as rendered for this account "+
-			"(go run ./manifests/cmd/render -namespace %s -account %s)", namespace, account)
+		command := fmt.Sprintf("go run ./manifests/cmd/render -namespace %s -account %s", namespace, account)
+		if len(options.Namespaces) > 0 {
+			command += " -namespaces " + strings.Join(options.Namespaces, ",")
+		}
+		mend := "apply manifests/controller as rendered for this account (" + command + ")"
 		if errors.Is(err, guard.ErrOpen) {
 			return fmt.Errorf("%w: %w; %s", ErrUnguarded, err, mend)
 		}

@@ -36,8 +36,8 @@ func TestServesState_NamesTheMissingCRD(t *testing.T) {
 // The policy that holds the controller to what belongs to jobs knows each name that a job's files and keys can have, and no other.
 func TestBelongings_AreNamedAsThePlannerNamesThem(t *testing.T) {
 	job := &trainerv1alpha1.TrainJob{}
-	configs, secrets := plan.FileNames(job) // of a job without a name: the endings
-	want := append(slices.Concat(configs, secrets), resolve.CopyName(job))
+	// Of a job without a name, these are the endings.
+	want := append(slices.Concat(plan.ConfigNames(job), plan.SecretNames(job, "")), resolve.CopyName(job))
 	slices.Sort(want)
 	content, err := fs.ReadFile(manifests.Files, "controller/policy.yaml")
 	if err != nil {

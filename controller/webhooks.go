@@ -1,20 +1,24 @@
 package controller
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"path/filepath"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	"github.com/lockstep-project/lockstep/controller/certificate"
+	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
@@ -26,11 +30,29 @@ const (
 	ValidatingConfiguration = "lockstep-validator.trainer.kubeflow.org"
 )
 
-// registerWebhooks serves admission. From here on the manager runs the server, leader or not.
-func registerWebhooks(mgr ctrl.Manager, resolver *resolve.Resolver, options plan.Options) {
+// registerWebhooks serves admission for the jobs of a class. From here on the manager runs the server, leader or not.
+func registerWebhooks(
+	ctx context.Context, mgr ctrl.Manager, resolver *resolve.Resolver, options plan.Options, handled class.Class,
+) error {
+	// The first job must not wait until thousands of nodes are listed.
+	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
 	admission.Register(mgr.GetWebhookServer(), &admission.Validator{
-		Runtimes: resolver, JobSets: mgr.GetClient(), Live: mgr.GetAPIReader(), Options: options,
-	}, clock.RealClock{})
+		Class:    handled,
+		Runtimes: resolver,
+		JobSets:  mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Nodes:    mgr.GetClient(),
+		Options:  options,
+	}, &admission.Defaulter{
+		Class:    handled,
+		Runtimes: resolver,
+		Live:     mgr.GetAPIReader(),
+		Reviews:  mgr.GetClient(),
+		Clock:    clock.RealClock{},
+	})
+	return nil
 }
 
 // newWebhooks builds the server of the webhooks, and the keeper of their certificate if we keep it.

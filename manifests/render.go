@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -13,6 +14,8 @@ type Installation struct {
 	Namespace string
 	// Account is the controller's ServiceAccount in that namespace.
 	Account string
+	// Namespaces are those whose TrainJobs are the controller's; empty for all.
+	Namespaces []string
 }
 
 // Default is the installation for which the files are written.
@@ -33,13 +36,21 @@ func (i Installation) Validate() error {
 	if faults := validation.ValidateServiceAccountName(i.Account, false); len(faults) > 0 {
 		return fmt.Errorf("account %q: %s", i.Account, strings.Join(faults, "; "))
 	}
+	for n, name := range i.Namespaces {
+		if faults := validation.ValidateNamespaceName(name, false); len(faults) > 0 {
+			return fmt.Errorf("namespaces: %q: %s", name, strings.Join(faults, "; "))
+		}
+		if slices.Contains(i.Namespaces[:n], name) {
+			return fmt.Errorf("namespaces: %s is there twice", name)
+		}
+	}
 	return nil
 }
 
 // Render returns a manifest as it is to be applied for an installation: its objects in that namespace, its rights for that
-// account, and its policies by that user. Roles and policies keep their names. The account stands in the files as the name of
+// account, and its policies by that user; its rights and webhooks in its Namespaces only, if it has any. Roles and policies keep their names. The account stands in the files as the name of
 // a ServiceAccount, as a subject of that kind, as that of pods, and as a user; a test holds the files to that.
-func Render(content []byte, installation Installation) []byte {
+func Render(content []byte, installation Installation) ([]byte, error) {
 	written := Default()
 	account := func(before, after string) []string {
 		return []string{before + written.Account + after, before + installation.Account + after}
@@ -50,5 +61,9 @@ func Render(content []byte, installation Installation) []byte {
 	pairs = append(pairs, account("kind: ServiceAccount\nmetadata:\n  name: ", "\n")...)
 	pairs = append(pairs, account("serviceAccountName: ", "\n")...)
 	pairs = append(pairs, written.Namespace, installation.Namespace)
-	return []byte(strings.NewReplacer(pairs...).Replace(string(content)))
+	named := strings.NewReplacer(pairs...).Replace(string(content))
+	if len(installation.Namespaces) == 0 {
+		return []byte(named), nil
+	}
+	return installation.narrow(named)
 }

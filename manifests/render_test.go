@@ -33,11 +33,20 @@ func objectsOf(t *testing.T, content []byte) []unstructured.Unstructured {
 	}
 }
 
+func render(t *testing.T, content []byte, installation manifests.Installation) []byte {
+	t.Helper()
+	rendered, err := manifests.Render(content, installation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rendered
+}
+
 // Rendered for another namespace and account, nothing of the controller's speaks of the default ones, and every name of a role,
 // a policy, the lease or the Service, which the binary knows, is as it was.
 func TestRender_ForAnotherInstallation(t *testing.T) {
 	other := manifests.Installation{Namespace: "gpu-system", Account: "trainer-bot"}
-	for _, folder := range []string{".", "controller", "webhooks", "install"} {
+	for _, folder := range []string{".", "controller", "webhooks", "install", "takeover"} {
 		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +56,7 @@ func TestRender_ForAnotherInstallation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rendered := manifests.Render(written, other)
+			rendered := render(t, written, other)
 			if strings.Contains(string(rendered), "lockstep-system") {
 				t.Errorf("%s still names lockstep-system", file)
 			}
@@ -72,7 +81,7 @@ func TestRender_ForAnotherInstallation(t *testing.T) {
 		}
 	}
 	if content, err := manifests.Files.ReadFile("controller/policy.yaml"); err != nil ||
-		!bytes.Equal(content, manifests.Render(content, manifests.Default())) {
+		!bytes.Equal(content, render(t, content, manifests.Default())) {
 		t.Errorf("rendered for the installation for which it is written, a file changes (%v)", err)
 	}
 }
@@ -109,6 +118,9 @@ func TestInstallation_NamesThatCannotBe(t *testing.T) {
 		want         string
 	}{
 		{manifests.Default(), ""},
+		{manifests.Installation{Namespace: "a", Account: "a", Namespaces: []string{"b", "c"}}, ""},
+		{manifests.Installation{Namespace: "a", Account: "a", Namespaces: []string{"b", "B"}}, `namespaces: "B"`},
+		{manifests.Installation{Namespace: "a", Account: "a", Namespaces: []string{"b", "b"}}, "b is there twice"},
 		{manifests.Installation{Namespace: "a.b", Account: "a"}, `namespace "a.b"`},
 		{manifests.Installation{Namespace: "a", Account: "x'y"}, `account "x'y"`},
 	} {

@@ -49,7 +49,13 @@ func tryMangled(t *testing.T, m mangler, first, blueprint any, switches byte) {
 	agree(t, &job, found, options)
 	admission.JudgeClusterRuntime(nil, &rt)
 	validator := &admission.Validator{
-		Runtimes: finds{found: resolve.Found{Runtime: found}}, JobSets: nothing{}, Live: nothing{}, Options: options,
+		Runtimes: finds{
+			found: resolve.Found{Runtime: found},
+		},
+		JobSets: nothing{},
+		Live:    nothing{},
+		Nodes:   nothing{},
+		Options: options,
 	}
 	if _, err := validator.Update(t.Context(), &old, &job); err != nil {
 		t.Fatal(err)
@@ -91,7 +97,13 @@ func agree(t *testing.T, job *trainerv1alpha1.TrainJob, found plan.Runtime, opti
 		}
 	}
 	validator := &admission.Validator{
-		Runtimes: finds{found: resolve.Found{Runtime: found}}, JobSets: nothing{}, Live: nothing{}, Options: options,
+		Runtimes: finds{
+			found: resolve.Found{Runtime: found},
+		},
+		JobSets: nothing{},
+		Live:    nothing{},
+		Nodes:   nothing{},
+		Options: options,
 	}
 	verdict, err := validator.Create(t.Context(), job)
 	if err != nil || (verdict.Refusal == nil) != (len(faults) == 0) {
@@ -105,6 +117,8 @@ type nothing struct{ client.Reader }
 func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return nil
 }
+
+func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // bound keeps numbers of pods small: what is planned for each pod takes memory.
 func bound(old, job *trainerv1alpha1.TrainJob, rt *trainerv1alpha1.ClusterTrainingRuntime) {

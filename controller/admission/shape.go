@@ -11,6 +11,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // PatchesChanged reports whether the runtime patches mean something else, or were stamped anew.
@@ -25,7 +26,7 @@ func sizeChanged(old, next *trainerv1alpha1.TrainJob) bool {
 		!equality.Semantic.DeepEqual(was.ResourcesPerNode, is.ResourcesPerNode))
 }
 
-// shape is a part of a job's spec that may change while the job is suspended.
+// shape is a part of a job that may change while the job is suspended.
 type shape struct {
 	path *field.Path
 	// name is the subject of the sentences that refuse a change.
@@ -41,10 +42,13 @@ func changedShapes(old, next *trainerv1alpha1.TrainJob) []shape {
 	if sizeChanged(old, next) {
 		changed = append(changed, shape{field.NewPath("spec", "trainer"), "numNodes and resourcesPerNode"})
 	}
+	if key := topology.AnnotationPriorityClass; old.Annotations[key] != next.Annotations[key] {
+		changed = append(changed, shape{field.NewPath("metadata", "annotations").Key(key), "The priority class"})
+	}
 	return changed
 }
 
-// CheckShapeChange refuses a change of the runtime patches, or of the trainer's size, of a job that runs: it would have no effect until
+// CheckShapeChange refuses a change of the runtime patches, of the trainer's size, or of the priority of a job that runs: it would have no effect until
 // the job is suspended, and nobody would tell. jobs is the status of the ReplicatedJobs of the job's JobSet, empty without one.
 func CheckShapeChange(
 	old, next *trainerv1alpha1.TrainJob, jobs []jobsetv1alpha2.ReplicatedJobStatus,

@@ -15,8 +15,10 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Runtimes finds the runtime of a job: as it is now, or the job's own copy where it has one. The error is a resolve.ErrMissing
@@ -34,13 +36,18 @@ type Verdict struct {
 	Warnings []string
 }
 
-// Validator decides which TrainJobs are let in, whoever manages them.
+// Validator decides which TrainJobs are let in.
 type Validator struct {
+	// Class are the jobs of the controller. Kubeflow Trainer judges the others where Class has the choice class.Chosen; else all jobs of its
+	// namespaces are judged, whoever manages them.
+	Class    class.Class
 	Runtimes Runtimes
 	// JobSets reads the JobSet of a job whose patches change.
 	JobSets client.Reader
-	// Live reads the priority class that Volcano would look for in vain.
+	// Live reads the priority classes that jobs name, and device classes.
 	Live client.Reader
+	// Nodes lists what is cached of nodes (see KeepOffers); nil for no warning of resources that none has.
+	Nodes client.Reader
 	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options
 }
@@ -56,7 +63,7 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 		verdict.Refusal = faults.ToAggregate()
 		return verdict, nil
 	}
-	fault, err := v.checkPriorityClass(ctx, plan.PriorityClass(job, found.Runtime))
+	fault, err := v.checkPriorityClasses(ctx, job, found.Runtime)
 	if fault != nil {
 		verdict.Refusal = fault
 	}
@@ -69,6 +76,7 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 		return verdict, nil //nolint:nilerr // it is the verdict
 	}
 	verdict.Warnings = append(verdict.Warnings, longNames(planned.JobSet)...)
+	verdict.Warnings = append(verdict.Warnings, v.unoffered(ctx, planned.JobSet)...)
 	return verdict, nil
 }
 
@@ -95,6 +103,12 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 		for _, fault := range plan.Validate(next, found.Runtime, options) {
 			if !before[fault.Error()] {
 				faults = append(faults, fault)
+			}
+		}
+		if key := topology.AnnotationPriorityClass; old.Annotations[key] != next.Annotations[key] {
+			var missing *field.Error
+			if missing, err = v.checkPriorityClasses(ctx, next, found.Runtime); missing != nil {
+				faults = append(faults, missing)
 			}
 		}
 	case !respecified: // it is no news that there is no runtime

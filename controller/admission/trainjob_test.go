@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,13 +62,15 @@ func there(t *testing.T) finds {
 func newValidator(t *testing.T, runtimes admission.Runtimes, objects ...client.Object) *admission.Validator {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{jobsetv1alpha2.AddToScheme, schedulingv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		jobsetv1alpha2.AddToScheme, schedulingv1.AddToScheme, corev1.AddToScheme, resourcev1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	return &admission.Validator{Runtimes: runtimes, JobSets: cluster, Live: cluster}
+	return &admission.Validator{Runtimes: runtimes, JobSets: cluster, Live: cluster, Nodes: cluster}
 }
 
 // trainJob is a job that there's runtime renders.
@@ -193,6 +198,53 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// A resource that no node has, most likely misspelled, is told at once; one that is used up, or that a class of devices stands for, is not.
+func TestResourcesThatNobodyOffers(t *testing.T) {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Status: corev1.NodeStatus{Capacity: corev1.ResourceList{
+			"cpu": resource.MustParse(
+				"8",
+			),
+			"nvidia.com/gpu":     resource.MustParse("4"),
+			"example.com/broken": resource.MustParse("0"),
+		}},
+	}
+	class := &resourcev1.DeviceClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "nic",
+		},
+		Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: new("example.com/nic")},
+	}
+	const later = ": no node of this cluster offers it; the job waits until one does"
+	for name, c := range map[string]struct {
+		asks  string
+		nodes []client.Object
+		want  string
+	}{
+		"what a node has":             {asks: "nvidia.com/gpu", nodes: []client.Object{node}},
+		"what none has":               {asks: "nvidia.com/gpuu", nodes: []client.Object{node}, want: "nvidia.com/gpuu" + later},
+		"what is broken":              {asks: "example.com/broken", nodes: []client.Object{node}, want: "example.com/broken" + later},
+		"what every node has":         {asks: "memory", nodes: []client.Object{node}},
+		"a class of devices":          {asks: "example.com/nic", nodes: []client.Object{node, class}},
+		"a class by its own name":     {asks: "deviceclass.resource.kubernetes.io/nic", nodes: []client.Object{node}},
+		"a cluster without any nodes": {asks: "nvidia.com/gpu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := trainJob(func(job *trainerv1alpha1.TrainJob) {
+				job.Spec.Trainer = &trainerv1alpha1.Trainer{ResourcesPerNode: &corev1.ResourceRequirements{
+					Limits: corev1.ResourceList{corev1.ResourceName(c.asks): resource.MustParse("2")},
+				}}
+			})
+			got, err := newValidator(t, there(t), c.nodes...).Create(t.Context(), job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, got, "", c.want)
+		})
+	}
+}
+
 // Volcano would leave a group whose class does not exist where it is.
 func TestPriorityClassOfAVolcanoGroup(t *testing.T) {
 	for name, c := range map[string]struct{ class, exists, want string }{
@@ -210,13 +262,34 @@ func TestPriorityClassOfAVolcanoGroup(t *testing.T) {
 				},
 			}
 			found.found.Runtime.Spec.Template.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.PriorityClassName = c.class
-			class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(c.exists, "other")}}
-			got, err := newValidator(t, found, class).Create(t.Context(), trainJob())
+			got, err := newValidator(t, found, classOf(cmp.Or(c.exists, "other"))).Create(t.Context(), trainJob())
 			if err != nil {
 				t.Fatal(err)
 			}
 			check(t, got, c.want, "")
 		})
+	}
+}
+
+func classOf(name string) *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// A job names a class that exists, and none of those that Kubernetes keeps for itself.
+func TestPriorityClassOfAJob(t *testing.T) {
+	const at = "metadata.annotations[lockstep.dev/priority-class]: Invalid value: "
+	for name, want := range map[string]string{
+		"high":                 "",
+		"low":                  at + `"low": PriorityClass "low" doesn't exist: priorityclasses.scheduling.k8s.io "low" not found`,
+		"system-node-critical": at + `"system-node-critical": must be the name of a PriorityClass that does not start with system-`,
+		"No class":             at + `"No class": must be the name of a PriorityClass that does not start with system-`,
+	} {
+		job := trainJob(annotated("lockstep.dev/priority-class", name))
+		got, err := newValidator(t, there(t), classOf("high")).Create(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, got, want, "")
 	}
 }
 
@@ -299,6 +372,21 @@ func TestUpdate(t *testing.T) {
 		"a size for a suspended job whose pods still run": {
 			runtimes: there(t), jobSet: active, old: []change{suspended, nodes(2)}, next: []change{suspended, nodes(4)},
 			want: "spec.trainer: Forbidden: numNodes and resourcesPerNode cannot be modified when the JobSet's ReplicatedJob node is still active",
+		},
+		"another priority for a suspended job": {
+			runtimes: there(t), jobSet: classOf("high"), old: []change{suspended},
+			next: []change{suspended, annotated("lockstep.dev/priority-class", "high")},
+		},
+		"another priority for a running job": {
+			runtimes: there(t), jobSet: classOf("high"), old: []change{running},
+			next: []change{running, annotated("lockstep.dev/priority-class", "high")},
+			want: "metadata.annotations[lockstep.dev/priority-class]: Forbidden: The priority class can only be modified when the TrainJob " +
+				"is suspended before or after the update",
+		},
+		"a priority that does not exist": {
+			runtimes: there(t), old: []change{suspended}, next: []change{suspended, annotated("lockstep.dev/priority-class", "high")},
+			want: `metadata.annotations[lockstep.dev/priority-class]: Invalid value: "high": PriorityClass "high" doesn't exist: ` +
+				`priorityclasses.scheduling.k8s.io "high" not found`,
 		},
 		"a size for a suspended job": {runtimes: there(t), old: []change{suspended, nodes(2)}, next: []change{suspended, nodes(4)}},
 		"a size with a fault": {

@@ -2,16 +2,17 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 )
 
 // The paths of the webhooks, which are upstream's.
@@ -23,8 +24,8 @@ const (
 )
 
 // Register puts the webhooks on a server. Objects of v2alpha1 come to them as well: the version is not looked at.
-func Register(server webhook.Server, validator *Validator, clocks clock.PassiveClock) {
-	handlers := Handlers(validator, clocks)
+func Register(server webhook.Server, validator *Validator, defaulter *Defaulter) {
+	handlers := Handlers(validator, defaulter)
 	for _, path := range []string{
 		DefaultTrainJobPath, ValidateTrainJobPath, ValidateRuntimePath, ValidateClusterRuntimePath,
 	} {
@@ -33,31 +34,49 @@ func Register(server webhook.Server, validator *Validator, clocks clock.PassiveC
 }
 
 // Handlers are the webhooks by path. A panic in one is answered with an error: the request fails, the process goes on.
-func Handlers(validator *Validator, clocks clock.PassiveClock) map[string]*ctrladmission.Webhook {
+func Handlers(validator *Validator, defaulter *Defaulter) map[string]*ctrladmission.Webhook {
 	handlers := map[string]*ctrladmission.Webhook{}
 	for path, handle := range map[string]ctrladmission.HandlerFunc{
-		DefaultTrainJobPath: func(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
-			return defaultTrainJob(request, clocks)
+		DefaultTrainJobPath: func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+			return defaultTrainJob(ctx, request, defaulter)
 		},
-		ValidateTrainJobPath:       judge(validator.judge),
+		ValidateTrainJobPath:       judge(validator.Judge),
 		ValidateRuntimePath:        judge(judgeRuntime),
 		ValidateClusterRuntimePath: judge(judgeClusterRuntime),
 	} {
-		handlers[path] = (&ctrladmission.Webhook{Handler: handle}).WithRecoverPanic(true)
+		handlers[path] = (&ctrladmission.Webhook{Handler: validator.elsewhere(handle)}).WithRecoverPanic(true)
 	}
 	return handlers
 }
 
-func defaultTrainJob(request ctrladmission.Request, clocks clock.PassiveClock) ctrladmission.Response {
+// elsewhere lets objects of namespaces that are not the controller's pass as they are: a webhook configuration that was not rendered for
+// the same namespaces must not keep others from working.
+func (v *Validator) elsewhere(handle ctrladmission.HandlerFunc) ctrladmission.HandlerFunc {
+	return func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+		if request.Namespace != "" && !v.Class.Serves(request.Namespace) {
+			return ctrladmission.Allowed("")
+		}
+		return handle(ctx, request)
+	}
+}
+
+func defaultTrainJob(
+	ctx context.Context, request ctrladmission.Request, defaulter *Defaulter,
+) ctrladmission.Response {
 	if !writes(request) {
 		return ctrladmission.Allowed("")
 	}
-	out, err := Default(request.OldObject.Raw, request.Object.Raw, clocks.Now())
-	if err != nil {
-		if leaving(request.Object.Raw) {
-			return ctrladmission.Allowed("")
-		}
+	out, err := defaulter.Default(ctx, Change{
+		Namespace: request.Namespace, User: request.UserInfo, Old: request.OldObject.Raw, Next: request.Object.Raw,
+	})
+	switch {
+	case err == nil:
+	case leaving(request.Object.Raw):
+		return ctrladmission.Allowed("")
+	case errors.Is(err, ErrMalformed):
 		return ctrladmission.Errored(http.StatusBadRequest, err)
+	default:
+		return ctrladmission.Errored(http.StatusInternalServerError, err)
 	}
 	return ctrladmission.PatchResponseFromRaw(request.Object.Raw, out)
 }
@@ -98,8 +117,11 @@ func judge[T any](judgment judgment[T]) ctrladmission.HandlerFunc {
 	}
 }
 
-// judge judges a TrainJob, old nil if it is new.
-func (v *Validator) judge(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
+// Judge judges a TrainJob, old nil if it is new. One that this controller does not handle is let in.
+func (v *Validator) Judge(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
+	if v.Class.Choice == class.Chosen && !v.Class.Handles(next) {
+		return Verdict{}, nil
+	}
 	if old == nil {
 		return v.Create(ctx, next)
 	}

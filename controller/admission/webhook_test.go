@@ -87,7 +87,11 @@ func TestWebhooks(t *testing.T) {
 				c.operation = admissionv1.Create
 			}
 			server := webhook.NewServer(webhook.Options{})
-			admission.Register(server, newValidator(t, c.runtimes), clocktesting.NewFakePassiveClock(now()))
+			admission.Register(
+				server,
+				newValidator(t, c.runtimes),
+				&admission.Defaulter{Clock: clocktesting.NewFakePassiveClock(now())},
+			)
 			got := send(t, server, c.path, &admissionv1.AdmissionRequest{
 				UID:         "1",
 				Operation:   c.operation,
@@ -113,6 +117,28 @@ func TestWebhooks(t *testing.T) {
 				)
 			}
 		})
+	}
+}
+
+// A controller that serves some namespaces lets the objects of others pass as they are, also those that it would change or refuse. What has no
+// namespace is everybody's.
+func TestWebhooks_OtherNamespacesPass(t *testing.T) {
+	const unstamped = `{"metadata":{"name":"train"},"spec":{"runtimeRef":{"name":"rt"},"runtimePatches":[{"manager":"a.io/b"}]}}`
+	server := webhook.NewServer(webhook.Options{})
+	validator := newValidator(t, missing())
+	validator.Class.Namespaces = []string{"served"}
+	admission.Register(server, validator, &admission.Defaulter{Clock: clocktesting.NewFakePassiveClock(now())})
+	for _, path := range []string{admission.DefaultTrainJobPath, admission.ValidateTrainJobPath} {
+		for namespace, passes := range map[string]bool{"served": false, "other": true, "": false} {
+			got := send(t, server, path, &admissionv1.AdmissionRequest{
+				Operation: admissionv1.Create,
+				Namespace: namespace,
+				Object:    runtime.RawExtension{Raw: []byte(unstamped)},
+			})
+			if untouched := got.Allowed && len(got.Patch) == 0; untouched != passes {
+				t.Errorf("%s in %q: allowed %t with patch %s", path, namespace, got.Allowed, got.Patch)
+			}
+		}
 	}
 }
 

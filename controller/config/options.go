@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 )
 
 // Options are the controller's options.
@@ -16,6 +19,13 @@ type Options struct {
 	// Namespace is where the lease and the webhooks' Service and Secret are, and where the probe at start asks for a
 	// PodGroup without creating it.
 	Namespace string
+	// Namespaces are those whose TrainJobs are this controller's; empty for all. Outside of them it reads and writes nothing, but for
+	// what has no namespace and for its own.
+	Namespaces []string
+	// Manage is which TrainJobs the controller handles: a class.Choice.
+	Manage string
+	// TakeOver is the namespace of Kubeflow Trainer, whose lease is then held beside our own; empty without one.
+	TakeOver string
 	// LeaderElect lets several replicas run of which one works. Off starts a second faster.
 	LeaderElect bool
 	// MetricsBindAddress is where metrics are served; "0" switches them off.
@@ -53,8 +63,8 @@ type Options struct {
 	StatusServerPort int
 	// StatusServerURL is the address that pods are told, without a path; empty means WebhookService at StatusServerPort.
 	StatusServerURL string
-	// StatusServerQueriesPerSecond and StatusServerBurst bound its own calls to the API server; 0 means 5 and 10. Only the
-	// file can change them.
+	// StatusServerQueriesPerSecond and StatusServerBurst bound its own calls to the API server, for writes and for proofs of identity
+	// each; 0 means 5 and 10. Only the file can change them.
 	StatusServerQueriesPerSecond float32
 	StatusServerBurst            int
 
@@ -85,6 +95,7 @@ func Default() Options {
 		MetricsSecure:          true,
 		HealthProbeBindAddress: ":8081",
 		GangDefault:            "off",
+		Manage:                 string(class.All),
 		Workers:                10,
 		GuardPatience:          30 * time.Second,
 		WebhookPort:            9443,
@@ -96,8 +107,8 @@ func Default() Options {
 		Burst:                  400,
 
 		StatusServerPort:             10443,
-		StatusServerQueriesPerSecond: 200,
-		StatusServerBurst:            400,
+		StatusServerQueriesPerSecond: 500,
+		StatusServerBurst:            1000,
 	}
 }
 
@@ -153,6 +164,14 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 		o.Namespace,
 		"namespace of the lease, of the probe at start, and of the webhooks' Service and Secret",
 	)
+	flags.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
+		"namespaces whose TrainJobs are reconciled, with commas between them; empty for all. "+
+			"Roles and webhooks are rendered for the same ones (manifests/cmd/render -namespaces)")
+	flags.StringVar(&o.Manage, "manage", o.Manage,
+		"all: every TrainJob that names no other controller; chosen: those of namespaces and runtimes with the label "+
+			trainerv1alpha1.LabelTrainer+"="+trainerv1alpha1.TrainerLockstep+", beside Kubeflow Trainer 2.3 or later")
+	flags.StringVar(&o.TakeOver, "take-over", o.TakeOver,
+		"namespace of Kubeflow Trainer: work only while holding its lease too, so that never both work")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "work only while holding the lease")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		`address of the metrics; "0" for none`)
@@ -192,6 +211,9 @@ func (o *Options) Validate() error {
 	if o.GangDefault != "on" && o.GangDefault != "off" {
 		return fmt.Errorf("--gang-default=%s: must be on or off", o.GangDefault)
 	}
+	if err := o.validateManage(); err != nil {
+		return err
+	}
 	if o.Workers < 1 {
 		return fmt.Errorf("--workers=%d: must be at least 1", o.Workers)
 	}
@@ -204,6 +226,9 @@ func (o *Options) Validate() error {
 	if o.Namespace == "" {
 		return errors.New("--namespace: must not be empty")
 	}
+	if err := o.validateNamespaces(); err != nil {
+		return err
+	}
 	if o.WebhookPort < 0 || o.WebhookPort > maxPort {
 		return fmt.Errorf("--webhook-port=%d: must be a port, or 0 for no webhooks", o.WebhookPort)
 	}
@@ -214,4 +239,20 @@ func (o *Options) Validate() error {
 		return errors.New("--webhook-cert-dir: must not be empty with --cert-management=external")
 	}
 	return o.validateStatus()
+}
+
+// validateManage says what is wrong with the options about other controllers of TrainJobs.
+func (o *Options) validateManage() error {
+	switch {
+	case o.Manage != string(class.All) && o.Manage != string(class.Chosen):
+		return fmt.Errorf("--manage=%s: must be %s or %s", o.Manage, class.All, class.Chosen)
+	case o.TakeOver == "":
+		return nil
+	case o.Manage == string(class.Chosen):
+		return fmt.Errorf("--take-over=%s: must not be with --manage=%s, which leaves Kubeflow Trainer its lease",
+			o.TakeOver, o.Manage)
+	case !o.LeaderElect:
+		return fmt.Errorf("--take-over=%s: needs --leader-elect", o.TakeOver)
+	}
+	return nil
 }

@@ -17,20 +17,38 @@ func TestParse(t *testing.T) {
 		strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 --metrics-secure=false "+
 			"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
 			"--webhook-cert-dir=d --cert-management=external --feature-gates=TrainJobStatus=true --status-server-port=3 "+
-			"--status-server-url=https://h:3 --guard-patience=5s"),
+			"--status-server-url=https://h:3 --guard-patience=5s --namespaces=a,b --manage=all --take-over=kubeflow-system"),
 		io.Discard,
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := config.Options{
-		Kubeconfig: "k", Namespace: "n", LeaderElect: true, MetricsBindAddress: "0", HealthProbeBindAddress: ":1",
-		GangDefault: "on", Workers: 9, Verbosity: 4, GuardPatience: 5 * time.Second,
-		WebhookHost: "h", WebhookPort: 2, WebhookCertDir: "d", CertManagement: config.External,
-		WebhookService: "lockstep-controller-webhook", WebhookSecret: "lockstep-webhook-cert",
-		QueriesPerSecond: 200, Burst: 400,
-		TrainJobStatus: true, StatusServerPort: 3, StatusServerURL: "https://h:3",
-		StatusServerQueriesPerSecond: 200, StatusServerBurst: 400,
+		Kubeconfig:                   "k",
+		Namespace:                    "n",
+		Namespaces:                   []string{"a", "b"},
+		LeaderElect:                  true,
+		MetricsBindAddress:           "0",
+		HealthProbeBindAddress:       ":1",
+		Manage:                       "all",
+		TakeOver:                     "kubeflow-system",
+		GangDefault:                  "on",
+		Workers:                      9,
+		Verbosity:                    4,
+		GuardPatience:                5 * time.Second,
+		WebhookHost:                  "h",
+		WebhookPort:                  2,
+		WebhookCertDir:               "d",
+		CertManagement:               config.External,
+		WebhookService:               "lockstep-controller-webhook",
+		WebhookSecret:                "lockstep-webhook-cert",
+		QueriesPerSecond:             200,
+		Burst:                        400,
+		TrainJobStatus:               true,
+		StatusServerPort:             3,
+		StatusServerURL:              "https://h:3",
+		StatusServerQueriesPerSecond: 500,
+		StatusServerBurst:            1000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
@@ -50,6 +68,9 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 		"--workers=many":         "workers",
 		"--v=-1":                 "--v",
 		"--namespace=":           "namespace",
+		"--namespaces=a,,b":      `namespaces: ""`,
+		"--namespaces=a,B":       `namespaces: "B"`,
+		"--namespaces=a,a":       "a is there twice",
 		"--webhook-port=-1":      "webhook-port",
 		"--webhook-port=65536":   "webhook-port",
 		"--cert-management=both": "cert-management",
@@ -64,6 +85,9 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 		"--feature-gates=TrainJobStatus=true --status-server-url=http://a:1":  "status-server-url",
 		"--feature-gates=TrainJobStatus=true --status-server-url=https://a/b": "status-server-url",
 		"--feature-gates=TrainJobStatus=true --status-server-url=https://u@a": "status-server-url",
+		"--manage=some":               "--manage=some: must be all or chosen",
+		"--take-over=kubeflow-system": "--take-over=kubeflow-system: needs --leader-elect",
+		"--take-over=kubeflow-system --leader-elect --manage=chosen": "must not be with --manage=chosen",
 		"--bogus": "bogus",
 		"now":     "now",
 	} {

@@ -86,7 +86,7 @@ func (Flux) Contribute(world World) Contribution {
 			fluxInit:       settings.initScript(),
 			fluxEntrypoint: settings.entrypointScript(),
 		}}},
-		Parts: []PodParts{fluxParts(world.Job, settings.image)},
+		Parts: []PodParts{fluxParts(world, settings.image)},
 	}
 }
 
@@ -132,8 +132,8 @@ func fluxSetting(world World, name, usual string) string {
 }
 
 // fluxParts are what the pods get. Upstream mounts the shared memory read-only, and a test of its contract says so.
-func fluxParts(job, image string) PodParts {
-	scripts := job + "-" + fluxScripts
+func fluxParts(world World, image string) PodParts {
+	scripts := world.Job + "-" + fluxScripts
 	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	install := corev1.VolumeMount{Name: "flux-install", MountPath: fluxRoot}
 	config := corev1.VolumeMount{Name: scripts, MountPath: fluxScriptsDir, ReadOnly: true}
@@ -149,7 +149,7 @@ func fluxParts(job, image string) PodParts {
 				Medium: corev1.StorageMediumMemory,
 			}}},
 			{Name: fluxCurve, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-				SecretName: job + "-" + fluxCurve, DefaultMode: new(int32(0o400)),
+				SecretName: world.SecretName(fluxCurve), DefaultMode: new(int32(0o400)),
 			}}},
 		},
 		Mounts: []corev1.VolumeMount{

@@ -179,7 +179,7 @@ func keysParts(world World, dir string) PodParts {
 		Roles:  []string{trainerv1alpha1.LauncherName, trainerv1alpha1.NodeName},
 		Mounts: []corev1.VolumeMount{{Name: mpiKeys, MountPath: dir}},
 		Volumes: []corev1.Volume{{Name: mpiKeys, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: world.Job + "-" + mpiKeys, DefaultMode: new(int32(0o400)),
+			SecretName: world.SecretName(mpiKeys), DefaultMode: new(int32(0o400)),
 			Items: []corev1.KeyToPath{
 				{Key: corev1.SSHAuthPrivateKey, Path: mpiPrivateKey, Mode: new(int32(0o640))},
 				{Key: SSHPublicKey, Path: mpiPrivateKey + ".pub", Mode: new(int32(0o644))},

@@ -18,6 +18,8 @@ type World struct {
 	Job, Namespace string
 	// Runtime is the runtime's name.
 	Runtime string
+	// SecretSuffix ends the names of the job's Secrets, randomly generated, so that nobody can guess them; empty for fixed names.
+	SecretSuffix string
 	// Subdomain is that of the pods' DNS names: pod.subdomain.
 	Subdomain string
 	// Policy is the runtime's policy.
@@ -86,6 +88,17 @@ func (w World) Leader() string {
 	return w.Job + "-" + trainerv1alpha1.NodeName + "-0-0." + w.Job
 }
 
+// SecretName returns the name of the job's Secret with that suffix.
+func (w World) SecretName(suffix string) string { return SecretName(w.Job, suffix, w.SecretSuffix) }
+
+// SecretName returns the name of a job's Secret: the job, what is in it, and the random end, if there is one.
+func SecretName(job, suffix, end string) string {
+	if end == "" {
+		return job + "-" + suffix
+	}
+	return job + "-" + suffix + "-" + end
+}
+
 // Contribution is what a framework wants added to a job.
 type Contribution struct {
 	// Env is added to the trainer's container.
@@ -139,7 +152,7 @@ const (
 	CURVEFile    = "curve.cert"
 )
 
-// Secret is a Secret, named by the job and the suffix. What is in it is made elsewhere: chance is not the planner's.
+// Secret is a Secret, named as World.SecretName says. Its content is randomly generated, so the planner's callers make it.
 type Secret struct {
 	Suffix string
 	Kind   SecretKind

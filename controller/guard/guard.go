@@ -35,6 +35,8 @@ type Guard struct {
 	Controller, Stranger kubernetes.Interface
 	// Namespace is the controller's.
 	Namespace string
+	// Namespaces are those that the controller serves; empty for all.
+	Namespaces []string
 	// PodGroups reports that the cluster serves PodGroups. Without them, policy gangtimes is not tested.
 	PodGroups bool
 	// Patience bounds the time from the first test to the last, for policies that were just applied; 0 tests once.
@@ -104,7 +106,6 @@ const (
 func (g Guard) trials() []trial {
 	claimed := config(g.Namespace, "lockstep-guard", owner("trainer.kubeflow.org/v1alpha1", "TrainJob"))
 	copied := config(g.Namespace, "lockstep-guard-runtime-snapshot", owner("example.com/v1", "Nothing"))
-	unclaimed := config(elsewhere(g.Namespace), "lockstep-guard")
 	const (
 		claim = "a tenant can write that a ConfigMap belongs to a TrainJob"
 		times = "a tenant can set lockstep.dev/queued-at on a PodGroup"
@@ -113,13 +114,21 @@ func (g Guard) trials() []trial {
 		{trainJobOwners, claim, true, create(g.Stranger, claimed)},
 		{trainJobOwners, "a tenant can make a copy of a runtime for an unknown kind", true, create(g.Stranger, copied)},
 		{trainJobOwners, "the controller can write its own objects", false, create(g.Controller, claimed)},
-		{belongings, "the controller can write any ConfigMap", true, create(g.Controller, unclaimed)},
+	}
+	outside := g.outside()
+	if outside != g.Namespace { // in its own it may
+		unclaimed := create(g.Controller, config(outside, "lockstep-guard"))
+		trials = append(trials, trial{belongings, "the controller can write any ConfigMap", true, unclaimed})
 	}
 	if !g.PodGroups {
 		return trials
 	}
+	// In place of a JobSet, which is in the same clause of the policy: JobSet's webhooks answer before a policy does, and a controller that
+	// starts before them would take their silence for a fault.
+	workload := createWorkload(g.Controller, outside)
 	return append(
 		trials,
+		trial{belongings, "the controller can create a Workload, or a JobSet, without a TrainJob", true, workload},
 		trial{gangTimes, times, true, createGroup(g.Stranger, g.Namespace)},
 		trial{
 			gangTimes,
@@ -130,12 +139,18 @@ func (g Guard) trials() []trial {
 	)
 }
 
-// elsewhere is a namespace that every cluster has and that is not the controller's.
-func elsewhere(namespace string) string {
-	if namespace == metav1.NamespaceDefault {
-		return metav1.NamespaceSystem
+// outside is a namespace in which the controller has its rights and that is not its own, or its own if it serves no other.
+func (g Guard) outside() string {
+	served := g.Namespaces
+	if len(served) == 0 {
+		served = []string{metav1.NamespaceDefault, metav1.NamespaceSystem} // every cluster has them
 	}
-	return metav1.NamespaceDefault
+	for _, namespace := range served {
+		if namespace != g.Namespace {
+			return namespace
+		}
+	}
+	return g.Namespace
 }
 
 func dryRun() metav1.CreateOptions { return metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}} }
@@ -155,6 +170,22 @@ func config(namespace, name string, owners ...metav1.OwnerReference) *corev1.Con
 func create(client kubernetes.Interface, config *corev1.ConfigMap) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := client.CoreV1().ConfigMaps(config.Namespace).Create(ctx, config, dryRun())
+		return err //nolint:wrapcheck // the caller says what was tried
+	}
+}
+
+func createWorkload(client kubernetes.Interface, namespace string) func(context.Context) error {
+	workload := &schedulingv1beta1.Workload{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "lockstep-guard"},
+		Spec: schedulingv1beta1.WorkloadSpec{PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{{
+			Name: "guard",
+			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1},
+			},
+		}}},
+	}
+	return func(ctx context.Context) error {
+		_, err := client.SchedulingV1beta1().Workloads(namespace).Create(ctx, workload, dryRun())
 		return err //nolint:wrapcheck // the caller says what was tried
 	}
 }

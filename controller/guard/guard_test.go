@@ -47,6 +47,7 @@ func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 		"all hold":           {map[string]error{own: owners}, map[string]error{other: belongings}, false, ""},
 		"one does nothing":   {nil, map[string]error{other: belongings}, true, "a tenant can write that a ConfigMap belongs to a TrainJob despite"},
 		"another does":       {map[string]error{own: owners}, nil, true, "the controller can write any ConfigMap despite"},
+		"groups are open":    {map[string]error{own: owners}, map[string]error{other: belongings}, true, "without a TrainJob despite"},
 		"it keeps us out":    {map[string]error{own: owners}, map[string]error{own: owners, other: belongings}, true, "refuses the controller itself"},
 		"a right is missing": {map[string]error{own: right}, nil, false, "cannot create resource"},
 		"another refuses":    {map[string]error{own: denied("somebody.example")}, nil, false, "somebody.example"},
@@ -54,6 +55,7 @@ func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := guard.Guard{
 				Stranger: answers(c.stranger), Controller: answers(c.controller), Namespace: "lockstep-system",
+				PodGroups: name == "groups are open",
 			}
 			err := g.Verify(t.Context())
 			if errors.Is(err, guard.ErrOpen) != c.open || (err == nil) != (c.want == "") ||

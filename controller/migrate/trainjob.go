@@ -105,5 +105,5 @@ func (p *page) trainJobManager(content map[string]any) {
 
 // managers are the values that a TrainJob's managedBy may have.
 func managers() []string {
-	return []string{trainerv1alpha1.DefaultManagedBy, "kueue.x-k8s.io/multikueue"}
+	return []string{trainerv1alpha1.DefaultManagedBy, trainerv1alpha1.LockstepManagedBy, "kueue.x-k8s.io/multikueue"}
 }

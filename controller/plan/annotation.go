@@ -27,6 +27,9 @@ const (
 	gangOff = "off"
 )
 
+// systemPrefix begins the names of the classes that Kubernetes keeps for its own components.
+const systemPrefix = "system-"
+
 // Annotation is one line of the table of Lockstep's annotations. Documentation, admission and rendering all come from it.
 type Annotation struct {
 	// Key is the annotation's name.
@@ -114,6 +117,16 @@ func switchAnnotations() []Annotation {
 				"A schedulerName in the runtime's pods is never overwritten.",
 			check: func(value string) bool { return len(validation.IsDNS1123Subdomain(value)) == 0 },
 		},
+		{
+			Key:    topology.AnnotationPriorityClass,
+			On:     []string{onTrainJob, onRuntime},
+			Values: "the name of a PriorityClass that does not start with " + systemPrefix,
+			Meaning: "The PriorityClass of the job's pods and of its PodGroups, instead of those that the runtime's pods have. It must exist, " +
+				"and ResourceQuotas of the namespace say who may use how much of it. Kueue goes by its own label.",
+			check: func(value string) bool {
+				return len(validation.IsDNS1123Subdomain(value)) == 0 && !strings.HasPrefix(value, systemPrefix)
+			},
+		},
 		words(
 			topology.AnnotationOnDisruption,
 			"What happens to a gang of which a member is evicted: all start again, which does not count as a failure "+
@@ -168,10 +181,11 @@ func ownAnnotations() []Annotation {
 		},
 		{
 			Key:        topology.AnnotationQueuedAt,
-			On:         []string{onPodGroup},
+			On:         []string{onTrainJob, onPodGroup},
 			Controller: true,
 			Values:     "an instant (RFC 3339)",
-			Meaning:    "Since when the gang waits; it survives suspension.",
+			Meaning: "Since when the job waits, if not since its creation: since its owner resumed it. What a controller like Kueue " +
+				"resumes has been waiting all the time.",
 		},
 		{
 			Key:        topology.AnnotationExpectedEnd,

@@ -59,7 +59,8 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 		mergeResources(&d.spec, trainerOf(job).ResourcesPerNode, companion(policyOf(runtime)))
 	}
 	mergeClaims(&d.spec, trainerOf(job).ResourceClaimsPerNode, companion(policyOf(runtime)))
-	d.world = worldOf(job, runtime, d.spec)
+	d.prioritize()
+	d.world = worldOf(job, runtime, d.spec, options)
 	for i := range d.world.Roles {
 		d.world.Roles[i].Pods = d.size(i)
 	}

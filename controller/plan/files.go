@@ -21,19 +21,28 @@ func (d *draft) files() (configs []*corev1.ConfigMap, secrets []Secret) {
 		})
 	}
 	for _, secret := range contribution.Secrets {
-		secrets = append(secrets, Secret{Name: d.job.Name + "-" + secret.Suffix, Kind: secret.Kind})
+		secrets = append(secrets, Secret{Name: d.world.SecretName(secret.Suffix), Kind: secret.Kind})
 	}
 	return append(configs, d.statusConfigs()...), secrets
 }
 
-// FileNames are the names of all ConfigMaps and Secrets that a job may have, whatever its framework is, in a fixed order.
-func FileNames(job *trainerv1alpha1.TrainJob) (configs, secrets []string) {
-	files, keys := framework.Suffixes()
+// ConfigNames are the names of all ConfigMaps that a job may have, whatever its framework is, in a fixed order.
+func ConfigNames(job *trainerv1alpha1.TrainJob) []string {
+	var names []string
+	files, _ := framework.Suffixes()
 	for _, suffix := range files {
-		configs = append(configs, job.Name+"-"+suffix)
+		names = append(names, job.Name+"-"+suffix)
 	}
+	return append(names, StatusConfigName(job.Name))
+}
+
+// SecretNames are the names of all Secrets that a job may have, whatever its framework is, in a fixed order. They end with
+// secretSuffix.
+func SecretNames(job *trainerv1alpha1.TrainJob, secretSuffix string) []string {
+	var names []string
+	_, keys := framework.Suffixes()
 	for _, suffix := range keys {
-		secrets = append(secrets, job.Name+"-"+suffix)
+		names = append(names, framework.SecretName(job.Name, suffix, secretSuffix))
 	}
-	return append(configs, StatusConfigName(job.Name)), secrets
+	return names
 }

@@ -37,7 +37,7 @@ func TestDecisions_RenderTheSameJobSet(t *testing.T) {
 		t.Helper()
 		job, rt, options := readCase(t, dir)
 		switched := options
-		switched.Gang = !options.Gang
+		switched.Gang, switched.SecretSuffix = !options.Gang, "another"
 		switched.StatusServer = &plan.StatusServer{URL: "https://elsewhere", Authority: "today's"}
 		if options.StatusServer != nil {
 			switched.StatusServer = nil

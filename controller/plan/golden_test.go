@@ -20,6 +20,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
+// secretSuffix stands for what is randomly generated for each job.
+const secretSuffix = "random"
+
 var rewrite = flag.Bool("rewrite", false, "write what came out over what was wanted")
 
 // TestGolden plans each case of testdata and compares with what is wanted: objects, or the text of a refusal. The
@@ -56,7 +59,7 @@ func TestGolden(t *testing.T) {
 // knownByName checks that what a job gets can be found when its plan is forgotten.
 func knownByName(t *testing.T, job *trainerv1alpha1.TrainJob, planned plan.Plan) {
 	t.Helper()
-	configs, secrets := plan.FileNames(job)
+	configs, secrets := plan.ConfigNames(job), plan.SecretNames(job, secretSuffix)
 	for _, config := range planned.ConfigMaps {
 		if !slices.Contains(configs, config.Name) {
 			t.Errorf("ConfigMap %s is not among %v, and would be left behind", config.Name, configs)
@@ -88,6 +91,7 @@ func readCase(t *testing.T, dir string) (*trainerv1alpha1.TrainJob, plan.Runtime
 	)
 	readYAML(t, filepath.Join(dir, "trainjob.yaml"), &job)
 	readYAML(t, filepath.Join(dir, "runtime.yaml"), &rt)
+	options.SecretSuffix = secretSuffix
 	file := filepath.Join(dir, "options.yaml")
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		readYAML(t, file, &options)

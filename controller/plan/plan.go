@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -30,6 +31,10 @@ type Options struct {
 	WithoutDomain bool `json:"withoutDomain,omitempty"`
 	// StatusServer is where trainers report how far they are; nil if there is none.
 	StatusServer *StatusServer `json:"statusServer,omitempty"`
+	// SecretSuffix ends the names of the job's Secrets; empty for the fixed names of earlier versions.
+	SecretSuffix string `json:"secretSuffix,omitempty"`
+	// ReportedEnd is when the job ends by what its trainer reports; zero if it reports no end.
+	ReportedEnd time.Time `json:"reportedEnd,omitzero"`
 }
 
 // Runtime is a runtime of either kind, seen as a value.
@@ -56,7 +61,7 @@ type Plan struct {
 	ComputeDomain *unstructured.Unstructured
 	// ForeignGroup is the PodGroup of another gang scheduler's (Coscheduling, Volcano), whose policy the runtime has; else nil.
 	ForeignGroup *unstructured.Unstructured
-	// ConfigMaps are files of the framework's. Secrets are what else the job needs: they are made once, by chance.
+	// ConfigMaps are files of the framework's. Secrets are created once, with randomly generated content.
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    []Secret
 	// JobSet is never nil.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/foresight"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -25,15 +26,25 @@ const (
 
 // timetable is what a PodGroup says about a job's time, by annotation. The scheduler orders its queue by it, fills gaps before
 // expected ends, and weighs what a preemption would lose.
-func timetable(job *trainerv1alpha1.TrainJob) map[string]string {
-	times := map[string]string{topology.AnnotationQueuedAt: instant(job.CreationTimestamp.Time)}
-	if end := expectedEnd(job); !end.IsZero() {
+func timetable(job *trainerv1alpha1.TrainJob, reported time.Time) map[string]string {
+	times := map[string]string{topology.AnnotationQueuedAt: instant(queuedAt(job))}
+	if end := expectedEnd(job, reported); !end.IsZero() {
 		times[topology.AnnotationExpectedEnd] = instant(end)
 	}
 	if saved := lastCheckpoint(job.Status.TrainerStatus); !saved.IsZero() {
 		times[topology.AnnotationLastCheckpoint] = instant(saved)
 	}
 	return times
+}
+
+// queuedAt is since when a job waits: since its creation, or since its owner resumed it, as admission has written.
+func queuedAt(job *trainerv1alpha1.TrainJob) time.Time {
+	created := job.CreationTimestamp.Time
+	resumed, err := time.Parse(time.RFC3339, job.Annotations[topology.AnnotationQueuedAt])
+	if err != nil || resumed.Before(created) {
+		return created
+	}
+	return resumed
 }
 
 // ActiveSince is when the clock of activeDeadlineSeconds started: at the job's creation, and again at each resumption.
@@ -45,23 +56,16 @@ func ActiveSince(job *trainerv1alpha1.TrainJob) time.Time {
 	return job.CreationTimestamp.Time
 }
 
-// expectedEnd is the earlier of the job's deadline and of the end that its trainer expects; zero without either. What was
-// reported before the job was resumed is about a run that is no more.
-func expectedEnd(job *trainerv1alpha1.TrainJob) time.Time {
-	var end time.Time
-	if job.Spec.ActiveDeadlineSeconds > 0 {
-		end = ActiveSince(job).Add(time.Duration(job.Spec.ActiveDeadlineSeconds) * time.Second)
+// expectedEnd is the earlier of the job's deadline and of the end that its trainer's reports lead to expect; zero without either.
+func expectedEnd(job *trainerv1alpha1.TrainJob, reported time.Time) time.Time {
+	if job.Spec.ActiveDeadlineSeconds == 0 {
+		return reported
 	}
-	report := job.Status.TrainerStatus
-	if report == nil || report.EstimatedRemainingSeconds == nil ||
-		report.LastUpdatedTime.Time.Before(ActiveSince(job)) {
-		return end
+	deadline := ActiveSince(job).Add(time.Duration(job.Spec.ActiveDeadlineSeconds) * time.Second)
+	if !reported.IsZero() && reported.Before(deadline) {
+		return reported
 	}
-	expected := report.LastUpdatedTime.Add(time.Duration(*report.EstimatedRemainingSeconds) * time.Second)
-	if end.IsZero() || expected.Before(end) {
-		return expected
-	}
-	return end
+	return deadline
 }
 
 // lastCheckpoint is when the trainer last saved its work, as it says itself; zero if it does not, or if what it says cannot be:
@@ -98,6 +102,24 @@ func SameEnd(have, want string, reported time.Time) bool {
 		return have == want
 	}
 	return after.Sub(before).Abs() <= max(sameEnd, after.Sub(reported)/sameShare)
+}
+
+// SameTimetable reports whether a job's PodGroup says the same about the job's time with either report: the same last checkpoint, and
+// ends that are the same by now. Nobody decides otherwise by the newer one.
+func SameTimetable(job *trainerv1alpha1.TrainJob, have, want *trainerv1alpha1.TrainerStatus, now time.Time) bool {
+	reported := *job
+	reported.Status.TrainerStatus = have
+	before := timetable(&reported, said(&reported, now))
+	reported.Status.TrainerStatus = want
+	after := timetable(&reported, said(&reported, now))
+	const end, saved = topology.AnnotationExpectedEnd, topology.AnnotationLastCheckpoint
+	return before[saved] == after[saved] && SameEnd(before[end], after[end], now)
+}
+
+// said is when a job ends as its trainer says; zero if it says nothing.
+func said(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
+	report, _ := foresight.Reported(job.Status.TrainerStatus, ActiveSince(job), now)
+	return report.End
 }
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -37,38 +37,34 @@ func TestTimetable(t *testing.T) {
 	for name, c := range map[string]struct {
 		deadline int64
 		status   trainerv1alpha1.TrainJobStatus
+		reported time.Time
 		end      string
 		saved    string
 	}{
-		"neither deadline nor report": {},
-		"deadline from creation":      {deadline: 3600, end: "11:00:00"},
-		"deadline from resumption":    {deadline: 3600, status: trainerv1alpha1.TrainJobStatus{Conditions: resumed}, end: "13:00:00"},
-		"report":                      {status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60)}, end: "10:31:00"},
-		"report before the deadline":  {deadline: 3600, status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60)}, end: "10:31:00"},
-		"report that misses the deadline": {
-			deadline: 3600, status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 7200)}, end: "11:00:00",
-		},
-		"report of the run before the resumption": {
-			deadline: 3600, end: "13:00:00",
-			status: trainerv1alpha1.TrainJobStatus{Conditions: resumed, TrainerStatus: report(clock(t, "10:30:00"), 60)},
-		},
+		"neither deadline nor report":     {},
+		"deadline from creation":          {deadline: 3600, end: "11:00:00"},
+		"deadline from resumption":        {deadline: 3600, status: trainerv1alpha1.TrainJobStatus{Conditions: resumed}, end: "13:00:00"},
+		"report":                          {reported: clock(t, "10:31:00"), end: "10:31:00"},
+		"report before the deadline":      {deadline: 3600, reported: clock(t, "10:31:00"), end: "10:31:00"},
+		"report that misses the deadline": {deadline: 3600, reported: clock(t, "12:30:00"), end: "11:00:00"},
 		"checkpoint, to the second": {
 			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("1795256700.25"))},
-			end:    "10:31:00", saved: "10:25:00",
+			saved:  "10:25:00",
 		},
 		"checkpoint that nobody can read": {
-			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("yesterday"))}, end: "10:31:00",
+			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("yesterday"))},
 		},
 		"checkpoint that is none": {
-			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("NaN"))}, end: "10:31:00",
+			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("NaN"))},
 		},
 		"checkpoint in the future": {
-			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("1795260700"))}, end: "10:31:00",
+			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("1795260700"))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job, rt, options := readCase(t, "testdata/torch-gang")
 			job.Spec.ActiveDeadlineSeconds, job.Status = c.deadline, c.status
+			options.ReportedEnd = c.reported
 			planned, err := plan.New(job, rt, options)
 			if err != nil {
 				t.Fatal(err)
@@ -103,5 +99,68 @@ func TestEndsThatAreTheSame(t *testing.T) {
 		if got := plan.SameEnd(c.have, c.want, now); got != c.same {
 			t.Errorf("%q and %q, thought of at ten, are the same: %t", c.have, c.want, got)
 		}
+	}
+}
+
+// A job waits since its creation, or since admission wrote that its owner resumed it; nothing makes it older than it is.
+func TestQueuedAt(t *testing.T) {
+	for name, c := range map[string]struct{ written, want string }{
+		"since its creation":     {"", "2026-11-21T10:00:00Z"},
+		"since its resumption":   {"2026-11-21T12:00:00Z", "2026-11-21T12:00:00Z"},
+		"not before it was made": {"2026-11-20T12:00:00Z", "2026-11-21T10:00:00Z"},
+		"whatever is written":    {"yesterday", "2026-11-21T10:00:00Z"},
+	} {
+		job, rt, options := readCase(t, "testdata/torch-gang")
+		if c.written != "" {
+			job.Annotations["lockstep.dev/queued-at"] = c.written
+		}
+		planned, err := plan.New(job, rt, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := planned.PodGroups[0].Annotations["lockstep.dev/queued-at"]; got != c.want {
+			t.Errorf("%s: it waits since %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// A job's deadline can be earlier than what its trainer expects: then nothing that the trainer says of the end matters.
+func TestSameTimetable(t *testing.T) {
+	now := clock(t, "10:30:00")
+	report := func(left int32, saved string) *trainerv1alpha1.TrainerStatus {
+		status := &trainerv1alpha1.TrainerStatus{LastUpdatedTime: metav1.NewTime(now), EstimatedRemainingSeconds: &left}
+		if saved != "" {
+			status.Metrics = []trainerv1alpha1.Metric{{Name: "checkpoint_unix_seconds", Value: saved}}
+		}
+		return status
+	}
+	for name, c := range map[string]struct {
+		deadline   int64
+		have, want *trainerv1alpha1.TrainerStatus
+		same       bool
+	}{
+		"no report":                  {same: true},
+		"the first estimate":         {want: report(3600, "")},
+		"an estimate that is gone":   {have: report(3600, "")},
+		"a small move":               {have: report(3600, ""), want: report(3700, ""), same: true},
+		"a large move":               {have: report(3600, ""), want: report(4000, "")},
+		"beyond the deadline":        {deadline: 3600, have: report(3600, ""), want: report(9000, ""), same: true},
+		"a checkpoint":               {have: report(3600, ""), want: report(3600, "1795256700")},
+		"a newer checkpoint":         {have: report(3600, "1795256700"), want: report(3600, "1795256760")},
+		"a fraction of a second":     {have: report(3600, "1795256700"), want: report(3600, "1795256700.5"), same: true},
+		"a checkpoint in the future": {have: report(3600, ""), want: report(3600, "1795299999"), same: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := &trainerv1alpha1.TrainJob{ObjectMeta: metav1.ObjectMeta{
+				CreationTimestamp: metav1.NewTime(clock(t, "10:00:00")),
+			}}
+			job.Spec.ActiveDeadlineSeconds = c.deadline
+			if got := plan.SameTimetable(job, c.have, c.want, now); got != c.same {
+				t.Errorf("the same: %t, want %t", got, c.same)
+			}
+			if job.Status.TrainerStatus != nil {
+				t.Error("the job was changed")
+			}
+		})
 	}
 }

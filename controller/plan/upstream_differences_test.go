@@ -4,7 +4,27 @@ import "slices"
 
 // intendedDifferences are all differences from upstream that are meant; controller/DESIGN.md has them in one table.
 func intendedDifferences() []intended {
-	return slices.Concat(frameworkDifferences(), fluxDifferences(), groupDifferences(), statusDifferences())
+	return slices.Concat(
+		frameworkDifferences(),
+		fluxDifferences(),
+		groupDifferences(),
+		statusDifferences(),
+		secretDifferences(),
+	)
+}
+
+// secretDifferences are those of the names of Secrets.
+func secretDifferences() []intended {
+	const reason = "The end of the name is random, so that the controller creates Secrets without a right to read any; upstream reads them in " +
+		"all namespaces by names that can be guessed."
+	return []intended{
+		{cases: `(mpi|flux)-.*`, path: `Secret\[train-(mpi-ssh-auth|flux-curve)(-random)?\]`, reason: reason},
+		{
+			cases:  `(mpi|flux)-.*`,
+			path:   `JobSet\.spec\.replicatedJobs\[\w+\]\.template\.spec\.template\.spec\.volumes\[(mpi-ssh-auth|flux-curve)\]\.secret\.secretName`,
+			reason: reason,
+		},
+	}
 }
 
 // statusDifferences are those of what trainers report with.

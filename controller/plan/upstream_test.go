@@ -104,7 +104,7 @@ func closest(t *testing.T, dir string) []difference {
 			text,
 			job,
 			rt,
-			plan.Options{StatusServer: options.StatusServer},
+			plan.Options{StatusServer: options.StatusServer, SecretSuffix: options.SecretSuffix},
 		)
 		if i == 0 || len(found) < len(nearest) {
 			nearest = found

@@ -16,7 +16,7 @@ import (
 
 // worldOf is what the frameworks may know of the job. spec is the patched one.
 func worldOf(
-	job *trainerv1alpha1.TrainJob, runtime Runtime, spec jobsetv1alpha2.JobSetSpec,
+	job *trainerv1alpha1.TrainJob, runtime Runtime, spec jobsetv1alpha2.JobSetSpec, options Options,
 ) framework.World {
 	trainer := trainerOf(job)
 	resources := nodeResources(spec)
@@ -39,8 +39,9 @@ func worldOf(
 		Args:       trainer.Args,
 		JobCommand: trainer.Command,
 
-		NodesGiven: trainer.NumNodes != nil,
-		Subdomain:  job.Name,
+		NodesGiven:   trainer.NumNodes != nil,
+		Subdomain:    job.Name,
+		SecretSuffix: options.SecretSuffix,
 	}
 	if spec.Network != nil && spec.Network.Subdomain != "" {
 		world.Subdomain = spec.Network.Subdomain

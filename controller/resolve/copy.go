@@ -41,9 +41,10 @@ func Copy(job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob) (*
 	}, nil
 }
 
-// adopt reconstructs the decisions and the runtime of a job that was rendered and has no frozen state: an earlier version
-// rendered it, or the state was lost. The JobSet shows the decisions; the copy of the runtime is used if a controller must have
-// made it. Without a JobSet there is nothing to adopt, and ok is false.
+// adopt reconstructs the decisions and the runtime of a job that was rendered and has no frozen state: an earlier version or another
+// controller rendered it, or the state was lost. The copy of the runtime is used if a controller of Lockstep's must have made it. The
+// JobSet shows the decisions; one that waits and has no such copy is another controller's, and shows none. Without a JobSet there
+// is nothing to adopt, and ok is false.
 //
 // Tenants may write ConfigMaps. Every version of the controller makes the copy before the JobSet, and immutable, and this one
 // freezes a job before either. A tenant can neither create a JobSet of the job nor delete frozen state; a copy that he makes for
@@ -71,13 +72,17 @@ func (r *Resolver) adopt(
 			doubt = err.Error()
 		}
 	}
-	if result.Live == nil {
+	believed := result.Live != nil
+	if !believed {
 		if result, err = r.Current(ctx, job); err != nil {
 			return Found{}, false, err
 		}
 	}
-	decided := plan.DecisionsOf(jobSet)
-	result.Decisions, result.Disbelieved = &decided, doubt
+	if believed || jobSet.Spec.Suspend == nil || !*jobSet.Spec.Suspend {
+		decided := plan.DecisionsOf(jobSet)
+		result.Decisions = &decided
+	}
+	result.Adopted, result.Disbelieved = true, doubt
 	return result, true, nil
 }
 

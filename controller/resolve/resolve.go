@@ -45,8 +45,10 @@ type Found struct {
 	Deprecated bool
 	// Frozen is the state that Runtime was read from; nil for a job without frozen state.
 	Frozen *statev1alpha1.FrozenTrainJob
-	// Decisions are those of the job's first rendering; nil for a job that was never rendered.
+	// Decisions are those of the job's first rendering; nil for a job that this controller never rendered and whose pods do not exist.
 	Decisions *statev1alpha1.Decisions
+	// Adopted says that the job has a JobSet and no frozen state: an earlier version or another controller has rendered it.
+	Adopted bool
 	// Live is the runtime to freeze, whole; nil with Frozen.
 	Live client.Object
 	// Disbelieved says why an existing copy of the runtime was not adopted; empty if none was refused.

@@ -2,6 +2,7 @@ package statusserver_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
@@ -49,6 +52,8 @@ type world struct {
 	reviews atomic.Int64
 	review  func(*authenticationv1.TokenReviewStatus)
 	writing func(job string) error
+	// reviewing is called before each TokenReview.
+	reviewing func() error
 }
 
 // errStored is what writing returns instead of having the report stored.
@@ -60,7 +65,7 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &world{t: tb, clock: clocktesting.NewFakePassiveClock(start()), registry: prometheus.NewRegistry()}
+	w := &world{t: tb, clock: clocktesting.NewFakePassiveClock(start())}
 	w.cluster = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&trainerv1alpha1.TrainJob{}).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -70,6 +75,11 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 					return c.Create(ctx, o, opts...)
 				}
 				w.reviews.Add(1)
+				if w.reviewing != nil {
+					if err := w.reviewing(); err != nil {
+						return err
+					}
+				}
 				review.Status = believe(review.Spec)
 				if w.review != nil {
 					w.review(&review.Status)
@@ -90,10 +100,55 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 				return c.SubResource(sub).Apply(ctx, o, opts...)
 			},
 		}).Build()
-	w.server = statusserver.New(statusserver.Options{
-		Cached: w.cluster, Live: w.cluster, QueriesPerSecond: 200, Burst: 400, Clock: w.clock, Registry: w.registry,
-	})
+	w.of(class.Class{})
 	return w
+}
+
+// of makes a server for the jobs of a class in the place of the one that there is.
+func (w *world) of(jobs class.Class) {
+	w.registry = prometheus.NewRegistry()
+	w.server = statusserver.New(statusserver.Options{
+		Address:          "127.0.0.1:0",
+		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errStored },
+		Cached:           w.cluster,
+		Proofs:           proofsOnly{w.cluster},
+		Writes:           writesOnly{w.cluster},
+		QueriesPerSecond: 200,
+		Burst:            400,
+		Clock:            w.clock,
+		Class:            jobs,
+		Registry:         w.registry,
+	})
+}
+
+// proofsOnly is a client that must not be used to write reports, and writesOnly one that must not be used to prove who somebody is: behind
+// each is a limit, and what spends the other's makes that wait.
+type (
+	proofsOnly struct{ client.Client }
+	writesOnly struct{ client.Client }
+)
+
+// Status panics, which the server answers as a fault.
+func (proofsOnly) Status() client.SubResourceWriter {
+	panic("a report was written with the calls for proofs")
+}
+
+// Create panics, which the server answers as a fault.
+func (writesOnly) Create(context.Context, client.Object, ...client.CreateOption) error {
+	panic("a token was reviewed with the calls for writes")
+}
+
+// Get lets only TrainJobs be read.
+func (c writesOnly) Get(
+	ctx context.Context,
+	key client.ObjectKey,
+	object client.Object,
+	opts ...client.GetOption,
+) error {
+	if _, ok := object.(*trainerv1alpha1.TrainJob); !ok {
+		panic("a pod or its owner was read with the calls for writes")
+	}
+	return c.Client.Get(ctx, key, object, opts...)
 }
 
 // believe is the API server, to which a token says in its third part whose it is: namespace/pod/uid.
@@ -176,9 +231,17 @@ func (w *world) send(method, path, token, body string) *httptest.ResponseRecorde
 	return response
 }
 
-// status is what the job's trainerStatus is by now.
+// pass lets time pass, and what is due by then be written.
+func (w *world) pass(d time.Duration) {
+	w.t.Helper()
+	w.clock.SetTime(w.clock.Now().Add(d))
+	w.server.WriteDue(w.t.Context())
+}
+
+// status is what the job's trainerStatus is by now, when all is written that is due.
 func (w *world) status(job string) *trainerv1alpha1.TrainerStatus {
 	w.t.Helper()
+	w.pass(0)
 	var found trainerv1alpha1.TrainJob
 	if err := w.cluster.Get(w.t.Context(), types.NamespacedName{Namespace: namespace, Name: job}, &found); err != nil {
 		w.t.Fatal(err)
@@ -193,4 +256,60 @@ func progress(percent int) string {
 			`"lastUpdatedTime":"2026-11-22T10:00:00Z"}}`,
 		percent,
 	)
+}
+
+// metric is the value of a metric of the server's, as Prometheus prints its name; 0 for none.
+func (w *world) metric(name string) float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			var labels strings.Builder
+			for _, label := range metric.GetLabel() {
+				fmt.Fprintf(&labels, "{%s=%q}", label.GetName(), label.GetValue())
+			}
+			if family.GetName()+labels.String() == name {
+				return metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// tally counts writes by job.
+type tally struct {
+	mu    sync.Mutex
+	byJob map[string]int
+}
+
+// Add counts one.
+func (c *tally) Add(job string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byJob == nil {
+		c.byJob = map[string]int{}
+	}
+	c.byJob[job]++
+}
+
+// Count is how many there were.
+func (c *tally) Count(job string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byJob[job]
+}
+
+// Wait waits until there was one.
+func (c *tally) Wait(t *testing.T, job string) {
+	t.Helper()
+	for range 1000 {
+		if c.Count(job) > 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("nothing was written for %s within 10 s", job)
 }

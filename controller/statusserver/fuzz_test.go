@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-// FuzzBody holds that any body is answered with the code that is documented, is written only if it says something, and that
+// FuzzBody holds that any body is answered with the code that is documented, is held only if it says something, and that
 // an echo says again what was read.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
@@ -21,29 +21,35 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	w := newWorld(f, family("train")...)
-	written := 0
-	w.writing = func(string) error {
-		written++
-		return errStored
+	w.writing = func(string) error { return errStored }
+	accepted := func() (count float64) {
+		for _, outcome := range []string{"held", "older", "unchanged"} {
+			count += w.metric("lockstep_status_server_reports_total{outcome=\"" + outcome + "\"}")
+		}
+		return count
 	}
 	whose := tokenWith(map[string]any{"aud": audience(), "exp": int64(1e11)}, "team-a/train-pod/train-pod-uid")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w.t = t
 		w.clock.SetTime(w.clock.Now().Add(time.Second)) // or the job's limit would answer
-		written = 0
+		before := accepted()
 		report, err := statusserver.ParseReport(body)
-		want, writes := http.StatusOK, 1
+		want, holds := http.StatusOK, 1.0
 		switch {
 		case len(body) > statusserver.BodyLimit:
-			want, writes = http.StatusRequestEntityTooLarge, 0
+			want, holds = http.StatusRequestEntityTooLarge, 0
 		case err != nil:
-			want, writes = http.StatusUnprocessableEntity, 0
+			want, holds = http.StatusUnprocessableEntity, 0
 		case report.TrainerStatus == nil:
-			writes = 0
+			holds = 0
+		case statusserver.Validate("train", report.TrainerStatus) != nil:
+			want, holds = http.StatusUnprocessableEntity, 0
 		}
 		code, answer := w.post("train", whose, string(body))
-		if code != want || written != writes || !json.Valid([]byte(answer)) {
-			t.Fatalf("%q: answer %d %s after %d writes, want %d after %d", body, code, answer, written, want, writes)
+		w.pass(0)
+		held := accepted() - before
+		if code != want || held != holds || !json.Valid([]byte(answer)) {
+			t.Fatalf("%q: answer %d %s, %v reports held; want %d and %v", body, code, answer, held, want, holds)
 		}
 		if code != http.StatusOK {
 			return

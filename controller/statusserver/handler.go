@@ -17,20 +17,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
 // patience is how long one request may take, from its first byte to its answer.
 const patience = 10 * time.Second
 
+// crowded is when to come back if too many proofs are under way.
+const crowded = time.Second
+
 // handler answers requests.
 type handler struct {
 	cached     client.Reader
-	live       client.Client
 	clock      clock.PassiveClock
+	class      class.Class
 	identities *identities
 	limits     limits
+	held       *held
 	requests   *prometheus.CounterVec
+	reports    *prometheus.CounterVec
 }
 
 // ServeHTTP answers one request, whatever happens.
@@ -56,62 +62,77 @@ func (h *handler) handle(writer http.ResponseWriter, request *http.Request) answ
 	if !ok {
 		return notFound("Not found")
 	}
+	if !h.class.Serves(key.Namespace) {
+		return forbidden()
+	}
 	ctx, cancel := context.WithTimeout(request.Context(), patience)
 	defer cancel()
-	job, refused := h.identify(ctx, request, key)
+	job, pod, refused := h.identify(ctx, request, key)
 	if refused != nil {
 		return *refused
 	}
-	if !h.limits.jobs.take(job.UID) {
-		return tooMany(h.limits.jobs.wait())
+	if !h.held.admit(job) {
+		return tooMany(time.Second / jobPerSecond)
 	}
-	report, err := readReport(writer, request)
+	body, err := readReport(writer, request)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return tooLarge()
 	case err != nil:
 		return invalid("Invalid payload")
-	case report.TrainerStatus == nil:
-		return accepted(report)
+	case body.TrainerStatus == nil:
+		return accepted(body)
 	}
-	if err = write(ctx, h.live, key, report.TrainerStatus); err != nil {
+	if err = Validate(job.Name, body.TrainerStatus); err != nil {
 		return refusal(ctx, err)
 	}
-	return accepted(report)
+	became := h.held.offer(job, report{status: body.TrainerStatus, by: pod, at: h.clock.Now()})
+	h.reports.WithLabelValues(string(became)).Inc()
+	return accepted(body)
 }
 
-// identify finds the job for which a request may speak, or why it may not.
+// identify finds the job for which a request may speak, and the pod that does, or why it may not.
 func (h *handler) identify(
 	ctx context.Context, request *http.Request, key types.NamespacedName,
-) (*trainerv1alpha1.TrainJob, *answer) {
+) (*trainerv1alpha1.TrainJob, member, *answer) {
 	token := bearer(request.Header)
 	claimed, ok := readClaims(token)
 	if !ok || !claimed.claimFor(plan.StatusAudience(key), h.clock.Now()) {
-		return nil, new(forbidden())
+		return nil, member{}, new(forbidden())
 	}
 	var job trainerv1alpha1.TrainJob
 	err := h.cached.Get(ctx, key, &job)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, new(refusal(ctx, err))
+		return nil, member{}, new(refusal(ctx, err))
 	}
-	if err == nil && h.identities.knows(token, job.UID) {
-		return &job, nil
+	if err == nil && !h.class.Handles(&job) {
+		return nil, member{}, new(forbidden())
 	}
+	if err == nil {
+		if pod, known := h.identities.knows(ctx, token, &job); known {
+			return &job, pod, nil
+		}
+	}
+	if !h.identities.proving.take() {
+		return nil, member{}, new(tooMany(crowded))
+	}
+	defer h.identities.proving.leave()
 	source, _, _ := net.SplitHostPort(request.RemoteAddr)
 	if wait, ok := h.limits.admit(stranger{source, key.Namespace, key.Name}); !ok {
-		return nil, new(tooMany(wait))
+		return nil, member{}, new(tooMany(wait))
 	}
 	if err != nil {
 		// Only who has a token of the job's namespace may know that there is no such job.
-		if _, denied := h.identities.review(ctx, token, key); denied != nil {
-			return nil, new(refusal(ctx, denied))
+		if _, denied := h.identities.podOf(ctx, token, key); denied != nil {
+			return nil, member{}, new(refusal(ctx, denied))
 		}
-		return nil, new(notFound("Train job not found"))
+		return nil, member{}, new(notFound("Train job not found"))
 	}
-	if err = h.identities.prove(ctx, token, &job); err != nil {
-		return nil, new(refusal(ctx, err))
+	pod, err := h.identities.prove(ctx, token, &job)
+	if err != nil {
+		return nil, member{}, new(refusal(ctx, err))
 	}
-	return &job, nil
+	return &job, pod, nil
 }
 
 // refusal is the answer to an error.

@@ -3,6 +3,7 @@ package statusserver_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,14 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
+	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
 func TestAReportIsWrittenAndEchoed(t *testing.T) {
@@ -36,6 +39,7 @@ func TestAReportIsWrittenAndEchoed(t *testing.T) {
 	}
 
 	// A report replaces the one before: what it does not say is gone.
+	w.pass(5 * time.Second)
 	code, _ = w.post(
 		"train",
 		token("train-pod", "train"),
@@ -47,6 +51,16 @@ func TestAReportIsWrittenAndEchoed(t *testing.T) {
 	}
 	if n := w.reviews.Load(); n != 1 {
 		t.Errorf("the token was reviewed %d times, want once", n)
+	}
+}
+
+// Of a namespace that the controller does not serve nothing is read: not the job, and no token is proven.
+func TestReports_OfOtherNamespacesAreRefused(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	w.of(class.Class{Namespaces: []string{"elsewhere"}})
+	code, _ := w.post("train", token("train-pod", "train"), progress(40))
+	if code != http.StatusForbidden || w.reviews.Load() != 0 || w.status("train") != nil {
+		t.Errorf("answer %d after %d reviews", code, w.reviews.Load())
 	}
 }
 
@@ -65,6 +79,7 @@ func TestAReportWinsOverOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, body := w.post("train", token("train-pod", "train"), progress(40))
+	w.pass(statusserver.Spacing)
 	if status := w.status("train"); code != http.StatusOK || *status.ProgressPercentage != 40 {
 		t.Errorf("answer %d %s, status %+v", code, body, status)
 	}
@@ -127,27 +142,81 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What the API server says to a write decides the code.
-func TestWhatTheWriteMeets(t *testing.T) {
+// What the API server would refuse is refused before it is accepted, with the field.
+func TestReport_OutOfBounds(t *testing.T) {
+	const now = `"lastUpdatedTime":"2026-11-22T10:00:00Z"`
+	for body, says := range map[string]string{
+		`{"trainerStatus":{"progressPercentage":101,` + now + `}}`:       "status.trainerStatus.progressPercentage: Invalid value: 101",
+		`{"trainerStatus":{"estimatedRemainingSeconds":-1,` + now + `}}`: "status.trainerStatus.estimatedRemainingSeconds: Invalid value: -1",
+		`{"trainerStatus":{}}`: "status.trainerStatus.lastUpdatedTime: Required",
+		`{"trainerStatus":{"metrics":[{"name":"loss"}],` + now + `}}`:                     "status.trainerStatus.metrics[0].value: Required",
+		`{"trainerStatus":{"metrics":[{"name":"","value":"1"}],"progressPercentage":-1}}`: "metrics[0].name",
+	} {
+		w := newWorld(t, family("train")...)
+		code, answer := w.post("train", token("train-pod", "train"), body)
+		if code != http.StatusUnprocessableEntity || !strings.Contains(answer, says) ||
+			!strings.Contains(answer, `\"train\"`) {
+			t.Errorf("%s: answer %d %s, want 422 with %s", body, code, answer, says)
+		}
+		if w.status("train") != nil {
+			t.Errorf("%s: something was written", body)
+		}
+	}
+}
+
+// A report is accepted before it is written. What the write meets decides what becomes of it.
+func TestReport_WriteMeets(t *testing.T) {
 	resource := schema.GroupResource{Group: trainerv1alpha1.Group, Resource: "trainjobs"}
-	invalid := apierrors.NewInvalid(schema.GroupKind{Group: trainerv1alpha1.Group, Kind: "TrainJob"}, "train",
-		field.ErrorList{field.Invalid(field.NewPath("status", "trainerStatus", "progressPercentage"), 101, "too much")})
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: trainerv1alpha1.Group, Kind: "TrainJob"}, "train", nil)
 	for name, test := range map[string]struct {
-		err           error
-		code          int
-		says, saysNot string
+		err error
+		// tries are the writes within a minute, the last of which succeeds if it is more than one.
+		tries  int
+		result string
 	}{
-		"gone":    {err: apierrors.NewNotFound(resource, "train"), code: 404, says: "Train job not found"},
-		"refused": {err: invalid, code: 422, says: "progressPercentage"},
-		"a fault": {err: errors.New("connection to 10.0.0.1 refused"), code: 500, says: "Internal error", saysNot: "10.0.0.1"},
+		"a job that is gone": {err: apierrors.NewNotFound(resource, "train"), tries: 1, result: "gone"},
+		"a refusal":          {err: invalid, tries: 1, result: "refused"},
+		"a conflict":         {err: apierrors.NewConflict(resource, "train", nil), tries: 2, result: "conflict"},
+		"a fault":            {err: errors.New("connection to 10.0.0.1 refused"), tries: 2, result: "failed"},
+		"a fault that stays": {err: errors.New("connection to 10.0.0.1 refused"), tries: 6, result: "failed"},
+		"a panic":            {err: nil, tries: 1, result: "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, family("train")...)
-			w.writing = func(string) error { return test.err }
-			code, body := w.post("train", token("train-pod", "train"), progress(101))
-			if code != test.code || !strings.Contains(body, test.says) ||
-				test.saysNot != "" && strings.Contains(body, test.saysNot) {
-				t.Errorf("answer %d %s, want %d with %q", code, body, test.code, test.says)
+			tries := 0
+			w.writing = func(string) error {
+				switch tries++; {
+				case test.err == nil:
+					panic("nobody thought of it")
+				case tries < test.tries || test.tries == 1:
+					return test.err
+				default:
+					return nil
+				}
+			}
+			if code, body := w.post("train", token("train-pod", "train"), progress(40)); code != http.StatusOK {
+				t.Fatalf("answer %d %s", code, body)
+			}
+			w.pass(0)
+			if tries != 1 {
+				t.Errorf("the first report was written %d times at once", tries)
+			}
+			for range 60 {
+				w.pass(time.Second)
+			}
+			if tries != test.tries || (w.status("train") != nil) != (test.tries > 1) {
+				t.Errorf("%d tries, status %v; want %d", tries, w.status("train"), test.tries)
+			}
+			name := fmt.Sprintf("lockstep_status_server_writes_total{result=%q}", test.result)
+			if got := w.metric(name); got != float64(max(1, test.tries-1)) {
+				t.Errorf("%s is %v", name, got)
+			}
+			// Whatever happened, the next report is written.
+			w.writing = nil
+			w.post("train", token("train-pod", "train"), progress(100))
+			w.pass(statusserver.Spacing)
+			if status := w.status("train"); status == nil || *status.ProgressPercentage != 100 {
+				t.Errorf("after the next report: %+v", status)
 			}
 		})
 	}
@@ -155,12 +224,12 @@ func TestWhatTheWriteMeets(t *testing.T) {
 
 func TestAPanicIsOneAnswer(t *testing.T) {
 	w := newWorld(t, family("train")...)
-	w.writing = func(string) error { panic("nobody thought of it") }
+	w.review = func(*authenticationv1.TokenReviewStatus) { panic("nobody thought of it") }
 	if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != 500 ||
 		!strings.Contains(body, "Internal error") || strings.Contains(body, "thought") {
 		t.Errorf("answer %d %s", code, body)
 	}
-	w.writing = nil
+	w.review = nil
 	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != 200 {
 		t.Errorf("the next report: %d", code)
 	}
@@ -170,7 +239,11 @@ func TestAPanicIsOneAnswer(t *testing.T) {
 lockstep_status_server_requests_total{code="200"} 1
 lockstep_status_server_requests_total{code="500"} 1
 `
-	if err := testutil.GatherAndCompare(w.registry, strings.NewReader(want)); err != nil {
+	if err := testutil.GatherAndCompare(
+		w.registry,
+		strings.NewReader(want),
+		"lockstep_status_server_requests_total",
+	); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,15 +7,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -24,26 +29,54 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// Believed is how long a token is believed before it has to be proven again; its own end is looked at each time. So long at
-// most can a pod's token outlive the pod.
-const Believed = time.Minute
+const (
+	// Believed is how long a proof is believed before it is renewed.
+	Believed = time.Minute
+	// Lapses is how long a proof is believed at most, where renewing it fails or has to wait. A token's own end is looked at each time.
+	Lapses = 10 * time.Minute
+	// headroom is how many times as many renewals there may be as jobs need.
+	headroom = 1.25
+)
 
 // errDenied indicates somebody who is none of the job's pods. Its text is for the log.
 var errDenied = errors.New("not a pod of this TrainJob")
 
 // identities proves that a token is one of a job's pods'. The token alone says that the API server gave it to a pod for
 // this audience, and anybody who may create pods can ask for that; so the pod must be one that the job has made.
+//
+// A proof costs three calls and is believed for a minute. From then on it is renewed beside the requests, by one TokenReview: that the pod
+// is the job's cannot change, only that it exists. Renewals are limited, so that with many jobs each is renewed less often.
 type identities struct {
 	// cached reads TrainJobs and JobSets; live asks the API server, for pods come and go faster than caches follow.
 	cached client.Reader
 	live   client.Client
-	known  *cache.LRUExpireCache
+	clock  clock.PassiveClock
+	known  *lru.Cache
+	// perSecond and renewals limit renewals; jobs is how many jobs report.
+	perSecond float32
+	renewals  flowcontrol.PassiveRateLimiter
+	jobs      func() int
+	proofs    *prometheus.CounterVec
+	// proving and renewing bound how many proofs are under way.
+	proving, renewing seats
+	// running are the renewals that are going on.
+	running sync.WaitGroup
 }
 
-func newIdentities(cached client.Reader, live client.Client, c clock.PassiveClock) *identities {
+func newIdentities(options Options, jobs func() int, proofs *prometheus.CounterVec) *identities {
+	perSecond := options.QueriesPerSecond / renewalShare
 	return &identities{
-		cached: cached, live: live,
-		known: cache.NewLRUExpireCacheWithClock(remembered, c),
+		cached:    options.Cached,
+		live:      options.Proofs,
+		clock:     options.Clock,
+		known:     lru.New(remembered),
+		proofs:    proofs,
+		jobs:      jobs,
+		proving:   make(seats, proving),
+		renewing:  make(seats, renewing),
+		perSecond: perSecond,
+		renewals: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(
+			perSecond, max(1, options.Burst/renewalShare), options.Clock),
 	}
 }
 
@@ -53,53 +86,146 @@ type seen struct {
 	job   types.UID
 }
 
-// knows reports whether the token was proven for the job not long ago.
-func (i *identities) knows(token string, job types.UID) bool {
-	_, ok := i.known.Get(seen{sha256.Sum256([]byte(token)), job})
-	return ok
+// member is a pod of a job.
+type member struct {
+	uid     types.UID
+	created time.Time
+}
+
+// proof is what was proven of a token.
+type proof struct {
+	member
+
+	// at is when, and jobSet the version of the JobSet by then.
+	at       time.Time
+	jobSet   string
+	renewing *atomic.Bool
+}
+
+// knows returns the pod whose token was proven for the job not long ago. If that was longer ago than a minute, or the JobSet has changed
+// since, so that its pods may be others, the proof is renewed meanwhile.
+func (i *identities) knows(ctx context.Context, token string, job *trainerv1alpha1.TrainJob) (member, bool) {
+	key := seen{sha256.Sum256([]byte(token)), job.UID}
+	found, _ := i.known.Get(key)
+	known, ok := found.(proof)
+	age := i.clock.Since(known.at)
+	if !ok || age >= Lapses {
+		return member{}, false
+	}
+	jobSet := i.jobSetVersion(ctx, job)
+	if jobSet != known.jobSet || age >= i.interval() {
+		i.renew(ctx, token, key, client.ObjectKeyFromObject(job), known, jobSet)
+	}
+	return known.member, true
+}
+
+// interval is the age from which a proof is renewed: so old that renewals suffice for all jobs.
+func (i *identities) interval() time.Duration {
+	round := headroom * float64(i.jobs()) / float64(i.perSecond)
+	return max(Believed, time.Duration(round*float64(time.Second)))
+}
+
+// jobSetVersion is the version of the job's JobSet; empty if there is none.
+func (i *identities) jobSetVersion(ctx context.Context, job *trainerv1alpha1.TrainJob) string {
+	var jobSet jobsetv1alpha2.JobSet
+	if err := i.cached.Get(ctx, client.ObjectKeyFromObject(job), &jobSet); err != nil {
+		return ""
+	}
+	return jobSet.ResourceVersion
+}
+
+// renew proves a known token again, beside the request that brought it, if there is a renewal left. A pod that is gone is unknown afterwards; an API
+// server that does not answer changes nothing until the proof lapses.
+func (i *identities) renew(
+	ctx context.Context, token string, key seen, job types.NamespacedName, known proof, jobSet string,
+) {
+	if !known.renewing.CompareAndSwap(false, true) {
+		return
+	}
+	if !i.renewing.take() {
+		known.renewing.Store(false)
+		return
+	}
+	if !i.renewals.TryAccept() {
+		i.renewing.leave()
+		known.renewing.Store(false)
+		return
+	}
+	i.running.Go(func() {
+		defer known.renewing.Store(false)
+		defer i.renewing.leave()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		at := i.clock.Now()
+		i.proofs.WithLabelValues("renewed").Inc()
+		_, uid, err := i.review(ctx, token, job)
+		log := klog.FromContext(ctx)
+		switch {
+		case errors.Is(err, errDenied) || err == nil && uid != known.uid:
+			log.V(2).Info("Forgot a token", "trainJob", job, "reason", err)
+			i.known.Remove(key)
+		case err != nil:
+			log.Error(err, "Renewing a proof of identity")
+		default:
+			i.known.Add(key, proof{member: known.member, at: at, jobSet: jobSet, renewing: known.renewing})
+		}
+	})
 }
 
 // prove proves that the token is one of the job's pods'. The error is errDenied, or a fault.
-func (i *identities) prove(ctx context.Context, token string, job *trainerv1alpha1.TrainJob) error {
-	pod, err := i.review(ctx, token, client.ObjectKeyFromObject(job))
+func (i *identities) prove(ctx context.Context, token string, job *trainerv1alpha1.TrainJob) (member, error) {
+	at, jobSet := i.clock.Now(), i.jobSetVersion(ctx, job)
+	i.proofs.WithLabelValues("first").Inc()
+	pod, err := i.podOf(ctx, token, client.ObjectKeyFromObject(job))
 	if err != nil {
-		return err
+		return member{}, err
 	}
 	if err = i.belongs(ctx, pod, job); err != nil {
-		return err
+		return member{}, err
 	}
-	i.known.Add(seen{sha256.Sum256([]byte(token)), job.UID}, true, Believed)
-	return nil
+	proven := member{uid: pod.UID, created: pod.CreationTimestamp.Time}
+	i.known.Add(seen{sha256.Sum256([]byte(token)), job.UID},
+		proof{member: proven, at: at, jobSet: jobSet, renewing: &atomic.Bool{}})
+	return proven, nil
 }
 
-// review asks the API server whose token it is. Its signature, its end and that its pod still exists are looked at there.
+// review asks the API server which pod's token it is. Its signature, its end and that its pod still exists are looked at there.
 func (i *identities) review(
 	ctx context.Context, token string, job types.NamespacedName,
-) (*corev1.Pod, error) {
+) (pod string, uid types.UID, err error) {
 	audience := plan.StatusAudience(job)
 	review := &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}},
 	}
 	if err := i.live.Create(ctx, review); err != nil {
-		return nil, fmt.Errorf("reviewing a token for TrainJob %s: %w", job, err)
+		return "", "", fmt.Errorf("reviewing a token for TrainJob %s: %w", job, err)
 	}
 	user := review.Status.User
 	names, uids := user.Extra[serviceaccount.PodNameKey], user.Extra[serviceaccount.PodUIDKey]
 	switch {
 	case !review.Status.Authenticated:
-		return nil, fmt.Errorf("%w: the API server does not accept the token: %s", errDenied, review.Status.Error)
+		return "", "", fmt.Errorf("%w: the API server does not accept the token: %s", errDenied, review.Status.Error)
 	case !slices.Contains(review.Status.Audiences, audience):
-		return nil, fmt.Errorf("%w: the token is meant for %v", errDenied, review.Status.Audiences)
+		return "", "", fmt.Errorf("%w: the token is meant for %v", errDenied, review.Status.Audiences)
 	case !strings.HasPrefix(user.Username, serviceaccount.ServiceAccountUsernamePrefix+job.Namespace+":"):
-		return nil, fmt.Errorf("%w: the token is one of %s", errDenied, user.Username)
+		return "", "", fmt.Errorf("%w: the token is one of %s", errDenied, user.Username)
 	case len(names) != 1 || len(uids) != 1:
-		return nil, fmt.Errorf("%w: the token is not bound to a pod", errDenied)
+		return "", "", fmt.Errorf("%w: the token is not bound to a pod", errDenied)
+	}
+	return names[0], types.UID(uids[0]), nil
+}
+
+// podOf gets the pod whose token it is.
+func (i *identities) podOf(ctx context.Context, token string, job types.NamespacedName) (*corev1.Pod, error) {
+	name, uid, err := i.review(ctx, token, job)
+	if err != nil {
+		return nil, err
 	}
 	var pod corev1.Pod
-	if err := i.live.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: names[0]}, &pod); err != nil {
+	if err := i.live.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: name}, &pod); err != nil {
 		return nil, absent("pod", err)
 	}
-	if string(pod.UID) != uids[0] {
+	if pod.UID != uid {
 		return nil, fmt.Errorf("%w: the token is one of an earlier pod %s", errDenied, pod.Name)
 	}
 	return &pod, nil

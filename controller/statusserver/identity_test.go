@@ -1,6 +1,7 @@
 package statusserver_test
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/statusserver"
@@ -126,8 +128,8 @@ func TestAJobThatIsGone(t *testing.T) {
 	}
 }
 
-// A token is believed for a minute, for its own job only, and never beyond its end.
-func TestHowLongATokenIsBelieved(t *testing.T) {
+// A proof is renewed after a minute, beside the requests, and holds for its own job only and never beyond the token's end.
+func TestToken_HowLongItIsBelieved(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	brief := tokenWith(map[string]any{"aud": audience(), "exp": start().Add(20 * time.Second).Unix()},
 		"team-a/train-pod/train-pod-uid")
@@ -143,28 +145,96 @@ func TestHowLongATokenIsBelieved(t *testing.T) {
 		{20 * time.Second, brief, 403, 2},
 		{statusserver.Believed - time.Second, token("train-pod", "train"), 200, 2},
 		{statusserver.Believed + time.Second, token("train-pod", "train"), 200, 3},
+		{2 * statusserver.Believed, token("train-pod", "train"), 200, 3},
+		{3 * statusserver.Believed, token("train-pod", "train"), 200, 4},
 	}
 	for _, step := range steps {
 		w.clock.SetTime(start().Add(step.at))
-		if code, body := w.post(
-			"train",
-			step.token,
-			progress(1),
-		); code != step.code ||
-			w.reviews.Load() != step.reviews {
+		code, body := w.post("train", step.token, progress(1))
+		w.server.Settle()
+		if code != step.code || w.reviews.Load() != step.reviews {
 			t.Errorf("after %v: %d %s after %d reviews, want %d after %d",
 				step.at, code, body, w.reviews.Load(), step.code, step.reviews)
 		}
 	}
+}
 
-	// The pod goes. Its token is believed no longer than that minute.
-	pod := family("train")[3]
-	if err := w.cluster.Delete(t.Context(), pod); err != nil {
-		t.Fatal(err)
+// A deleted pod's token is worth one report more than a minute after the last proof, and none after that.
+func TestToken_OfADeletedPod(t *testing.T) {
+	report := func(w *world, after time.Duration) int {
+		w.clock.SetTime(w.clock.Now().Add(after))
+		code, _ := w.post("train", token("train-pod", "train"), progress(1))
+		w.server.Settle()
+		return code
 	}
-	w.clock.SetTime(start().Add(3 * statusserver.Believed))
-	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusForbidden {
-		t.Errorf("with the token of a deleted pod %d, want 403", code)
+	for name, test := range map[string]struct {
+		change func(*world)
+		after  time.Duration
+		codes  []int
+	}{
+		"reports on":                   {after: statusserver.Believed, codes: []int{200, 403, 403}},
+		"reports before it is due":     {after: 5 * time.Second, codes: []int{200, 200}},
+		"comes back after the lapse":   {after: statusserver.Lapses, codes: []int{403}},
+		"of a JobSet that restarted":   {change: restarted, after: 5 * time.Second, codes: []int{200, 403}},
+		"of a JobSet that was deleted": {change: withoutJobSet, after: 5 * time.Second, codes: []int{200, 403}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, family("train")...)
+			if code := report(w, 0); code != http.StatusOK {
+				t.Fatalf("%d", code)
+			}
+			w.review = func(status *authenticationv1.TokenReviewStatus) { // as the API server does without the pod
+				*status = authenticationv1.TokenReviewStatus{Error: "pod is gone"}
+			}
+			if test.change != nil {
+				test.change(w)
+			}
+			for i, want := range test.codes {
+				if code := report(w, test.after); code != want {
+					t.Errorf("report %d: %d, want %d", i, code, want)
+				}
+			}
+		})
+	}
+}
+
+func restarted(w *world) {
+	jobSet, _ := family("train")[1].(*jobsetv1alpha2.JobSet)
+	if err := w.cluster.Get(w.t.Context(), client.ObjectKeyFromObject(jobSet), jobSet); err != nil {
+		w.t.Fatal(err)
+	}
+	jobSet.Status.Restarts++
+	if err := w.cluster.Update(w.t.Context(), jobSet); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func withoutJobSet(w *world) {
+	if err := w.cluster.Delete(w.t.Context(), family("train")[1]); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// An API server that does not answer TokenReviews makes no known pod a stranger, until its proof lapses.
+func TestToken_WithoutAnAPIServer(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	w.post("train", token("train-pod", "train"), progress(1))
+	w.reviewing = func() error { return errors.New("no answer") }
+	for range 9 {
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		code, body := w.post("train", token("train-pod", "train"), progress(1))
+		w.server.Settle()
+		if code != http.StatusOK {
+			t.Fatalf("at %v: %d %s", w.clock.Now(), code, body)
+		}
+	}
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusInternalServerError {
+		t.Errorf("after the lapse: %d, want 500", code)
+	}
+	w.reviewing = nil
+	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusOK {
+		t.Errorf("when it answers again: %d", code)
 	}
 }
 

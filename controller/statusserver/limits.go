@@ -21,11 +21,33 @@ const (
 	jobPerSecond, jobBurst           = 1, 10
 	strangerPerSecond, strangerBurst = 2, 20
 	sourcePerSecond, sourceBurst     = 20, 100
-	// remembered is how many buckets of each kind are kept; those not used for the longest time go first, and are full again.
-	remembered = 10_000
+	// remembered is how many buckets and tokens of each kind are kept; those not used for the longest time go first. A replica has 10,000
+	// jobs that report, some of them with several pods.
+	remembered = 32_768
 	// callsPerProof is what the proof of an identity costs the API server: a TokenReview, a Pod and a Job.
 	callsPerProof = 3
+	// renewalShare is the part of the calls for proofs that goes into proving known tokens again: a tenth.
+	renewalShare = 10
 )
+
+// proving and renewing bound how many first proofs and renewals are under way at a time. An API server that is slow would otherwise be
+// given hundreds at once, by their rate times the time that each may take: they would crowd out writes, and end unanswered.
+const proving, renewing = 32, 16
+
+// seats bounds how many of something are under way at a time. Its capacity is the bound.
+type seats chan struct{}
+
+// take reports whether there was a free seat, which is taken then until leave.
+func (s seats) take() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s seats) leave() { <-s }
 
 // buckets limits each of many callers by itself.
 type buckets struct {
@@ -63,18 +85,15 @@ func (b *buckets) wait() time.Duration {
 	return time.Duration(math.Ceil(1/float64(b.rate.perSecond))) * time.Second
 }
 
-// limits are all limits of one server.
+// limits are the limits on those who have proven nothing yet. Jobs whose pods have proven that they are have one each (held.go).
 type limits struct {
-	// jobs limits each job whose pods have proven that they are.
-	jobs *buckets
 	// strangers limits what is to be proven, for each job from each address; sources for each address; proofs in all.
 	strangers, sources, proofs *buckets
 }
 
-// newLimits leaves half of what the server may ask of the API server to those who need prove nothing any more.
+// newLimits reserves half of the calls for proofs for pods that are known already, so that strangers cannot hold up renewals.
 func newLimits(queriesPerSecond float32, burst int, c clock.PassiveClock) limits {
 	return limits{
-		jobs:      newBuckets(rate{jobPerSecond, jobBurst}, c),
 		strangers: newBuckets(rate{strangerPerSecond, strangerBurst}, c),
 		sources:   newBuckets(rate{sourcePerSecond, sourceBurst}, c),
 		proofs:    newBuckets(rate{queriesPerSecond / (2 * callsPerProof), burst / (2 * callsPerProof)}, c),

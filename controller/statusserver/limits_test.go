@@ -5,13 +5,14 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
 // TestAJobIsLimited floods with 100 reports a second for a minute of virtual time.
@@ -41,14 +42,14 @@ func TestAJobIsLimited(t *testing.T) {
 }
 
 // TestAFloodDelaysNobody sends 300 reports at once over the network, to an API server that takes none of that job's any
-// more: what another job reports meanwhile is written, with no more than the limit before it.
+// more: what another job reports meanwhile is written, and of the flood one report is under way.
 func TestAFloodDelaysNobody(t *testing.T) {
 	w := newWorld(t, append(family("flood"), family("train")...)...)
-	var written atomic.Int64
+	var written tally
 	stuck := make(chan struct{})
 	w.writing = func(job string) error {
+		written.Add(job)
 		if job == "flood" {
-			written.Add(1)
 			<-stuck
 		}
 		return nil
@@ -80,15 +81,16 @@ func TestAFloodDelaysNobody(t *testing.T) {
 			}
 		})
 	}
-	refused.Wait() // all but ten were answered, and those ten hang
+	refused.Wait()
+	flood.Wait() // the ten that were accepted are answered too, although none of them can be written
 	if code := report("train"); code != http.StatusOK {
 		t.Errorf("another job's report: %d", code)
 	}
-	if n := written.Load(); n != 10 || w.status("train") == nil {
-		t.Errorf("before another job's report %d of the flood went on, want 10", n)
+	written.Wait(t, "train")
+	if n := written.Count("flood"); n != 1 {
+		t.Errorf("%d writes of the flood are under way, want 1", n)
 	}
 	close(stuck)
-	flood.Wait()
 }
 
 // TestTokenReviewsAreLimited floods with tokens that are not what they claim to be.
@@ -121,5 +123,104 @@ func TestTokenReviewsAreLimited(t *testing.T) {
 	}
 	if code, body := w.post("other", token("other-pod", "other"), progress(1)); code != http.StatusOK {
 		t.Errorf("another job's pod: %d %s", code, body)
+	}
+}
+
+// After a restart all pods prove who they are at once, to an API server that is slow. A bounded number of proofs is under way and the rest is
+// asked to come back, so that what known pods report is written meanwhile; nobody is refused for good.
+func TestProofs_UnderWayAreBounded(t *testing.T) {
+	const jobs, most = 60, 32
+	var objects []client.Object
+	for i := range jobs {
+		objects = append(objects, family(fmt.Sprintf("new-%d", i))...)
+	}
+	w := newWorld(t, append(objects, family("train")...)...)
+	if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusOK {
+		t.Fatalf("the first report: %d %s", code, body)
+	}
+	release := make(chan struct{})
+	w.reviewing = func() error { <-release; return nil }
+	reviewed := w.reviews.Load()
+	codes := make(chan int, jobs)
+	report := func(i int) {
+		name := fmt.Sprintf("new-%d", i)
+		code, _ := w.post(name, token(name+"-pod", name), progress(1))
+		codes <- code
+	}
+	for i := range jobs {
+		go report(i)
+	}
+	for range jobs - most {
+		if code := <-codes; code != http.StatusTooManyRequests {
+			t.Errorf("answer %d while %d proofs are under way, want 429", code, most)
+		}
+	}
+	if under := w.reviewsSince(reviewed, most); under != most {
+		t.Errorf("%d proofs are under way, want %d", under, most)
+	}
+	w.clock.SetTime(start().Add(statusserver.Spacing))
+	if code, body := w.post("train", token("train-pod", "train"), progress(100)); code != http.StatusOK {
+		t.Errorf("a known pod's report: %d %s", code, body)
+	}
+	if status := w.status("train"); *status.ProgressPercentage != 100 {
+		t.Errorf("a known pod's job stands at %d per cent, want 100", *status.ProgressPercentage)
+	}
+	close(release)
+	for range most {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("answer %d to a proof that was under way, want 200", code)
+		}
+	}
+	w.clock.SetTime(start().Add(2 * statusserver.Spacing))
+	for i := range jobs {
+		if report(i); <-codes != http.StatusOK {
+			t.Errorf("job %d is refused when it comes back", i)
+		}
+	}
+}
+
+// reviewsSince returns how many TokenReviews there were since an earlier count, once there were enough or 10 s have passed.
+func (w *world) reviewsSince(earlier, enough int64) int64 {
+	for range 1000 {
+		if w.reviews.Load()-earlier >= enough {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return w.reviews.Load() - earlier
+}
+
+// Renewals are bounded too: an API server that is slow is not asked to renew the proofs of all pods at once.
+func TestRenewals_UnderWayAreBounded(t *testing.T) {
+	const jobs, most = 30, 16
+	var objects []client.Object
+	for i := range jobs {
+		objects = append(objects, family(fmt.Sprintf("known-%d", i))...)
+	}
+	w := newWorld(t, objects...)
+	reportAll := func() {
+		for i := range jobs {
+			name := fmt.Sprintf("known-%d", i)
+			if code, body := w.post(name, token(name+"-pod", name), progress(1)); code != http.StatusOK {
+				t.Errorf("job %d: %d %s", i, code, body)
+			}
+		}
+	}
+	reportAll()
+	proven, release := w.reviews.Load(), make(chan struct{})
+	w.reviewing = func() error { <-release; return nil }
+	w.clock.SetTime(start().Add(statusserver.Believed))
+	reportAll()
+	if under := w.reviewsSince(proven, most); under != most {
+		t.Errorf("%d renewals are under way, want %d", under, most)
+	}
+	close(release)
+	w.server.Settle()
+	for range 2 { // those that had no seat come back, and all are renewed in the end
+		reportAll()
+		w.server.Settle()
+	}
+	if renewed := w.reviews.Load() - proven; renewed != jobs {
+		t.Errorf("%d renewals, want one for each of %d jobs", renewed, jobs)
 	}
 }

@@ -9,14 +9,16 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-project/lockstep/controller/class"
 )
 
 const (
@@ -31,7 +33,7 @@ const (
 // errNotServing indicates a server that does not listen yet.
 var errNotServing = errors.New("the status server does not listen yet")
 
-// Options are what a server is made of. All fields are required.
+// Options are what a server is made of. All fields but Salt and Class are required.
 type Options struct {
 	// Address is host:port; without a host, all addresses.
 	Address string
@@ -39,13 +41,17 @@ type Options struct {
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Cached reads TrainJobs and JobSets from a cache.
 	Cached client.Reader
-	// Live reads past caches and writes. It is the server's own: its QueriesPerSecond and Burst, which are told here too,
-	// must not be what others wait for. Both are above 0.
-	Live             client.Client
+	// Proofs reads past caches and asks whose a token is, and Writes writes reports. Each is the server's own, with a limit of its own of
+	// QueriesPerSecond and Burst, both above 0: neither waits for the other, nor does a reconciliation for either.
+	Proofs, Writes   client.Client
 	QueriesPerSecond float32
 	Burst            int
 	Clock            clock.PassiveClock
-	// Registry takes the counter of requests.
+	// Salt strews the writes of this replica; replicas with different ones rarely write the same job at once.
+	Salt string
+	// Class are the jobs whose reports are taken: those that this controller handles.
+	Class class.Class
+	// Registry takes the server's metrics.
 	Registry prometheus.Registerer
 }
 
@@ -54,21 +60,32 @@ type Server struct {
 	address     string
 	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	handler     http.Handler
+	writer      *writer
 	serving     atomic.Pointer[net.TCPAddr]
 }
 
 // New makes a server that does nothing before Start.
 func New(options Options) *Server {
+	reports := newHeld(options.Clock, options.Salt)
+	counters := newCounters(options.Registry, func() float64 {
+		_, waiting := reports.count()
+		return float64(waiting)
+	})
+	jobs := func() int {
+		count, _ := reports.count()
+		return count
+	}
 	return &Server{
 		address: options.Address, certificate: options.GetCertificate,
 		handler: &handler{
-			cached: options.Cached, live: options.Live, clock: options.Clock,
-			identities: newIdentities(options.Cached, options.Live, options.Clock),
+			cached: options.Cached, clock: options.Clock, held: reports, class: options.Class,
+			identities: newIdentities(options, jobs, counters.proofs),
 			limits:     newLimits(options.QueriesPerSecond, options.Burst, options.Clock),
-			requests: promauto.With(options.Registry).NewCounterVec(prometheus.CounterOpts{
-				Namespace: "lockstep", Subsystem: "status_server", Name: "requests_total",
-				Help: "Requests to the status server, by HTTP code.",
-			}, []string{"code"}),
+			requests:   counters.requests, reports: counters.reports,
+		},
+		writer: &writer{
+			cached: options.Cached, live: options.Writes, clock: options.Clock, held: reports,
+			writes: counters.writes, delays: counters.delays,
 		},
 	}
 }
@@ -76,7 +93,7 @@ func New(options Options) *Server {
 // NeedLeaderElection is false: a pod may reach any replica.
 func (*Server) NeedLeaderElection() bool { return false }
 
-// Start serves until ctx ends, and then until what is being answered is answered.
+// Start serves until ctx ends, and then until what is being answered is answered. Flush writes what is held by then.
 func (s *Server) Start(ctx context.Context) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.address)
@@ -104,6 +121,7 @@ func (s *Server) Start(ctx context.Context) error {
 	address, _ := listener.Addr().(*net.TCPAddr)
 	s.serving.Store(address)
 	defer s.serving.Store(nil)
+	defer s.startWriting(ctx)()
 	klog.FromContext(ctx).Info("Status server listens", "address", address)
 	if err = server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("status server: %w", err)
@@ -112,6 +130,24 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("status server: ending: %w", err)
 	}
 	return nil
+}
+
+// startWriting writes what is due until the returned function is called.
+func (s *Server) startWriting(ctx context.Context) (finish func()) {
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var group sync.WaitGroup
+	group.Go(func() { s.writer.run(writing) })
+	return func() {
+		stop()
+		group.Wait()
+	}
+}
+
+// Flush writes what is held when Start has returned, until ctx ends. It is apart from Start so that another replica can lead meanwhile.
+func (s *Server) Flush(ctx context.Context) {
+	if left := s.writer.drain(ctx); left > 0 {
+		klog.FromContext(ctx).Error(nil, "Stopped before all reports were written", "reports", left)
+	}
 }
 
 // Ready is for readyz: it fails until the server listens and has a certificate.

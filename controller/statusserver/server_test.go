@@ -5,16 +5,20 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
@@ -26,7 +30,8 @@ func (w *world) serve() (*http.Client, string) {
 		Address:          "127.0.0.1:0",
 		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil },
 		Cached:           w.cluster,
-		Live:             w.cluster,
+		Proofs:           proofsOnly{w.cluster},
+		Writes:           writesOnly{w.cluster},
 		QueriesPerSecond: 200,
 		Burst:            400,
 		Clock:            w.clock,
@@ -85,7 +90,7 @@ func TestTheCertificateIsAskedForEachTime(t *testing.T) {
 	errNone := errors.New("none yet")
 	var current *tls.Certificate
 	server := statusserver.New(statusserver.Options{
-		Address: "127.0.0.1:0", Registry: prometheus.NewRegistry(),
+		Address: "127.0.0.1:0", Registry: prometheus.NewRegistry(), Clock: clock.RealClock{},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if current == nil {
 				return nil, errNone
@@ -120,50 +125,112 @@ func TestTheCertificateIsAskedForEachTime(t *testing.T) {
 	}
 }
 
-// What is being answered when the server ends is still answered, and the server ends.
-func TestTheEndIsClean(t *testing.T) {
-	w := newWorld(t, family("train")...)
-	writing, release := make(chan struct{}), make(chan struct{})
-	w.writing = func(string) error {
-		close(writing)
-		<-release
+// What was accepted when the server ends is written, also what would have waited, and the server ends.
+func TestServer_EndWritesWhatIsHeld(t *testing.T) {
+	w := newWorld(t, append(family("train"), family("other")...)...)
+	var written tally
+	var refuse atomic.Bool
+	first, release := make(chan struct{}), make(chan struct{})
+	w.writing = func(job string) error {
+		if refuse.CompareAndSwap(true, false) {
+			return errors.New("no answer")
+		}
+		written.Add(job)
+		if job == "train" && written.Count(job) == 1 {
+			close(first)
+			<-release
+		}
 		return nil
 	}
-	pair, roots := certificate(t)
-	server := statusserver.New(statusserver.Options{
-		Address:        "127.0.0.1:0",
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil },
-		Cached:         w.cluster,
-		Live:           w.cluster,
-		Clock:          w.clock,
-		Registry:       prometheus.NewRegistry(),
-	})
-	stop := run(t, server)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
-	defer transport.CloseIdleConnections()
-	answered := make(chan string, 1)
-	go func() {
-		request, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost,
-			"https://"+server.Listens().String()+"/apis/"+audience(), strings.NewReader(progress(7)))
-		request.Header.Set("Authorization", "Bearer "+token("train-pod", "train"))
-		response, err := (&http.Client{Transport: transport}).Do(request)
-		if err != nil {
-			answered <- err.Error()
-			return
+	stop := run(t, w.server)
+	for _, job := range []string{"train", "other"} {
+		if code, body := w.post(job, token(job+"-pod", job), progress(6)); code != http.StatusOK {
+			t.Fatalf("answer %d %s", code, body)
 		}
-		defer response.Body.Close()
-		body, _ := io.ReadAll(response.Body)
-		answered <- string(body)
-	}()
-	<-writing
+	}
+	<-first
+	written.Wait(t, "other")
+	for _, job := range []string{"train", "other"} {
+		w.post(job, token(job+"-pod", job), progress(7)) // would wait for half a minute
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
 	close(release)
-	if got := <-answered; got != progress(7) {
-		t.Errorf("answer %q", got)
-	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+	refuse.Store(true) // the API server has a bad moment
+	w.server.Flush(t.Context())
+	for _, job := range []string{"train", "other"} {
+		if status := w.status(job); *status.ProgressPercentage != 7 {
+			t.Errorf("%s is at %d per cent after the end, want 7", job, *status.ProgressPercentage)
+		}
+	}
+}
+
+// At the end the cache follows the cluster no more. What another one wrote into the TrainJob since is in conflict with what it shows.
+func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	frozen := &stale{Client: w.cluster}
+	server := statusserver.New(statusserver.Options{
+		Cached:           frozen,
+		Proofs:           proofsOnly{w.cluster},
+		Writes:           writesOnly{w.cluster},
+		QueriesPerSecond: 200,
+		Burst:            400,
+		Clock:            w.clock,
+		Registry:         prometheus.NewRegistry(),
+	})
+	if code := reportTo(t, server, w.clock.Now(), 1); code != http.StatusOK {
+		t.Fatalf("answer %d", code)
+	}
+	var job trainerv1alpha1.TrainJob
+	if err := w.cluster.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "train"}, &job); err != nil {
+		t.Fatal(err)
+	}
+	job.Labels = map[string]string{"changed": "since"}
+	if err := w.cluster.Update(t.Context(), &job); err != nil {
+		t.Fatal(err)
+	}
+	server.Flush(t.Context())
+	if status := w.stands("train"); status == nil || status.Metrics[0].Value != "1" {
+		t.Errorf("%+v stands after the end", status)
+	}
+}
+
+// stale is a cache that shows each TrainJob as it was first.
+type stale struct {
+	client.Client
+
+	first *trainerv1alpha1.TrainJob
+}
+
+func (s *stale) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	job, ok := object.(*trainerv1alpha1.TrainJob)
+	if !ok {
+		return s.Client.Get(ctx, key, object, opts...)
+	}
+	if s.first == nil {
+		if err := s.Client.Get(ctx, key, job, opts...); err != nil {
+			return err
+		}
+		s.first = job.DeepCopy()
+	}
+	s.first.DeepCopyInto(job)
+	return nil
+}
+
+// An API server that answers nothing holds up the end as long as it may, and no longer.
+func TestServer_FlushIsBounded(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	w.post("train", token("train-pod", "train"), progress(6))
+	w.writing = func(string) error { return errors.New("no answer") }
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	began := time.Now()
+	w.server.Flush(ctx)
+	if took := time.Since(began); took < time.Second || took > 20*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 
@@ -174,7 +241,9 @@ func TestATakenPortIsAnError(t *testing.T) {
 	}
 	defer listener.Close()
 	server := statusserver.New(
-		statusserver.Options{Address: listener.Addr().String(), Registry: prometheus.NewRegistry()},
+		statusserver.Options{
+			Address: listener.Addr().String(), Registry: prometheus.NewRegistry(), Clock: clock.RealClock{},
+		},
 	)
 	if err := server.Start(t.Context()); err == nil || !strings.Contains(err.Error(), listener.Addr().String()) {
 		t.Errorf("error %v, want one with the address", err)

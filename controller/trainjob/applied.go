@@ -21,7 +21,8 @@ import (
 const rememberedObjects = 65536
 
 // applied remembers what was last applied of an object and which version of it that was. Each change of its
-// JobSet's status and of its own has a suspended job looked at, and to apply what is there already costs as much as to apply something new. The
+// JobSet's status and of its own has a suspended job looked at, and to apply what is there already costs as much as to apply something new. It
+// is for objects that the cache shows only in part, and for those that others keep changing; what a restart must not forget, intact.go knows. The
 // zero value remembers nothing yet.
 type applied struct {
 	once  sync.Once
@@ -45,6 +46,12 @@ func (a *applied) holds(uid types.UID, now mark) bool {
 	return known && uid != "" && last == now
 }
 
+// knows reports whether this process has applied the object of that identity.
+func (a *applied) knows(uid types.UID) bool {
+	_, known := a.memory().Get(uid)
+	return known
+}
+
 func (a *applied) remember(uid types.UID, now mark) { a.memory().Add(uid, now) }
 
 func markOf(content *unstructured.Unstructured, version string) (mark, error) {
@@ -55,25 +62,30 @@ func markOf(content *unstructured.Unstructured, version string) (mark, error) {
 	return mark{content: sha256.Sum256(text), version: version}, nil
 }
 
-// applyJobSet applies a JobSet, unless it is as it was applied last. Its status is not ours, so what counts is its generation,
-// and what we put into its metadata, which has none.
-func (r *Reconciler) applyJobSet(ctx context.Context, planned, there *jobsetv1alpha2.JobSet) error {
-	content, err := plan.Applicable(withFixed(planned, there))
+// applyJobSet applies a JobSet, unless the one that is there is what applying it would make of it, or is as it was applied last.
+func (r *Reconciler) applyJobSet(ctx context.Context, planned frozenPlan, there *jobsetv1alpha2.JobSet) error {
+	content, err := jobSetContent(planned.JobSet, there)
 	if err != nil {
 		return err
 	}
-	dropEmptyMetadata(content.Object)
 	version := ""
 	if there != nil {
+		if stands, err := planned.stands(content, there); err != nil || stands {
+			return err
+		}
 		version = strconv.FormatInt(there.Generation, 10)
 	}
 	now, err := markOf(content, version)
 	if err != nil {
 		return err
 	}
-	if there != nil && r.applied.holds(there.UID, now) && within(planned.Labels, there.Labels) &&
-		within(planned.Annotations, there.Annotations) {
+	// Its status is not ours, so what counts is its generation, and what we put into its metadata, which has none.
+	if there != nil && r.applied.holds(there.UID, now) && within(planned.JobSet.Labels, there.Labels) &&
+		within(planned.JobSet.Annotations, there.Annotations) {
 		return nil
+	}
+	if err := r.withdraw(ctx, planned, there); err != nil {
+		return err
 	}
 	if err := r.applyUnstructured(ctx, content); err != nil {
 		return err
@@ -83,8 +95,22 @@ func (r *Reconciler) applyJobSet(ctx context.Context, planned, there *jobsetv1al
 	return nil
 }
 
-// applyConfig applies what of a ConfigMap only metadata is known of, unless it is as it was applied last.
+// jobSetContent returns what is applied of a planned JobSet over the one that is there, nil if there is none.
+func jobSetContent(planned, there *jobsetv1alpha2.JobSet) (*unstructured.Unstructured, error) {
+	content, err := plan.Applicable(withFixed(planned, there))
+	if err != nil {
+		return nil, err
+	}
+	dropEmptyMetadata(content.Object)
+	return content, nil
+}
+
+// applyConfig applies what of a ConfigMap only metadata is known of, unless that shows that it is what is wanted, or it is as it was
+// applied last.
 func (r *Reconciler) applyConfig(ctx context.Context, config, have client.Object) error {
+	if intact(have, config) {
+		return nil
+	}
 	content, err := plan.Applicable(config)
 	if err != nil {
 		return err

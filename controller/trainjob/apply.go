@@ -34,7 +34,7 @@ var ErrForeign = errors.New("it exists and belongs to another object")
 func (r *Reconciler) apply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
-	needed := suspended(job) || jobSet == nil || isTrue(jobSet.Spec.Suspend)
+	needed := starts(job, jobSet)
 	if len(planned.PodGroups) > 0 && !suspended(job) {
 		reader := client.Reader(r.Client)
 		if needed {
@@ -55,11 +55,26 @@ func (r *Reconciler) apply(
 	if !needed {
 		return false, r.restoreFiles(ctx, job, planned.Plan)
 	}
+	return r.applyPods(ctx, job, planned, jobSet)
+}
+
+// starts reports whether a plan's JobSet is applied: one whose pods run is left as it is.
+func starts(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) bool {
+	return suspended(job) || !runs(jobSet)
+}
+
+// applyPods applies what the pods of a job need before they start, and the JobSet that makes them.
+func (r *Reconciler) applyPods(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
+) (waiting bool, err error) {
 	if err := r.applyFiles(ctx, job, planned.Plan); err != nil {
 		return false, err
 	}
-	if err := r.applyForeign(ctx, job, planned.Plan); err != nil {
-		return false, err
+	// It is read live. That of a suspended job is looked at again only when another rendering or a start is due.
+	if !suspended(job) || jobSet == nil || !planned.recorded() {
+		if err := r.applyForeign(ctx, job, planned.Plan); err != nil {
+			return false, err
+		}
 	}
 	if waiting, err = r.applyOrReplace(ctx, job, planned, jobSet); err != nil || waiting {
 		return waiting, err

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -40,7 +42,8 @@ func outdated(have, want client.Object) bool {
 	return have.GetAnnotations()[plan.AnnotationDigest] != want.GetAnnotations()[plan.AnnotationDigest]
 }
 
-// FollowAuthority brings back all unfinished jobs when there is a new authority, until ctx ends.
+// FollowAuthority brings back all unfinished jobs when there is a new authority, as there is for a controller that has just started, until
+// ctx ends. Jobs that something has happened to go first.
 func (r *Reconciler) FollowAuthority(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) error {
@@ -57,11 +60,20 @@ func (r *Reconciler) FollowAuthority(
 			return
 		}
 		known = now
-		for _, request := range requests {
-			queue.Add(request)
-		}
+		addLast(queue, requests)
 	}, authorityPeriod)
 	return nil
+}
+
+// addLast adds requests behind those of jobs that have changed.
+func addLast(queue workqueue.TypedRateLimitingInterface[reconcile.Request], requests []reconcile.Request) {
+	if ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
+		return
+	}
+	for _, request := range requests {
+		queue.Add(request)
+	}
 }
 
 // unfinished are all jobs that are ours and not over.
@@ -72,7 +84,7 @@ func (r *Reconciler) unfinished(ctx context.Context) ([]reconcile.Request, error
 	}
 	var requests []reconcile.Request
 	for i := range jobs.Items {
-		if job := &jobs.Items[i]; !ended(job) && ours(job) {
+		if job := &jobs.Items[i]; !ended(job) && r.Class.Handles(job) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -43,8 +44,9 @@ func TestPodsWaitForTheAuthority(t *testing.T) {
 	authority := ""
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
-	if result := w.settle(); result.RequeueAfter != time.Second || len(w.writes) > 0 {
-		t.Errorf("without an authority %v was written, and it is tried again after %v", w.writes, result.RequeueAfter)
+	result := w.settle()
+	if diff := cmp.Diff([]string{"patch TrainJob status"}, w.writes); diff != "" || result.RequeueAfter != time.Second {
+		t.Errorf("without an authority it is tried again after %v; writes (-want +got):\n%s", result.RequeueAfter, diff)
 	}
 	authority = "first"
 	w.settle()
@@ -64,7 +66,7 @@ func TestANewAuthorityReachesRunningJobs(t *testing.T) {
 	authority := "first"
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
-	w.settle()
+	w.start()
 	authority = "second and first"
 	for _, want := range [][]string{{"apply ConfigMap train-tls-config"}, nil} {
 		w.settle()
@@ -169,6 +171,31 @@ func TestWhomANewAuthorityBringsBack(t *testing.T) {
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"queued", "train"}, names); diff != "" || queue.Len() != 0 {
 		t.Errorf("%d more; brought back (-want +got):\n%s", queue.Len(), diff)
+	}
+}
+
+// A controller that has just started learns its authority, and jobs that are created then do not wait behind all those that there were.
+func TestFollowAuthority_NewJobsGoFirst(t *testing.T) {
+	authority := "first"
+	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w.reporting(&authority)
+	queue := priorityqueue.New[reconcile.Request]("test")
+	defer queue.ShutDown()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if err := w.FollowAuthority(ctx, queue); err != nil {
+		t.Fatal(err)
+	}
+	for queue.Len() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	young := types.NamespacedName{Namespace: namespace, Name: "young"}
+	queue.Add(reconcile.Request{NamespacedName: young})
+	for queue.Len() == 1 {
+		time.Sleep(time.Millisecond)
+	}
+	if first, _ := queue.Get(); first.NamespacedName != young {
+		t.Errorf("%s is first, want %s", first, young)
 	}
 }
 

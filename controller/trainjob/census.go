@@ -9,15 +9,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 )
 
 // patience is how long a scrape waits for a cache that is being filled.
 const patience = time.Second
 
-// Census counts the TrainJobs in a cache for as long as this process is the one that works: replicas that wait would count
+// Census counts the TrainJobs of a class in a cache for as long as this process is the one that works: replicas that wait would count
 // the same jobs again. elected is closed when it is.
-func Census(ctx context.Context, cache client.Reader, elected <-chan struct{}) func() map[instruments.Population]int {
+func Census(
+	ctx context.Context, cache client.Reader, handled class.Class, elected <-chan struct{},
+) func() map[instruments.Population]int {
 	return func() map[instruments.Population]int {
 		select {
 		case <-elected:
@@ -32,15 +35,15 @@ func Census(ctx context.Context, cache client.Reader, elected <-chan struct{}) f
 			klog.FromContext(ctx).Error(err, "Counting TrainJobs")
 			return nil
 		}
-		return Populations(jobs.Items)
+		return Populations(handled, jobs.Items)
 	}
 }
 
-// Populations counts the jobs that are this controller's.
-func Populations(jobs []trainerv1alpha1.TrainJob) map[instruments.Population]int {
+// Populations counts the jobs of a class.
+func Populations(handled class.Class, jobs []trainerv1alpha1.TrainJob) map[instruments.Population]int {
 	counts := map[instruments.Population]int{}
 	for i := range jobs {
-		if job := &jobs[i]; ours(job) {
+		if job := &jobs[i]; handled.Handles(job) {
 			counts[instruments.Population{Namespace: job.Namespace, Runtime: runtimeLabel(job), State: stateOf(job)}]++
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
@@ -43,12 +43,6 @@ func (w *world) wantCounted(when string, want map[string]float64) {
 	if diff := cmp.Diff(want, w.counted()); diff != "" {
 		w.t.Errorf("%s: counters (-want +got):\n%s", when, diff)
 	}
-}
-
-// restart forgets what the process knew, as another one would that finds the same cluster.
-func (w *world) restart() {
-	w.registry = prometheus.NewRegistry()
-	w.Instruments = instruments.New(w.registry)
 }
 
 func TestEachTransitionIsCountedOnce(t *testing.T) {
@@ -194,7 +188,7 @@ func TestPopulations(t *testing.T) {
 		job.Spec.RuntimeRef = trainerv1alpha1.RuntimeRef{Name: "mine", Kind: new(trainerv1alpha1.TrainingRuntimeKind)}
 	}
 	others := func(job *trainerv1alpha1.TrainJob) { job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue") }
-	got := trainjob.Populations([]trainerv1alpha1.TrainJob{
+	got := trainjob.Populations(class.Class{}, []trainerv1alpha1.TrainJob{
 		*trainJob(), *trainJob(ready(0)), *trainJob(ready(1)), *trainJob(suspend(true), ready(0)), *trainJob(own),
 		*trainJob(others),
 		*trainJob(ready(1), condition(trainerv1alpha1.TrainJobComplete)),
@@ -217,7 +211,7 @@ func TestPopulations(t *testing.T) {
 func TestAReplicaThatWaitsCountsNothing(t *testing.T) {
 	w := newWorld(t, plan.Options{}, trainJob())
 	elected := make(chan struct{})
-	census := trainjob.Census(t.Context(), w.Client, elected)
+	census := trainjob.Census(t.Context(), w.Client, class.Class{}, elected)
 	if got := census(); len(got) != 0 {
 		t.Errorf("%v before it leads", got)
 	}

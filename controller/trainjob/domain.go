@@ -115,7 +115,7 @@ func (r *Reconciler) releaseDomain(
 		return waitForGroup, nil
 	}
 	// A cache that does not show a group yet is no proof.
-	for _, name := range groupsOf(jobSet) {
+	for _, name := range plan.GroupsOf(jobSet) {
 		err := r.Live.Get(
 			ctx,
 			types.NamespacedName{Namespace: job.Namespace, Name: name},
@@ -134,18 +134,4 @@ func (r *Reconciler) releaseDomain(
 func isGroup(object client.Object) bool {
 	_, ok := object.(*schedulingv1beta1.PodGroup)
 	return ok
-}
-
-// groupsOf are the names of the groups in which the pods of a JobSet are.
-func groupsOf(jobSet *jobsetv1alpha2.JobSet) []string {
-	if jobSet == nil {
-		return nil
-	}
-	var names []string
-	for i := range jobSet.Spec.ReplicatedJobs {
-		if name := groupOf(&jobSet.Spec.ReplicatedJobs[i]); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -66,6 +66,8 @@ func TestADomainOutlivesItsPods(t *testing.T) {
 	w.hold(w.podGroup(), "scheduling.k8s.io/podgroup-protection") // until its pods have ended
 	w.hold(w.domain(), "resource.nvidia.com/computeDomain")       // until its daemons have
 	w.settle()
+	w.wantWrites("when its JobSet is seen", "patch TrainJob status")
+	w.settle()
 	w.wantWrites("while it runs")
 
 	w.change(suspend(true))
@@ -81,10 +83,10 @@ func TestADomainOutlivesItsPods(t *testing.T) {
 	if got := w.settle().RequeueAfter; got == 0 {
 		t.Error("it does not come back")
 	}
-	w.wantWrites("while pods are left", "apply JobSet")
+	w.wantWrites("while pods are left")
 	w.hold(w.podGroup())
 	w.settle()
-	w.wantWrites("after the pods have ended", "apply JobSet", "delete ComputeDomain")
+	w.wantWrites("after the pods have ended", "delete ComputeDomain")
 
 	w.change(suspend(false))
 	if got := w.settle().RequeueAfter; got == 0 {
@@ -131,7 +133,7 @@ func TestADomainGoesWithinAMinuteOfTheEnd(t *testing.T) {
 // which Kubernetes keeps until its pods have ended, is one.
 func TestTheGroupsOwnTheDomainToo(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("required"))
-	w.settle()
+	w.start()
 	group := w.podGroup()
 	group.UID = "another" // as after a restart that renewed it
 	if err := w.Client.Update(t.Context(), group); err != nil {
@@ -150,7 +152,7 @@ func TestTheGroupsOwnTheDomainToo(t *testing.T) {
 
 func TestARestartKeepsTheDomain(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("required"))
-	w.settle()
+	w.start()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) { status.Restarts = 1 })
 	w.settle()
 	w.wantWrites("on the restart")

@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// applyFiles makes what the job's pods mount: its ConfigMaps, and its Secrets where they are absent.
+// applyFiles makes what the job's pods mount: its ConfigMaps, and, where pods are to start, its Secrets.
 func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
 	for _, config := range planned.ConfigMaps {
 		have := named("ConfigMap", job, config.Name)
@@ -32,8 +32,11 @@ func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJ
 			return err
 		}
 	}
+	if suspended(job) {
+		return nil
+	}
 	for _, wanted := range planned.Secrets {
-		if err := r.ensureSecret(ctx, job, wanted); err != nil {
+		if err := r.createSecret(ctx, job, wanted); err != nil {
 			return err
 		}
 	}
@@ -57,26 +60,18 @@ func (r *Reconciler) restoreFiles(ctx context.Context, job *trainerv1alpha1.Trai
 	return nil
 }
 
-// ensureSecret creates a Secret unless it is there. It is read past the cache: the controller has no business to keep every
-// Secret of the cluster in its memory.
-func (r *Reconciler) ensureSecret(ctx context.Context, job *trainerv1alpha1.TrainJob, wanted plan.Secret) error {
-	var found corev1.Secret
+// createSecret creates a Secret, unless an earlier start of the job has. It is never read: the name is randomly generated and was
+// recorded before, so whatever has it is the job's. Fixed names have only Secrets that a JobSet names already: the version that
+// created the JobSet has compared their owner.
+func (r *Reconciler) createSecret(ctx context.Context, job *trainerv1alpha1.TrainJob, wanted plan.Secret) error {
 	key := client.ObjectKey{Namespace: job.Namespace, Name: wanted.Name}
-	err := r.Live.Get(ctx, key, &found)
-	switch {
-	case err == nil && !owns(job, &found):
-		return fmt.Errorf("secret %s: %w", key, ErrForeign)
-	case err == nil:
-		return nil
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("getting Secret %s: %w", key, err)
-	}
 	secret, err := newSecret(wanted.Kind, job.Name)
 	if err != nil {
 		return fmt.Errorf("making the keys of Secret %s: %w", key, err)
 	}
 	secret.ObjectMeta = metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, OwnerReferences: plan.Owners(job)}
-	if err := r.Client.Create(ctx, secret, client.FieldOwner(fieldManager)); err != nil {
+	err = r.Client.Create(ctx, secret, client.FieldOwner(fieldManager))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating Secret %s: %w", key, err)
 	}
 	return nil

@@ -2,20 +2,18 @@ package trainjob_test
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
 // mpi is a runtime with nodes only.
@@ -32,17 +30,39 @@ func flux() *trainerv1alpha1.ClusterTrainingRuntime {
 	return runtime
 }
 
-func (w *world) secret(name string) *corev1.Secret {
+// secrets are the Secrets that there are.
+func (w *world) secrets() []corev1.Secret {
 	w.t.Helper()
-	var secret corev1.Secret
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if err := w.Client.Get(w.t.Context(), key, &secret); err != nil {
+	var list corev1.SecretList
+	if err := w.Client.List(w.t.Context(), &list); err != nil {
 		w.t.Fatal(err)
 	}
-	return &secret
+	return list.Items
 }
 
-// The Secrets are there before the pods, belong to the job, and stay when it is suspended and goes on.
+// secret is the only Secret.
+func (w *world) secret() *corev1.Secret {
+	w.t.Helper()
+	secrets := w.secrets()
+	if len(secrets) != 1 {
+		w.t.Fatalf("%d Secrets, want 1", len(secrets))
+	}
+	return &secrets[0]
+}
+
+// mounted is the name of the Secret that the job's pods mount.
+func (w *world) mounted() string {
+	w.t.Helper()
+	for _, volume := range w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes {
+		if volume.Secret != nil {
+			return volume.Secret.SecretName
+		}
+	}
+	return ""
+}
+
+// The Secrets are there before the pods, belong to the job, and stay when it is suspended and goes on. Their names cannot be guessed,
+// and are recorded before.
 func TestSecretsAreMadeOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		runtime *trainerv1alpha1.ClusterTrainingRuntime
@@ -59,22 +79,39 @@ func TestSecretsAreMadeOnce(t *testing.T) {
 			want := []string{
 				"create FrozenTrainJob", "create ConfigMap train-runtime-snapshot",
 				"apply ConfigMap " + test.config,
-				"create Secret " + name,
 				"apply JobSet",
 				"patch TrainJob status",
 			}
 			if diff := cmp.Diff(want, w.writes); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
-			secret := w.secret(name)
+			recorded := w.state().Spec.Decisions.SecretSuffix
+			full := name + "-" + recorded
+			if len(recorded) < 26 || w.mounted() != full {
+				t.Errorf("recorded is %q, the pods mount %s", recorded, w.mounted())
+			}
+			w.change(suspend(false))
+			w.settle()
+			want = []string{
+				"apply ConfigMap " + test.config,
+				"create Secret " + full,
+				"apply JobSet",
+				"patch TrainJob status",
+			}
+			if diff := cmp.Diff(want, w.writes); diff != "" {
+				t.Errorf("writes at the start (-want +got):\n%s", diff)
+			}
+			secret := w.secret()
 			if secret.Type != test.kind || secret.Immutable == nil || !*secret.Immutable ||
 				!ownership.Controls(w.job(), plan.TrainJobKind(), secret) {
 				t.Errorf("the Secret is %v, immutable %v, of %v", secret.Type, secret.Immutable, secret.OwnerReferences)
 			}
 			test.check(t, secret.Data)
-			w.change(suspend(false))
-			w.settle()
-			if diff := cmp.Diff(secret.Data, w.secret(name).Data); diff != "" {
+			for _, value := range []bool{true, false} {
+				w.change(suspend(value))
+				w.settle()
+			}
+			if diff := cmp.Diff(secret.Data, w.secret().Data); diff != "" {
 				t.Error("the keys were made anew: pods that run could not be reached")
 			}
 		})
@@ -104,27 +141,117 @@ func checkCertificate(t *testing.T, data map[string][]byte) {
 
 // Two jobs of one name, one after the other, share nothing: upstream's key follows from what everybody can read.
 func TestCertificatesDiffer(t *testing.T) {
-	var texts []string
+	var texts, names []string
 	for range 2 {
 		w := newWorld(t, plan.Options{}, flux(), trainJob())
 		w.settle()
-		texts = append(texts, string(w.secret("train-flux-curve").Data["curve.cert"]))
+		texts, names = append(texts, string(w.secret().Data["curve.cert"])), append(names, w.secret().Name)
 	}
-	if texts[0] == texts[1] {
-		t.Errorf("twice the same certificate:\n%s", texts[0])
+	if texts[0] == texts[1] || names[0] == names[1] {
+		t.Errorf("twice the same certificate, or the same name:\n%s", texts[0])
 	}
 }
 
-func TestForeignSecretsAreRefused(t *testing.T) {
+// A Secret with the fixed name of earlier versions is not mounted into a job that was never rendered, whoever has put it there.
+func TestSecretsOfOthersAreNotMounted(t *testing.T) {
 	for name, runtime := range map[string]*trainerv1alpha1.ClusterTrainingRuntime{
 		"train-mpi-ssh-auth": mpi(), "train-flux-curve": flux(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			taken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 			w := newWorld(t, plan.Options{}, runtime, trainJob(), taken)
-			if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) || w.jobSet() != nil {
-				t.Errorf("a job with somebody else's Secret: %v, JobSet %v", err, w.jobSet())
+			w.settle()
+			if w.mounted() == name || len(w.secrets()) != 2 {
+				t.Errorf("the pods mount %s of %d Secrets", w.mounted(), len(w.secrets()))
 			}
 		})
+	}
+}
+
+// asBefore makes of the world what the release before leaves: a fixed name that nothing records.
+func (w *world) asBefore() {
+	w.t.Helper()
+	state := w.state()
+	jobSet := w.jobSet()
+	secret := w.secret()
+	suffix := "-" + state.Spec.Decisions.SecretSuffix
+	state.Spec.Decisions.SecretSuffix = ""
+	volumes := jobSet.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes
+	for i := range volumes {
+		if volumes[i].Secret != nil {
+			volumes[i].Secret.SecretName = strings.TrimSuffix(volumes[i].Secret.SecretName, suffix)
+		}
+	}
+	old := secret.DeepCopy()
+	old.ObjectMeta = metav1.ObjectMeta{
+		Namespace: namespace, Name: strings.TrimSuffix(secret.Name, suffix), OwnerReferences: secret.OwnerReferences,
+	}
+	for _, err := range []error{
+		w.Client.Update(w.t.Context(), state), w.Client.Update(w.t.Context(), jobSet),
+		w.Client.Delete(w.t.Context(), secret), w.Client.Create(w.t.Context(), old),
+	} {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// A job that the release before has rendered goes on with the Secret that its JobSet names, and nothing of it is replaced.
+func TestSecrets_KeepFixedNamesWithTheirJobSet(t *testing.T) {
+	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+	w.settle()
+	w.asBefore()
+	keys := w.secret().Data
+	for _, value := range []bool{true, false} {
+		w.change(suspend(value))
+		w.settle()
+		w.settle()
+	}
+	if got := w.mounted(); got != "train-mpi-ssh-auth" || w.state().Spec.Decisions.SecretSuffix != "" {
+		t.Errorf("the pods mount %s, recorded is %q", got, w.state().Spec.Decisions.SecretSuffix)
+	}
+	if diff := cmp.Diff(keys, w.secret().Data); diff != "" {
+		t.Error("the keys were made anew")
+	}
+	w.finish(created().Add(time.Hour))
+	w.clock.SetTime(created().Add(2 * time.Hour))
+	w.settle()
+	if diff := cmp.Diff([]string{"Secret train-mpi-ssh-auth"}, w.left()); diff != "" {
+		t.Errorf("left for the garbage collector (-want +got):\n%s", diff)
+	}
+}
+
+// Without the frozen state too, which is lost or of another release, the JobSet says which Secret its pods mount.
+func TestSecrets_AreReadOffTheJobSet(t *testing.T) {
+	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+	w.settle()
+	before := w.mounted()
+	if err := w.Client.Delete(t.Context(), w.state()); err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []bool{true, false} {
+		w.change(suspend(value))
+		w.settle()
+	}
+	if w.mounted() != before || w.secret().Name != before {
+		t.Errorf("the pods mount %s, before %s", w.mounted(), before)
+	}
+}
+
+// Where an earlier version has frozen a job and its JobSet is gone, a random name is recorded first, and then used.
+func TestSecrets_GetARandomNameWithTheNextJobSet(t *testing.T) {
+	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+	w.settle()
+	w.asBefore()
+	if err := w.Client.Delete(t.Context(), w.jobSet()); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	full := "train-mpi-ssh-auth-" + w.state().Spec.Decisions.SecretSuffix
+	if w.state().Spec.Decisions.SecretSuffix == "" || w.mounted() != full {
+		t.Fatalf("recorded is %q, the pods mount %s", w.state().Spec.Decisions.SecretSuffix, w.mounted())
+	}
+	if len(w.writes) < 2 || w.writes[0] != "patch FrozenTrainJob" {
+		t.Errorf("writes %v, want the record first", w.writes)
 	}
 }

@@ -2,6 +2,7 @@ package trainjob_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +45,7 @@ type world struct {
 	*trainjob.Reconciler
 	t        *testing.T
 	clock    *clocktesting.FakePassiveClock
-	recorder *events.FakeRecorder
+	recorder *record.FakeRecorder
 	registry *prometheus.Registry
 	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the job's, and of its frozen state not its UID.
 	writes []string
@@ -67,7 +69,7 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 	w := &world{
 		t:        t,
 		clock:    clocktesting.NewFakePassiveClock(created()),
-		recorder: events.NewFakeRecorder(10),
+		recorder: record.NewFakeRecorder(10),
 		registry: prometheus.NewRegistry(),
 	}
 	kind := func(object runtime.Object) string {
@@ -77,7 +79,7 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		gvks, _, _ := scheme.ObjectKinds(object)
 		return gvks[0].Kind
 	}
-	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithReturnManagedFields().
 		WithStatusSubresource(&trainerv1alpha1.TrainJob{}, &jobsetv1alpha2.JobSet{}).
 		WithIndex(&trainerv1alpha1.TrainJob{}, trainjob.RuntimeIndex, trainjob.IndexByRuntime).
 		WithIndex(&schedulingv1beta1.PodGroup{}, trainjob.GroupIndex, trainjob.IndexByJob).
@@ -96,11 +98,23 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 					t.Errorf("applying a %T", o)
 					return nil
 				}
-				w.writes = append(w.writes, strings.TrimSuffix("apply "+named.GetKind()+" "+named.GetName(), " train"))
+				var options client.ApplyOptions
+				options.ApplyOptions(opts)
+				verb := "apply "
+				if slices.Contains(options.DryRun, metav1.DryRunAll) { // the fake cluster stores it all the same
+					verb = "try "
+				}
+				w.writes = append(w.writes, strings.TrimSuffix(verb+named.GetKind()+" "+named.GetName(), " train"))
 				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil {
 					return w.refused
 				}
 				return c.Apply(ctx, o, opts...)
+			},
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if kind(o) == "Secret" { // as the shipped role does
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, nil)
+				}
+				return c.Get(ctx, key, o, opts...)
 			},
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				w.writes = append(w.writes, "patch "+kind(o))
@@ -130,6 +144,28 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 	return w
 }
 
+// restart puts another process in place of the reconciler: it remembers nothing, and all else is as it was.
+func (w *world) restart() {
+	w.registry = prometheus.NewRegistry()
+	w.Reconciler = &trainjob.Reconciler{
+		Client: w.Client, Live: w.Live, Resolver: resolve.New(w.Client, w.Live, system), Recorder: w.recorder,
+		Clock: w.clock, Instruments: instruments.New(w.registry), Options: w.Options, Authority: w.Authority,
+	}
+}
+
+// applies settles the job, and returns how often an object was applied.
+func (w *world) applies(kind string) int {
+	w.t.Helper()
+	w.settle()
+	count := 0
+	for _, write := range w.writes {
+		if strings.HasPrefix(write, "apply "+kind) {
+			count++
+		}
+	}
+	return count
+}
+
 // reconcile runs one reconciliation and returns its result; what it wrote is in w.writes.
 func (w *world) reconcile() (ctrl.Result, error) {
 	w.t.Helper()
@@ -146,6 +182,13 @@ func (w *world) settle() ctrl.Result {
 		w.t.Fatal(err)
 	}
 	return result
+}
+
+// start reconciles until the job's JobSet is there and was seen.
+func (w *world) start() {
+	w.t.Helper()
+	w.settle()
+	w.settle()
 }
 
 // get reads an object of the job's name; found is false if there is none.

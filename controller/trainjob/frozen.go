@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -30,11 +31,13 @@ const reasonDisbelieved = "RuntimeCopyRefused"
 // errNoAuthority indicates that the job's pods would wait for a ConfigMap that cannot be made yet.
 var errNoAuthority = errors.New("the authority of the status server is not known yet")
 
-// frozenPlan is the plan of a job and the frozen state by which it was made.
+// frozenPlan is the plan of a job, the frozen state by which it was made, and what identifies its JobSet, which is empty where the JobSet is
+// not applied.
 type frozenPlan struct {
 	plan.Plan
 
-	state *statev1alpha1.FrozenTrainJob
+	state     *statev1alpha1.FrozenTrainJob
+	rendering statev1alpha1.Rendering
 }
 
 // IndexFrozen is the value of a FrozenTrainJob under FrozenIndex.
@@ -54,25 +57,62 @@ func jobOf(state *statev1alpha1.FrozenTrainJob) types.NamespacedName {
 // plan renders the job, and freezes the first time what it was rendered with: the runtime, and the decisions of the
 // controller. Until then a runtime may be mended, and the job follows. The error is errNoAuthority, a fault of the job's or of
 // its runtime's, or one of the API server's.
-func (r *Reconciler) plan(ctx context.Context, job *trainerv1alpha1.TrainJob) (frozenPlan, error) {
+func (r *Reconciler) plan(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
+) (frozenPlan, error) {
 	defer r.timed(instruments.PhasePlan)()
+	made, err := r.render(ctx, job, jobSet)
+	if err != nil {
+		return frozenPlan{}, err
+	}
+	// Each report of a running job brings us here, and its JobSet need not be printed for that.
+	var rendering statev1alpha1.Rendering
+	if starts(job, jobSet) {
+		if rendering, err = made.Rendering(); err != nil {
+			return frozenPlan{}, fmt.Errorf("planning: %w", err)
+		}
+	}
+	if made.found.Frozen != nil {
+		state, err := r.recordSecrets(ctx, made.found.Frozen, made.options.Decide(made.Plan))
+		return frozenPlan{made.Plan, state, rendering}, err
+	}
+	state, err := r.freeze(ctx, job, made.found, made.options, made.Plan)
+	return frozenPlan{made.Plan, state, rendering}, err
+}
+
+// rendered is a plan with what it was made of.
+type rendered struct {
+	plan.Plan
+
+	found   resolve.Found
+	options plan.Options
+}
+
+// render plans a job and writes nothing. A job that runs is planned within its JobSet, whichever controller made that.
+func (r *Reconciler) render(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
+) (rendered, error) {
 	found, err := r.Resolver.Find(ctx, job)
 	if err != nil {
-		return frozenPlan{}, fmt.Errorf("finding the runtime: %w", err)
+		return rendered{}, fmt.Errorf("finding the runtime: %w", err)
 	}
 	options := r.options(found)
+	options.ReportedEnd = r.reports.end(job, r.Clock.Now())
+	if options.SecretSuffix == "" && jobSet == nil {
+		// Pods of a JobSet that exists mount Secrets with the names that it says, also fixed ones of an earlier version.
+		options.SecretSuffix = newSecretSuffix()
+	}
 	if r.awaitsAuthority(options) {
-		return frozenPlan{}, errNoAuthority
+		return rendered{}, errNoAuthority
 	}
 	planned, err := plan.New(job, found.Runtime, options)
 	if err != nil {
-		return frozenPlan{}, fmt.Errorf("planning: %w", err)
+		return rendered{}, fmt.Errorf("planning: %w", err)
 	}
-	if found.Frozen != nil {
-		return frozenPlan{planned, found.Frozen}, nil
+	if runs(jobSet) {
+		planned = planned.Within(jobSet)
 	}
-	state, err := r.freeze(ctx, job, found, options, planned)
-	return frozenPlan{planned, state}, err
+	return rendered{planned, found, options}, nil
 }
 
 // freeze creates the frozen state of a job, before any other object of the job: a JobSet without frozen state was rendered by an
@@ -84,22 +124,40 @@ func (r *Reconciler) freeze(
 	if err != nil {
 		return nil, err
 	}
-	if found.Decisions != nil {
-		state.Spec.Rendering.Digest = "" // another version has rendered the JobSet that is there
+	if found.Adopted {
+		state.Spec.Rendering.Digest = "" // another version or controller has rendered the JobSet that is there
 	}
 	if err := r.Client.Create(ctx, state, client.FieldOwner(fieldManager)); err != nil {
 		return nil, fmt.Errorf("freezing the runtime of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
 	}
 	if found.Disbelieved != "" {
-		r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonDisbelieved, "Reconciling",
+		r.Recorder.Eventf(job, corev1.EventTypeWarning, reasonDisbelieved,
 			"ConfigMap %s is not believed to be the job's copy of its runtime: %s; the runtime as it is now counts",
 			resolve.CopyName(job), found.Disbelieved)
 	}
 	r.publish(ctx, job, state)
-	if found.Decisions == nil {
+	if !found.Adopted {
 		r.Instruments.Created(job.UID, counted(job, planned.Framework))
 	}
 	return state, nil
+}
+
+// recordSecrets records the end of the names of the job's Secrets before they are created. Only a job that an earlier version has frozen,
+// and that has no JobSet any more, gets one later than the rest of its state.
+func (r *Reconciler) recordSecrets(
+	ctx context.Context, state *statev1alpha1.FrozenTrainJob, decided statev1alpha1.Decisions,
+) (*statev1alpha1.FrozenTrainJob, error) {
+	if decided.SecretSuffix == "" || state.Spec.Decisions.SecretSuffix != "" {
+		return state, nil
+	}
+	next := state.DeepCopy()
+	next.Spec.Decisions.SecretSuffix = decided.SecretSuffix
+	// A cache that lags may show the state of before another suffix was recorded, which the pods may already mount by.
+	seen := client.MergeFromWithOptions(state, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, next, seen, client.FieldOwner(fieldManager)); err != nil {
+		return nil, fmt.Errorf("recording the names of the Secrets of TrainJob %s: %w", jobOf(state), err)
+	}
+	return next, nil
 }
 
 // publish creates the copy of the frozen runtime that users read. Nothing depends on it: an object that already has its name
@@ -118,14 +176,20 @@ func (r *Reconciler) publish(
 
 // record updates the rendering in the frozen state after another JobSet was applied.
 func (r *Reconciler) record(ctx context.Context, planned frozenPlan) error {
-	rendering, err := planned.Rendering()
-	if err != nil || planned.state.Spec.Rendering == rendering {
-		return err
+	if planned.state.Spec.Rendering == planned.rendering {
+		return nil
 	}
-	next := planned.state.DeepCopy()
+	return r.recordRendering(ctx, planned.state, planned.rendering)
+}
+
+// recordRendering writes a rendering into frozen state.
+func (r *Reconciler) recordRendering(
+	ctx context.Context, state *statev1alpha1.FrozenTrainJob, rendering statev1alpha1.Rendering,
+) error {
+	next := state.DeepCopy()
 	next.Spec.Rendering = rendering
-	if err := r.Client.Patch(ctx, next, client.MergeFrom(planned.state), client.FieldOwner(fieldManager)); err != nil {
-		return fmt.Errorf("recording the rendering of TrainJob %s: %w", jobOf(planned.state), err)
+	if err := r.Client.Patch(ctx, next, client.MergeFrom(state), client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("recording the rendering of TrainJob %s: %w", jobOf(state), err)
 	}
 	return nil
 }
@@ -134,7 +198,9 @@ func (r *Reconciler) record(ctx context.Context, planned frozenPlan) error {
 // empty. Owner references do not cross namespaces, so the garbage collector cannot.
 func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName, keep types.UID) error {
 	var states statev1alpha1.FrozenTrainJobList
-	if err := r.Client.List(ctx, &states, client.MatchingFields{FrozenIndex: name.String()}); err != nil {
+	err := r.Client.List(ctx, &states, client.MatchingFields{FrozenIndex: name.String()},
+		client.UnsafeDisableDeepCopy) // they are only looked at, and each holds a runtime
+	if err != nil {
 		return fmt.Errorf("listing the frozen state of TrainJob %s: %w", name, err)
 	}
 	for i := range states.Items {
@@ -149,7 +215,7 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName, keep
 			return err
 		}
 		if gone {
-			if err := r.erase(ctx, state); err != nil {
+			if err := r.erase(ctx, state.DeepCopy()); err != nil {
 				return err
 			}
 		}
@@ -171,11 +237,12 @@ func (r *Reconciler) isGone(ctx context.Context, name types.NamespacedName, uid 
 	return job.UID != uid, nil
 }
 
-// enqueueFrozen requeues the job of a FrozenTrainJob. A job that no longer exists is requeued too: its state is deleted then.
-func enqueueFrozen() handler.EventHandler {
+// enqueueFrozen requeues the job of a FrozenTrainJob. A job that no longer exists is requeued too: its state is deleted then. State of
+// a namespace that the controller does not serve any more stays for whoever does.
+func (r *Reconciler) enqueueFrozen() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		state, ok := object.(*statev1alpha1.FrozenTrainJob)
-		if !ok {
+		if !ok || !r.Class.Serves(jobOf(state).Namespace) {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: jobOf(state)}}

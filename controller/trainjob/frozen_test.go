@@ -222,8 +222,11 @@ func TestFrozenTrainJob_FaultyRuntimeIsNotFrozen(t *testing.T) {
 	if _, err := w.reconcile(); err == nil {
 		t.Fatal("a runtime without the initializer that the job wants was not refused")
 	}
-	if len(w.writes) != 0 {
-		t.Errorf("writes %v, want none", w.writes)
+	if diff := cmp.Diff([]string{"patch TrainJob status"}, w.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if said := w.job().Status.Scheduling; said.Phase != trainerv1alpha1.PhaseBlocked || said.Reason == "" {
+		t.Errorf("the job says %+v", said)
 	}
 }
 
@@ -253,7 +256,7 @@ func TestFrozenTrainJob_RecordsTheRendering(t *testing.T) {
 // name, and of an earlier job when there is another one of its name.
 func TestFrozenTrainJob_GoesWithItsJob(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
-	w.settle()
+	w.start()
 	earlier := w.state().DeepCopy()
 	earlier.ResourceVersion, earlier.Name, earlier.Spec.TrainJob.UID = "", "earlier-uid", "earlier-uid"
 	other := earlier.DeepCopy()

@@ -122,7 +122,7 @@ func TestAJobWithSeveralGroups(t *testing.T) {
 // gets a group anew, after its pods have gone; a group without claims stays.
 func TestARestartRenewsTheGroupsWithClaims(t *testing.T) {
 	w := newWorld(t, sharing(), grouped(), trainJob(suspend(false)))
-	w.settle()
+	w.start()
 	node := w.groups()["train-node"]
 	node.Finalizers = []string{"scheduling.k8s.io/podgroup-protection"} // until its pods have gone
 	if err := w.Client.Update(t.Context(), &node); err != nil {
@@ -133,6 +133,8 @@ func TestARestartRenewsTheGroupsWithClaims(t *testing.T) {
 		t.Error("it does not come back")
 	}
 	w.wantWrites("on the restart", "patch JobSet", "delete PodGroup train-node")
+	w.settle()
+	w.wantWrites("when the JobSet has stopped", "patch TrainJob status")
 	w.settle()
 	w.wantWrites("while pods are left")
 
@@ -150,6 +152,8 @@ func TestARestartRenewsTheGroupsWithClaims(t *testing.T) {
 	if *w.jobSet().Spec.Suspend {
 		t.Error("the JobSet is still suspended")
 	}
+	w.settle()
+	w.wantWrites("when the JobSet runs again", "patch TrainJob status")
 	w.settle()
 	w.wantWrites("once all is done")
 	if conditions := w.job().Status.Conditions; len(conditions) > 0 {
@@ -173,7 +177,7 @@ func TestARestartThatRenewsNothing(t *testing.T) {
 			rt, status := grouped(), jobsetv1alpha2.JobSetStatus{Restarts: 1}
 			change(&rt.Spec, &status)
 			w := newWorld(t, sharing(), rt, trainJob())
-			w.settle()
+			w.start()
 			w.say(func(now *jobsetv1alpha2.JobSetStatus) { *now = status })
 			w.settle()
 			w.wantWrites("on the restart")

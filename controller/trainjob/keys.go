@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,9 @@ func newSecret(kind framework.SecretKind, job string) (*corev1.Secret, error) {
 	}
 	return secret, nil
 }
+
+// newSecretSuffix is a random end for the names of Secrets: 130 bits, as a part of a Kubernetes name.
+func newSecretSuffix() string { return strings.ToLower(rand.Text()) }
 
 // newSSHKeys makes a pair of ECDSA keys on P-521: the private one in PEM, the public one as a line of authorized_keys.
 func newSSHKeys() (private, public []byte, err error) {

@@ -26,14 +26,14 @@ func (w *world) stopped() bool {
 
 // Whoever suspends a job gets its pods stopped, whatever else cannot be done: a queue gives its quota away only then.
 func TestNothingKeepsAJobFromBeingSuspended(t *testing.T) {
-	key := metav1.ObjectMeta{Namespace: namespace, Name: "train-mpi-ssh-auth"}
-	t.Run("somebody else's Secret", func(t *testing.T) {
+	key := metav1.ObjectMeta{Namespace: namespace, Name: "train-mpi-hostfile"}
+	t.Run("somebody else's ConfigMap", func(t *testing.T) {
 		w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 		w.settle()
-		if err := w.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: key}); err != nil {
+		if err := w.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: key}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: key}); err != nil {
+		if err := w.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: key}); err != nil {
 			t.Fatal(err)
 		}
 		w.change(suspend(true))
@@ -87,7 +87,7 @@ func TestAConfigMapOfSomebodyElseIsNotTaken(t *testing.T) {
 // A launcher that starts anew would wait for its hostfile for ever.
 func TestADeletedConfigMapOfARunningJobComesBack(t *testing.T) {
 	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
-	w.settle()
+	w.start()
 	config, err := hostfile(t, w)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,12 +16,13 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// Reconciler makes TrainJobs real. All exported fields are required.
+// Reconciler makes TrainJobs real. All exported fields but Class are required.
 type Reconciler struct {
 	// Client reads from a cache and writes.
 	Client client.Client
@@ -29,19 +30,24 @@ type Reconciler struct {
 	Live client.Reader
 	// Resolver finds the jobs' runtimes.
 	Resolver *resolve.Resolver
-	// Recorder writes Events about TrainJobs.
-	Recorder events.EventRecorder
+	// Recorder writes Events about TrainJobs, in the older form: Kubeflow's SDK drops those without firstTimestamp, which the newer API
+	// cannot say.
+	Recorder record.EventRecorder
 	// Clock tells the time against which deadlines are held.
 	Clock clock.PassiveClock
 	// Instruments count what happened.
 	Instruments *instruments.Controller
 	// Options are handed to the planner.
 	Options plan.Options
+	// Class are the jobs for which this controller is responsible.
+	Class class.Class
 	// Authority is what clients of the status server have to trust, as PEM, as it is by then; empty while it is not known.
 	// Nil without a status server, and only then.
 	Authority func() string
 
-	applied applied
+	applied   applied
+	reminders reminders
+	reports   reports
 }
 
 // waitForCache is how long to wait for a cache that showed an older job than there is, if the watch is not sooner.
@@ -69,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.forget(ctx, request.NamespacedName, "")
 	case err != nil:
 		return ctrl.Result{}, fmt.Errorf("getting TrainJob %s: %w", request, err)
-	case !ours(&job) || !job.DeletionTimestamp.IsZero():
+	case !r.Class.Handles(&job) || !job.DeletionTimestamp.IsZero():
 		return ctrl.Result{}, nil
 	}
 	began := r.Clock.Now()
@@ -80,10 +86,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	done.began = began
 	next := job.DeepCopy()
-	r.suspension(next, hindrance(done, jobSet))
+	hinders := hindrance(done, jobSet)
+	r.suspension(next, hinders)
 	done.err = errors.Join(done.err, r.forget(ctx, request.NamespacedName, job.UID))
 	copyStatus(next, jobSet)
 	left := sooner(r.deadline(next), done.again)
+	done.err = errors.Join(done.err, r.situate(ctx, next, jobSet, hinders))
 	if err = r.writeStatus(ctx, &job, next); apierrors.IsConflict(err) {
 		return r.again(ctx, &job, done), nil
 	}
@@ -91,6 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, errors.Join(done.err, err)
 	}
 	r.count(&job, next, done.framework)
+	left = sooner(left, r.tell(&job, next))
 	if done.err == nil || ended(next) || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
 		stop := r.timed(instruments.PhaseRelease)
 		kept, err := r.cleanUp(ctx, next, jobSet)
@@ -112,11 +121,6 @@ func (r *Reconciler) cleanUp(
 	return sooner(kept, sooner(files, itself)), errors.Join(failure, err)
 }
 
-// ours reports whether this controller is responsible for the job. Others must find nothing touched.
-func ours(job *trainerv1alpha1.TrainJob) bool {
-	return job.Spec.ManagedBy == nil || *job.Spec.ManagedBy == trainerv1alpha1.DefaultManagedBy
-}
-
 // realize plans an unfinished job and applies the plan.
 func (r *Reconciler) realize(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
@@ -128,7 +132,7 @@ func (r *Reconciler) realize(
 			return done
 		}
 	}
-	planned, err := r.plan(ctx, job)
+	planned, err := r.plan(ctx, job, jobSet)
 	switch {
 	case errors.Is(err, errNoAuthority):
 		done.awaits = err.Error()

@@ -64,7 +64,7 @@ func (r *Reconciler) remainder(
 func misses(jobSet *jobsetv1alpha2.JobSet, group string) bool {
 	for i := range jobSet.Spec.ReplicatedJobs {
 		replicated := &jobSet.Spec.ReplicatedJobs[i]
-		if groupOf(replicated) != group {
+		if plan.GroupOf(replicated) != group {
 			continue
 		}
 		for _, status := range jobSet.Status.ReplicatedJobsStatus {
@@ -76,20 +76,12 @@ func misses(jobSet *jobsetv1alpha2.JobSet, group string) bool {
 	return false
 }
 
-// groupOf is the name of the PodGroup of a ReplicatedJob's pods, "" for none.
-func groupOf(replicated *jobsetv1alpha2.ReplicatedJob) string {
-	if of := replicated.Template.Spec.Template.Spec.SchedulingGroup; of != nil && of.PodGroupName != nil {
-		return *of.PodGroupName
-	}
-	return ""
-}
-
 // complete is how many members of the group have ended well. The Jobs are read live: they are not watched.
 func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet, group string) (int32, error) {
 	complete := int32(0)
 	for i := range jobSet.Spec.ReplicatedJobs {
 		replicated := &jobSet.Spec.ReplicatedJobs[i]
-		if groupOf(replicated) != group {
+		if plan.GroupOf(replicated) != group {
 			continue
 		}
 		for index := range replicated.Replicas {

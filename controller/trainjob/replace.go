@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -29,16 +30,13 @@ var errKeepsVolumes = errors.New(
 func (r *Reconciler) applyOrReplace(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, there *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
-	refusal := r.applyJobSet(ctx, planned.JobSet, there)
+	refusal := r.applyJobSet(ctx, planned, there)
 	if refusal == nil || there == nil || !apierrors.IsInvalid(refusal) {
 		return false, refusal
 	}
-	rendering, err := planned.Rendering()
 	switch {
-	case err != nil:
-		return false, err
-	case planned.state.Spec.Rendering == rendering:
-		return false, refusal // it is the last that was made of the same: another one would be refused, too
+	case planned.state.Spec.Rendering == planned.rendering && r.applied.knows(there.UID):
+		return false, refusal // this process made it of the same: another one would be refused, too
 	case !isTrue(there.Spec.Suspend) || active(there):
 		return true, nil // its pods go first
 	case keepsVolumes(there):
@@ -69,7 +67,7 @@ func (r *Reconciler) replace(ctx context.Context, job *trainerv1alpha1.TrainJob,
 	case err != nil:
 		return fmt.Errorf("deleting JobSet %s, to make it anew: %w", client.ObjectKeyFromObject(there), err)
 	}
-	r.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reasonReplaced, "Reconciling",
+	r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonReplaced,
 		"The suspended JobSet does not take what the job has become, so it is deleted and made anew")
 	return nil
 }
@@ -84,15 +82,18 @@ func active(jobSet *jobsetv1alpha2.JobSet) bool {
 	return false
 }
 
-// keepsVolumes reports whether volume claims would be deleted with a JobSet whose pods may have written to them. A suspended JobSet of
-// the first generation has never had pods.
+// keepsVolumes reports whether volume claims would be deleted with a JobSet whose pods may have written to them. Only an explicit Retain
+// retains them: JobSet's default is deletion. A suspended JobSet of the first generation has never had pods.
 func keepsVolumes(jobSet *jobsetv1alpha2.JobSet) bool {
 	if jobSet.Generation <= 1 {
 		return false
 	}
 	for _, policy := range jobSet.Spec.VolumeClaimPolicies {
-		kept := policy.RetentionPolicy
-		if kept != nil && kept.WhenDeleted != nil && *kept.WhenDeleted == jobsetv1alpha2.RetentionPolicyDelete {
+		retention := ptr.Deref(policy.RetentionPolicy, jobsetv1alpha2.VolumeRetentionPolicy{})
+		if ptr.Deref(
+			retention.WhenDeleted,
+			jobsetv1alpha2.RetentionPolicyDelete,
+		) == jobsetv1alpha2.RetentionPolicyDelete {
 			return true
 		}
 	}

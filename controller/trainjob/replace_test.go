@@ -89,14 +89,37 @@ func TestReplace_JobSetThatDoesNotTakeAPatch(t *testing.T) {
 	}
 }
 
+// retaining returns a policy for one volume claim. Without a retention policy, JobSet deletes the claim with the JobSet.
+func retaining(retention *jobsetv1alpha2.VolumeRetentionPolicy) []jobsetv1alpha2.VolumeClaimPolicy {
+	return []jobsetv1alpha2.VolumeClaimPolicy{{
+		Templates:       []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "saved"}}},
+		RetentionPolicy: retention,
+	}}
+}
+
+// A JobSet whose volume claims are retained is replaced.
+func TestReplace_RetainedVolumes(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w.settle()
+	there := w.jobSet()
+	there.Generation = 3
+	there.Spec.VolumeClaimPolicies = retaining(
+		&jobsetv1alpha2.VolumeRetentionPolicy{WhenDeleted: new(jobsetv1alpha2.RetentionPolicyRetain)},
+	)
+	if err := w.Client.Update(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	w.refused = immutable()
+	w.change(patchAccount)
+	_, _ = w.reconcile()
+	if w.jobSet() != nil {
+		t.Error("the JobSet stays")
+	}
+}
+
 // What cannot be changed is said, and nothing is lost.
 func TestReplace_JobSetStays(t *testing.T) {
-	volumes := []jobsetv1alpha2.VolumeClaimPolicy{{
-		Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "saved"}}},
-		RetentionPolicy: &jobsetv1alpha2.VolumeRetentionPolicy{
-			WhenDeleted: new(jobsetv1alpha2.RetentionPolicyDelete),
-		},
-	}}
+	volumes := retaining(&jobsetv1alpha2.VolumeRetentionPolicy{WhenDeleted: new(jobsetv1alpha2.RetentionPolicyDelete)})
 	for name, of := range map[string]struct {
 		edit func(*jobsetv1alpha2.JobSet)
 		job  func(*trainerv1alpha1.TrainJob)
@@ -111,6 +134,18 @@ func TestReplace_JobSetStays(t *testing.T) {
 		"what its pods saved would be lost": {
 			edit: func(s *jobsetv1alpha2.JobSet) { s.Spec.VolumeClaimPolicies, s.Generation = volumes, 3 },
 			job:  patchAccount, want: "its volume claims would be deleted with it",
+		},
+		"what its pods saved would be lost by default": {
+			edit: func(s *jobsetv1alpha2.JobSet) {
+				s.Spec.VolumeClaimPolicies, s.Generation = retaining(nil), 3
+			},
+			job: patchAccount, want: "its volume claims would be deleted with it",
+		},
+		"what its pods saved would be lost by the default of the policy": {
+			edit: func(s *jobsetv1alpha2.JobSet) {
+				s.Spec.VolumeClaimPolicies, s.Generation = retaining(&jobsetv1alpha2.VolumeRetentionPolicy{}), 3
+			},
+			job: patchAccount, want: "its volume claims would be deleted with it",
 		},
 		"another one would be refused, too": {
 			edit: func(*jobsetv1alpha2.JobSet) {}, job: func(*trainerv1alpha1.TrainJob) {}, want: "field is immutable",

@@ -34,7 +34,7 @@ func (r *Reconciler) report(
 	result := resultOf(done)
 	r.Instruments.Reconciled(done.framework, result, r.Clock.Since(done.began))
 	for _, note := range done.notes {
-		r.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reasonPolicy, "Reconciling", "%s", note)
+		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonPolicy, "%s", note)
 	}
 	switch {
 	case done.awaits != "":
@@ -43,7 +43,7 @@ func (r *Reconciler) report(
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	note := brief(done.err)
-	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reasonFailed, "Reconciling",
+	r.Recorder.Eventf(job, corev1.EventTypeWarning, reasonFailed,
 		"TrainJob resources reconciliation failed: %s", note)
 	switch {
 	case result == instruments.ResultMissingRuntime: // the watch brings it back when the runtime appears

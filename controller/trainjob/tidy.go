@@ -38,13 +38,10 @@ func (r *Reconciler) tidy(
 	if left := linger - r.Clock.Since(endOf(job)); left > 0 {
 		return left, nil
 	}
-	configs, secrets := plan.FileNames(job)
-	for _, name := range secrets {
-		if err := r.removeNamed(ctx, job, named("Secret", job, name)); err != nil {
-			return 0, err
-		}
+	if err := r.removeSecrets(ctx, job, leftovers); err != nil {
+		return 0, err
 	}
-	for _, name := range configs {
+	for _, name := range plan.ConfigNames(job) {
 		if err := r.removeNamed(ctx, job, named("ConfigMap", job, name)); err != nil {
 			return 0, err
 		}
@@ -78,6 +75,26 @@ func (r *Reconciler) leftovers(ctx context.Context, job *trainerv1alpha1.TrainJo
 		found = append(found, state)
 	}
 	return found, nil
+}
+
+// removeSecrets deletes the Secrets whose random names are recorded in the frozen state, without reading them. Secrets with the
+// fixed names of an earlier version may be another object's, and stay until the garbage collector follows the deleted TrainJob.
+func (r *Reconciler) removeSecrets(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, leftovers []client.Object,
+) error {
+	for _, object := range leftovers {
+		state, ok := object.(*statev1alpha1.FrozenTrainJob)
+		if !ok || state.Spec.Decisions.SecretSuffix == "" {
+			continue
+		}
+		for _, name := range plan.SecretNames(job, state.Spec.Decisions.SecretSuffix) {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: name}}
+			if err := r.Client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("deleting Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+			}
+		}
+	}
+	return nil
 }
 
 // removeNamed deletes an object of the job's, if there is one. It is read past the cache, which has none of its kind.

@@ -23,6 +23,7 @@ import (
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/resolve"
+	"github.com/lockstep-project/lockstep/controller/turns"
 )
 
 // A job that fails is tried again after a wait that doubles, from the first to the longest. After a long outage of JobSet's webhook
@@ -35,6 +36,13 @@ const (
 // NewRateLimiter returns what spaces the attempts of each job that fails.
 func NewRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, longestRetry)
+}
+
+// newQueue makes the queue of reconciliations, in which namespaces take turns.
+func newQueue(
+	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
+) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return turns.New(name, limiter)
 }
 
 // RuntimeIndex is the index under which TrainJobs are found by their runtime.
@@ -72,7 +80,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Owns(&jobsetv1alpha2.JobSet{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		// A change of the state is our own. One that is deleted is made again, and one whose job is gone is deleted.
-		Watches(&statev1alpha1.FrozenTrainJob{}, enqueueFrozen(),
+		Watches(&statev1alpha1.FrozenTrainJob{}, r.enqueueFrozen(),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})).
 		Owns(&schedulingv1beta1.PodGroup{}).
 		Owns(&schedulingv1beta1.Workload{}).
@@ -82,7 +90,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.ClusterTrainingRuntimeKind)), changed).
 		// Replicas that do not lead fill their caches too: their webhooks read them.
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers, EnableWarmup: new(true), RateLimiter: NewRateLimiter(),
+			MaxConcurrentReconciles: workers,
+			EnableWarmup:            new(true),
+			RateLimiter:             NewRateLimiter(),
+			NewQueue:                newQueue,
 		})
 	if r.Options.ComputeDomains {
 		building.Owns(domainMetadata(), builder.OnlyMetadata)
@@ -109,7 +120,7 @@ func (r *Reconciler) JobsOf(kind string) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for i := range jobs.Items {
-			if job := &jobs.Items[i]; ours(job) && (!ended(job) || expires(runtime)) {
+			if job := &jobs.Items[i]; r.Class.Handles(job) && (!ended(job) || expires(runtime)) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
 			}
 		}

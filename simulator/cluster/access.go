@@ -16,13 +16,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
-// The accounts of the run. Ours and Kueue's have the names of the ServiceAccounts that manifests bind to ClusterRoles, so
-// that the shipped roles, and nothing else, decide what they may do.
+// The accounts of the run. Ours, Kueue's and Kubeflow Trainer's have the names of the ServiceAccounts that manifests bind to
+// ClusterRoles, so that the shipped roles, and nothing else, decide what they may do.
 const (
 	adminUser      = "admin"
 	controllerUser = "system:serviceaccount:lockstep-system:lockstep-controller"
 	schedulerUser  = "system:serviceaccount:lockstep-system:lockstep-scheduler"
 	kueueUser      = "system:serviceaccount:kueue-system:kueue-controller-manager"
+	trainerUser    = "system:serviceaccount:" + TrainerNamespace + ":" + trainerAccount
 )
 
 // access is who may talk to the API server and how: certificates, tokens and kubeconfigs, as files of the run.
@@ -31,7 +32,7 @@ type access struct {
 	certPEM                                   []byte
 	accountKeyFile, tokenFile                 string
 
-	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig, kueueKubeconfig string
+	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig, kueueKubeconfig, trainerKubeconfig string
 	// For clients in this process: the administrator's, that of the player of NVIDIA's driver, and that of the others.
 	admin, driver, drivers *rest.Config
 }
@@ -84,6 +85,7 @@ func (a *access) writeUsers(s *state, server string) error {
 		},
 		{schedulerUser, "system:serviceaccounts", &a.schedulerKubeconfig, []string{"config", "scheduler.kubeconfig"}},
 		{kueueUser, "system:serviceaccounts", &a.kueueKubeconfig, []string{"config", "kueue.kubeconfig"}},
+		{trainerUser, "system:serviceaccounts", &a.trainerKubeconfig, []string{"config", "trainer.kubeconfig"}},
 	}
 	// In this process, so without a file.
 	a.driver, a.drivers = a.client(server, newToken(), 200), a.client(server, newToken(), 500)

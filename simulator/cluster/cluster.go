@@ -44,6 +44,8 @@ type Options struct {
 	NVLink nvlink.Settings
 	// Kueue asks for Kueue too, which takes minutes to build the first time.
 	Kueue bool
+	// Audit has the API server log the requests of Lockstep's components in AuditLog.
+	Audit bool
 	// Port is the API server's port on loopback; 0 chooses a free one.
 	Port int
 	// Report is told, in one line each, what happens while the cluster comes up.
@@ -88,7 +90,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	spawning, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Cluster{
 		plan: plan{
-			state: directory, mode: options.Mode, nodes: len(options.Nodes),
+			state: directory, mode: options.Mode, nodes: len(options.Nodes), audited: options.Audit,
 			cliques: slices.ContainsFunc(options.Nodes, func(node corev1.Node) bool { return nvlink.InClique(&node) }),
 		},
 		died: make(chan *DeathError, 1), spawner: newSpawner(spawning), stopSpawner: stop,
@@ -189,6 +191,9 @@ func (c *Cluster) prepare() error {
 		return err
 	}
 	if _, err := c.plan.state.write([]byte(c.plan.jobsetConfig()), "config", "jobset.yaml"); err != nil {
+		return err
+	}
+	if _, err := c.plan.state.write([]byte(auditPolicy()), "config", "audit.yaml"); err != nil {
 		return err
 	}
 	shipped, err := manifests.Files.ReadFile("scheduler/config.yaml")

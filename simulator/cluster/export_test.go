@@ -33,7 +33,7 @@ func PlannedPorts() (held, listened []int, err error) {
 	p := plan{state: &state{}, ports: chosen}
 	for _, c := range []component{
 		p.etcd(), p.apiserver(), p.controllerManager(), p.stockScheduler(), p.jobset(), p.kwok(), p.controller(),
-		p.scheduler(), p.kueue(),
+		p.scheduler(), p.kueue(), p.trainer(Trainer{}),
 	} {
 		listened = append(listened, c.ports...)
 	}

@@ -37,6 +37,8 @@ type plan struct {
 	nodes    int
 	// cliques says that some nodes are in NVLink cliques.
 	cliques bool
+	// audited has the API server log requests.
+	audited bool
 }
 
 // gates are the feature gates of Kubernetes' own components in each mode (DESIGN §1).
@@ -67,7 +69,7 @@ func (p plan) apiserver() component {
 		name:    "kube-apiserver",
 		version: KubernetesVersion,
 		binary:  p.binaries.ControlPlane,
-		args: []string{
+		args: append([]string{
 			"kube-apiserver",
 			"--etcd-servers=" + p.ports.url("http", p.ports.etcd),
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.apiserver),
@@ -85,7 +87,7 @@ func (p plan) apiserver() component {
 			"--disable-admission-plugins=ServiceAccount",
 			"--feature-gates=" + gates(p.mode), "--runtime-config=scheduling.k8s.io/v1beta1=true",
 			"--profiling=false",
-		},
+		}, p.auditing()...),
 		ports:  []int{p.ports.apiserver},
 		health: p.ports.url("https", p.ports.apiserver) + "/readyz",
 	}
@@ -113,6 +115,7 @@ func (p plan) controllerManager() component {
 			"ttl-after-finished-controller",
 			"podgroup-protection-controller",
 			"serviceaccount-controller",
+			"clusterrole-aggregation-controller",
 			"persistentvolume-binder-controller",
 			"persistentvolumeclaim-protection-controller",
 			"persistentvolume-protection-controller",
@@ -187,9 +190,12 @@ func (p plan) kwok() component {
 	}
 }
 
+// controllerName names lockstep-controller among the components.
+const controllerName = "lockstep-controller"
+
 func (p plan) controller() component {
 	return component{
-		name:    "lockstep-controller",
+		name:    controllerName,
 		version: moduleVersion(p.binaries.Controller, modulePath),
 		binary:  p.binaries.Controller,
 		args: []string{

@@ -14,15 +14,16 @@ import (
 type ports struct {
 	etcd, etcdPeer, apiserver, controllerManager, stockScheduler, kwok, scheduler  int
 	jobsetHealth, jobsetWebhook, controllerHealth, controllerWebhook, statusServer int
-	controllerMetrics, kueueHealth, kueueWebhook                                   int
+	controllerMetrics, kueueHealth, kueueWebhook, trainerHealth, trainerWebhook    int
 
 	// held keeps each port until its component starts: until then anybody's outgoing connection might take it.
 	held map[int]net.Listener
 }
 
-func (ports) url(scheme string, port int) string {
-	return scheme + "://127.0.0.1:" + strconv.Itoa(port)
-}
+func (ports) url(scheme string, port int) string { return scheme + "://" + loopback(port) }
+
+// loopback is the address of a port.
+func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 // choosePorts finds free ports for every component and holds them until they are released. A wanted API server port that
 // is taken is bad input; 0 wants none.
@@ -41,6 +42,7 @@ func hold(p *ports) error {
 		&p.apiserver, &p.etcd, &p.etcdPeer, &p.controllerManager, &p.stockScheduler, &p.jobsetHealth,
 		&p.jobsetWebhook, &p.kwok, &p.controllerHealth, &p.controllerWebhook, &p.statusServer,
 		&p.controllerMetrics, &p.scheduler, &p.kueueHealth, &p.kueueWebhook,
+		&p.trainerHealth, &p.trainerWebhook,
 	} {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 		if err != nil {

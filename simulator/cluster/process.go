@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// stopGrace is how long a child may take to end after it was asked to; then it is killed.
-const stopGrace = 10 * time.Second
+// stopGrace is how long a child may take to end after it was asked to, as long as a pod; then it is killed.
+const stopGrace = 30 * time.Second
 
 // process is one child: a component of the embedded cluster with a log file of its own.
 type process struct {

@@ -12,14 +12,34 @@ var errNoController = errors.New("no lockstep-controller runs")
 // ReplaceController stops lockstep-controller and starts another executable of it in its place, with the same flags and access, as
 // an upgrade does. It returns when the new one is ready.
 func (c *Cluster) ReplaceController(ctx context.Context, executable string) error {
+	if err := c.StopController(ctx); err != nil {
+		return err
+	}
 	controller := c.plan.controller()
-	old := c.dismiss(controller.name)
+	controller.binary, controller.version = executable, moduleVersion(executable, modulePath)
+	return c.run(ctx, controller)
+}
+
+// StopController stops lockstep-controller. Its webhooks stay registered.
+func (c *Cluster) StopController(ctx context.Context) error {
+	old := c.dismiss(c.plan.controller().name)
 	if old == nil {
 		return errNoController
 	}
 	old.stop(ctx)
-	controller.binary, controller.version = executable, moduleVersion(executable, modulePath)
+	return nil
+}
+
+// StartController starts lockstep-controller again, with flags that win over its usual ones, and returns when it is ready.
+func (c *Cluster) StartController(ctx context.Context, flags ...string) error {
+	controller := c.plan.controller()
+	controller.args = append(controller.args, flags...)
 	return c.run(ctx, controller)
+}
+
+// RestartController stops lockstep-controller and starts it again.
+func (c *Cluster) RestartController(ctx context.Context) error {
+	return c.ReplaceController(ctx, c.plan.binaries.Controller)
 }
 
 // dismiss takes a component off the list of those that must not end; nil if it is not there.

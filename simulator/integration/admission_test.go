@@ -70,7 +70,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"another manager": {
 			job("managed", "{runtimeRef: {name: torch-distributed}, managedBy: me}"), 422,
-			"ManagedBy must be trainer.kubeflow.org/trainjob-controller or kueue.x-k8s.io/multikueue if set",
+			"ManagedBy must be trainer.kubeflow.org/trainjob-controller, kueue.x-k8s.io/multikueue or lockstep.dev/trainjob-controller if set",
 		},
 		"no time to run": {
 			job("late", "{runtimeRef: {name: torch-distributed}, activeDeadlineSeconds: 0}"), 422, "greater than or equal to 1",

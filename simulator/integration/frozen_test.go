@@ -59,7 +59,11 @@ func TestFrozenTrainJob_AdoptsOnlyWhatAControllerMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolver := resolve.New(earlier, earlier, "lockstep-system")
+	cache, err := client.New(shared.Admin, client.Options{Scheme: scheme}) // it has what the controller lists
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolver := resolve.New(cache, earlier, "lockstep-system")
 	// Another controller's, so that this one leaves it to the test.
 	kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -99,11 +103,18 @@ spec: {suspend: true, managedBy: kueue.x-k8s.io/multikueue, runtimeRef: {name: t
 			Data:      map[string]string{"runtime": string(content)},
 		}
 	}
+	// A waiting job whose copy is not believed is rendered anew, by what is decided now.
 	nodesFound := func() int32 {
 		t.Helper()
 		found, err := resolver.Find(t.Context(), &job)
-		if err != nil || found.Decisions == nil || !found.Decisions.GangByDefault {
-			t.Fatalf("decisions %v (%v), want those of the JobSet", found.Decisions, err)
+		believed := found.Disbelieved == ""
+		if err != nil || (found.Decisions != nil) != believed || believed && !found.Decisions.GangByDefault {
+			t.Fatalf(
+				"decisions %v (%v), believed %t, want those of the JobSet if it is",
+				found.Decisions,
+				err,
+				believed,
+			)
 		}
 		t.Logf("%d nodes; disbelieved: %q", *found.Runtime.Spec.MLPolicy.NumNodes, found.Disbelieved)
 		return *found.Runtime.Spec.MLPolicy.NumNodes

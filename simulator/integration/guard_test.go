@@ -47,7 +47,10 @@ func guardOf(t *testing.T, installation manifests.Installation) guard.Guard {
 	return guard.Guard{
 		Controller: client(as(installation.User())),
 		Stranger:   client(as("system:serviceaccount:" + installation.Namespace + ":" + guard.Account)),
-		Namespace:  installation.Namespace, PodGroups: true, Patience: 5 * time.Second,
+		Namespace:  installation.Namespace,
+		Namespaces: installation.Namespaces,
+		PodGroups:  true,
+		Patience:   5 * time.Second,
 	}
 }
 
@@ -68,7 +71,11 @@ func applyRendered(
 		if err != nil {
 			t.Fatal(err)
 		}
-		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests.Render(content, installation)), 4096)
+		rendered, err := manifests.Render(content, installation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
 		for {
 			var object unstructured.Unstructured
 			if err := decoder.Decode(&object.Object); err != nil {
@@ -137,7 +144,6 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 				return o.GetKind() == "ValidatingAdmissionPolicy" && o.GetName() == policy
 			})
 	}
-	// trainjobowners names no account: it asks who may update the status of TrainJobs.
 	for name, c := range map[string]struct {
 		spoil    func(*testing.T, string)
 		policies []string

@@ -25,7 +25,8 @@ import (
 )
 
 var (
-	mode = flag.String("mode", string(probe.Full), "what the control plane offers: full or groups")
+	mode     = flag.String("mode", string(probe.Full), "what the control plane offers: full or groups")
+	requests = requestsFlag()
 
 	shared   stage.Stage
 	machines fleet.Fleet
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) {
 		Mode: probe.Mode(*mode), NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: 2 * time.Second},
 	}
 	setting := stage.Setting{Name: "integration", Machines: "gb200-72", Options: options, Out: os.Stdout}
+	setting.Options.Audit, setting.Check = *requests != "", compareRequests(*requests)
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared, machines = s, s.Machines }))
 }
 

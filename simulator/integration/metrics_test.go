@@ -49,6 +49,33 @@ func scraper(t *testing.T) func(token string) (status int, text string) {
 	}
 }
 
+// tokenFor asks for a token of an account of the default namespace; without an audience, for the API server.
+func tokenFor(t *testing.T, account string, audiences ...string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
+	token, err := shared.Client.CoreV1().ServiceAccounts(corev1.NamespaceDefault).
+		CreateToken(t.Context(), account, request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Status.Token
+}
+
+// orphan is the token of an account that was deleted since.
+func orphan(t *testing.T) string {
+	t.Helper()
+	accounts := shared.Client.CoreV1().ServiceAccounts(corev1.NamespaceDefault)
+	gone := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}
+	if _, err := accounts.Create(t.Context(), gone, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	token := tokenFor(t, gone.Name)
+	if err := accounts.Delete(t.Context(), gone.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
 // account makes a ServiceAccount and returns a token of its own.
 func account(t *testing.T, name string) string {
 	t.Helper()
@@ -66,11 +93,7 @@ func account(t *testing.T, name string) string {
 			t.Error(err)
 		}
 	})
-	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token.Status.Token
+	return tokenFor(t, name)
 }
 
 // mayScrape binds the shipped role of scrapers to an account.
@@ -99,11 +122,20 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	if status, _ := scrape(""); status != http.StatusUnauthorized {
 		t.Errorf("without a token: status %d, want 401", status)
 	}
-	// The API server says that the token is wrong as if it could not tell, so the answer is a fault instead of a refusal.
-	if status, _ := scrape("made-up"); status != http.StatusInternalServerError {
-		t.Errorf("with a token that nobody gave: status %d, want 500", status)
+	stranger := account(t, "stranger")
+	for name, token := range map[string]string{
+		"made up":                    "made-up",
+		"shaped like a token":        "e30.e30.e30",
+		"with another signature":     stranger[:len(stranger)-8] + "AAAAAAAA",
+		"without a signature":        stranger[:strings.LastIndexByte(stranger, '.')+1],
+		"for another audience":       tokenFor(t, "stranger", "trainer.kubeflow.org/v1alpha1"),
+		"of an account that is gone": orphan(t),
+	} {
+		if status, text := scrape(token); status != http.StatusUnauthorized || strings.Contains(text, "kubeflow") {
+			t.Errorf("with a token %s: status %d, want 401 without metrics", name, status)
+		}
 	}
-	if status, _ := scrape(account(t, "stranger")); status != http.StatusForbidden {
+	if status, _ := scrape(stranger); status != http.StatusForbidden {
 		t.Errorf("an account without rights: status %d, want 403", status)
 	}
 	token := account(t, "scraper")

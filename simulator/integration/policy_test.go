@@ -150,10 +150,7 @@ func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
 func TestBelongings_AreAllThatTheControllerWrites(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
-	client, err := kubernetes.NewForConfig(as("system:serviceaccount:lockstep-system:lockstep-controller"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client, _ := asController(t)
 	// The garbage collector takes what belongs to a job that does not exist, so there are jobs, which nobody plays.
 	owner := func(kind, name string) []metav1.OwnerReference {
 		apiVersion, job := "evil.example/v1", shared.Dynamic.Resource(trainJobs).Namespace(namespace)
@@ -213,6 +210,18 @@ func as(user string) *rest.Config {
 	config := rest.CopyConfig(shared.Admin)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	return config
+}
+
+// tenantless is a client of a user who has no rights but everybody's.
+func tenantless(t *testing.T, user string) kubernetes.Interface {
+	t.Helper()
+	config := as(user)
+	config.Impersonate.Groups = []string{"system:authenticated"}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 func makeNamespace(t *testing.T, name string) {

@@ -80,6 +80,7 @@ func TestAnImportantGangMakesRoom(t *testing.T) {
 	if len(left) != 1 {
 		t.Fatalf("%v left for a gang that needs one clique", left)
 	}
+	tellsOfItsPreemption(t, namespace, left[0])
 	within(t, 90*time.Second, "the end of all", func() bool {
 		for _, name := range []string{"low-0", "low-1", "low-2", "low-3", "high"} {
 			held := conditionsOf(t.Context(), t, namespace, name)

@@ -18,7 +18,9 @@ type Field struct {
 	Metadata metadata.Interface
 	// Usage reads what the controller has used so far.
 	Usage func(context.Context) (Usage, error)
-	Clock clock.PassiveClock
+	// Replace ends the controller and starts it again. It returns when the next process is ready.
+	Replace func(context.Context) error
+	Clock   clock.PassiveClock
 	// Pause is for how long the controller must have looked at no TrainJob to have nothing to do.
 	Pause time.Duration
 	// Progress is told in one line what was measured.

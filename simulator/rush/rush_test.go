@@ -93,7 +93,9 @@ func newControllers(t *testing.T) *controllers {
 	}
 	c := &controllers{
 		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
-			trainJobs(): "TrainJobList", jobSets(): "JobSetList",
+			trainJobs():                             "TrainJobList",
+			jobSets():                               "JobSetList",
+			{Version: "v1", Resource: "namespaces"}: "NamespaceList",
 		}),
 		metadata: metadatafake.NewSimpleMetadataClient(pods),
 		created:  map[string]bool{},
@@ -122,25 +124,25 @@ func jobSets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
 }
 
-func jobSet(name string, suspend bool) *unstructured.Unstructured {
+func jobSet(namespace, name string, suspend bool) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
-		"metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"suspend": suspend},
+		"metadata": map[string]any{"name": name, "namespace": namespace}, "spec": map[string]any{"suspend": suspend},
 	}}
 }
 
 func (c *controllers) makeJobSet(t *testing.T, job *unstructured.Unstructured) {
 	t.Helper()
-	name := job.GetName()
+	name, namespace := job.GetName(), job.GetNamespace()
 	suspend, _, _ := unstructured.NestedBool(job.Object, "spec", "suspend")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.created[name] {
-		t.Errorf("TrainJob %s was created twice", name)
+	if c.created[namespace+"/"+name] {
+		t.Errorf("TrainJob %s/%s was created twice", namespace, name)
 	}
-	c.created[name] = true
+	c.created[namespace+"/"+name] = true
 	c.used()
-	if err := c.dynamic.Tracker().Create(jobSets(), jobSet(name, suspend), "default"); err != nil {
+	if err := c.dynamic.Tracker().Create(jobSets(), jobSet(namespace, name, suspend), namespace); err != nil {
 		t.Error(err)
 	}
 	if !suspend {
@@ -153,7 +155,7 @@ func (c *controllers) resume(t *testing.T, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used()
-	if err := c.dynamic.Tracker().Update(jobSets(), jobSet(name, false), "default"); err != nil {
+	if err := c.dynamic.Tracker().Update(jobSets(), jobSet("default", name, false), "default"); err != nil {
 		t.Error(err)
 	}
 	c.makePod(t, name)
@@ -230,6 +232,69 @@ func TestARushThatDoesNotEndSaysHowFarItCame(t *testing.T) {
 	_, err := c.field().Run(ctx, rush.Order{Namespace: "default", Count: 3, Gang: "off"})
 	if err == nil || !strings.Contains(err.Error(), "0 of 3 JobSets") {
 		t.Errorf("error %v, want how many JobSets there are", err)
+	}
+}
+
+// A restart is measured from its beginning, with what the next process alone has used.
+func TestRestarts(t *testing.T) {
+	c := newControllers(t)
+	field := c.field()
+	field.Replace = func(context.Context) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.usage = rush.Usage{Reconciles: float64(len(c.created)), CPU: 0.5}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	order := rush.Order{Namespace: "default", Gang: "on", Suspend: true}
+	restarts, err := field.Restarts(ctx, order, []int{5, 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.created) != 21 {
+		t.Errorf("%d jobs were made, want 20 and one more", len(c.created))
+	}
+	for i, jobs := range []int{5, 20} {
+		got := restarts[i]
+		if got.Jobs != jobs || got.NewJob < got.Ready || got.Seen < got.Ready ||
+			got.Usage.Reconciles != float64(jobs+1) {
+			t.Errorf("with %d jobs: %+v", jobs, got)
+		}
+	}
+	if calls := restarts[1].CallsPerJob(); calls < 2.09 || calls > 2.11 {
+		t.Errorf("%v calls a job, want 2 for each of 21 looks over 20 jobs", calls)
+	}
+	var out strings.Builder
+	if err := (rush.Report{Commit: "c", Restarts: restarts}).Write(
+		&out,
+	); err != nil ||
+		!strings.Contains(out.String(), "2.100") {
+		t.Errorf("the table does not say 2.100 (%v):\n%s", err, out.String())
+	}
+}
+
+// Each neighbor is served behind the crowd in a namespace of its own, and how much of the crowd was ahead is told.
+func TestACrowdIsFollowedByItsNeighbours(t *testing.T) {
+	c := newControllers(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	crowd, err := c.field().Behind(ctx, rush.Order{Namespace: "default", Count: 50, Gang: "on", Suspend: true}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.created) != 53 || !c.created["neighbor-2/rush-00000"] {
+		t.Errorf("%d jobs were made, want 50 and 3 in namespaces of their own", len(c.created))
+	}
+	if len(crowd.Ahead) != 3 || len(crowd.Delays) != 3 || crowd.Worst() <= 0 {
+		t.Errorf("%+v, want how long each of 3 waited", crowd)
+	}
+	var out strings.Builder
+	if err := (rush.Report{Commit: "c", Crowds: []rush.Crowd{{Jobs: 9, Ahead: []int{8}, Delays: []float64{1.5}}}}).Write(
+		&out,
+	); err != nil ||
+		!strings.Contains(out.String(), "[1.50]") {
+		t.Errorf("the table does not say 1.50 (%v):\n%s", err, out.String())
 	}
 }
 

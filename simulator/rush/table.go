@@ -14,9 +14,13 @@ type Report struct {
 	Load       string   `json:"load"`
 	Rushes     []Result `json:"rushes"`
 	Costs      []Cost   `json:"costs"`
+	// Restarts are those of the controller.
+	Restarts []Restart `json:"restarts"`
+	// Crowds are the delays of other tenants behind one with many jobs.
+	Crowds []Crowd `json:"crowds"`
 }
 
-// Write prints the report as two tables.
+// Write prints the report as tables.
 func (r Report) Write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(table, format+"\t\n", values...) } // Flush keeps errors
@@ -43,6 +47,23 @@ func (r Report) Write(out io.Writer) error {
 	for _, cost := range r.Costs {
 		line("%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.0f", cost.Jobs, cost.Usage.Reconciles, cost.CPUMillis(), cost.Millis(),
 			ratio(cost.Usage.Total(), cost.Usage.Reconciles), cost.Usage.Memory/1e6)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the table: %w", err)
+	}
+	_, _ = fmt.Fprintln(out)
+	line("suspended jobs at a restart\tready s\tnew JobSet s\tall seen s\tAPI calls\tcalls/job\tCPU s\tmemory MB")
+	for _, restart := range r.Restarts {
+		line("%d\t%.1f\t%.1f\t%.1f\t%.0f\t%.3f\t%.1f\t%.0f", restart.Jobs, restart.Ready, restart.NewJob, restart.Seen,
+			restart.Usage.Total(), restart.CallsPerJob(), restart.Usage.CPU, restart.Usage.Memory/1e6)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the table: %w", err)
+	}
+	_, _ = fmt.Fprintln(out)
+	line("jobs of one tenant\tahead\tdelay of another's first job s\tworst s")
+	for _, crowd := range r.Crowds {
+		line("%d\t%v\t%.2f\t%.2f", crowd.Jobs, crowd.Ahead, crowd.Delays, crowd.Worst())
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("printing the table: %w", err)

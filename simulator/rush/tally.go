@@ -54,6 +54,13 @@ func (t *tally) wait(ctx context.Context, what string) (time.Time, error) {
 	}
 }
 
+// missing is how many there are not yet.
+func (t *tally) missing() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wanted - len(t.seen)
+}
+
 // tallies follow a namespace from before anything is created in it.
 type tallies struct {
 	// made are JobSets, running are JobSets that are not suspended.

@@ -134,7 +134,7 @@ func (f Field) quiet(ctx context.Context) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	err = wait.PollUntilContextTimeout(ctx, f.Pause, 5*time.Minute, false, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, f.Pause, 15*time.Minute, false, func(ctx context.Context) (bool, error) {
 		now, err := f.Usage(ctx)
 		still := now.Reconciles == last.Reconciles
 		last = now

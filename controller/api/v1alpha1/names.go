@@ -40,8 +40,20 @@ const (
 	EnvStorageURI = "STORAGE_URI"
 )
 
-// DefaultManagedBy is the value of a TrainJob's managedBy for which this controller is responsible.
-const DefaultManagedBy = "trainer.kubeflow.org/trainjob-controller"
+// Values of a TrainJob's managedBy.
+const (
+	// DefaultManagedBy is the default, for the controller of TrainJobs that the cluster has: Kubeflow Trainer's or Lockstep's.
+	DefaultManagedBy = "trainer.kubeflow.org/trainjob-controller"
+	// LockstepManagedBy is Lockstep's controller, also where Kubeflow Trainer runs beside it.
+	LockstepManagedBy = "lockstep.dev/trainjob-controller"
+)
+
+const (
+	// LabelTrainer is the label of a namespace or a runtime that chooses the controller of its new TrainJobs where Lockstep runs beside Kubeflow Trainer.
+	LabelTrainer = "lockstep.dev/trainer"
+	// TrainerLockstep is the value of LabelTrainer that chooses Lockstep. Any other value leaves the jobs to Kubeflow Trainer.
+	TrainerLockstep = "lockstep"
+)
 
 // Conditions of a TrainJob, and the reasons that the controller itself gives; it copies other reasons from the JobSet.
 const (

@@ -10,7 +10,11 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[-1:].type`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.scheduling.phase`
+// +kubebuilder:printcolumn:name="Ranks",type=integer,JSONPath=`.status.scheduling.ranks`
+// +kubebuilder:printcolumn:name="Where",type=string,JSONPath=`.status.scheduling.placement.domain`
+// +kubebuilder:printcolumn:name="Wait",type=date,JSONPath=`.status.scheduling.waitingSince`
+// +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=`.status.scheduling.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", message="metadata.name must match RFC 1035 DNS label format"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63", message="metadata.name must be no more than 63 characters"
@@ -74,7 +78,7 @@ type TrainJobSpec struct {
 	// managedBy names the controller that is responsible for the job.
 	// +kubebuilder:default="trainer.kubeflow.org/trainjob-controller"
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self in ['trainer.kubeflow.org/trainjob-controller', 'kueue.x-k8s.io/multikueue']", message="ManagedBy must be trainer.kubeflow.org/trainjob-controller or kueue.x-k8s.io/multikueue if set"
+	// +kubebuilder:validation:XValidation:rule="self in ['trainer.kubeflow.org/trainjob-controller', 'kueue.x-k8s.io/multikueue', 'lockstep.dev/trainjob-controller']", message="ManagedBy must be trainer.kubeflow.org/trainjob-controller, kueue.x-k8s.io/multikueue or lockstep.dev/trainjob-controller if set"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
@@ -238,6 +242,9 @@ type TrainJobStatus struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.lastUpdatedTime)", message="lastUpdatedTime is required when trainerStatus is present"
 	// +optional
 	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
+	// scheduling is where the job is, or what it waits for.
+	// +optional
+	Scheduling *SchedulingStatus `json:"scheduling,omitempty"`
 }
 
 // JobStatus counts the child Jobs of one ReplicatedJob.

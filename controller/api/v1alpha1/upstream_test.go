@@ -75,6 +75,15 @@ func allowedDifferences() []allowed {
 				"it was.",
 		},
 		{
+			path:     `.*/schema/\.status\.scheduling`,
+			addition: true,
+			reason:   "Where a job is and what it waits for; status.conditions stay upstream's three.",
+		},
+		{
+			path:   `.*/additionalPrinterColumns`,
+			reason: "They say that, too. Upstream's State is the last condition: Suspended for a job that was resumed and runs.",
+		},
+		{
 			path:     `.*/schema/\.spec\.trainer\.resourceClaimsPerNode`,
 			addition: true,
 			reason:   "Upstream's design for devices (KEP-2782), which comes after 2.3; a job without it is as it was.",
@@ -88,6 +97,11 @@ func allowedDifferences() []allowed {
 			path: `.*\.runtimePatches\[\].*\.(serviceAccountName|volumes)#x-kubernetes-validations`,
 			reason: "They may change while a job is suspended, since a suspended JobSet is replaced. The webhook refuses it of a job " +
 				"that runs.",
+		},
+		{
+			path: `.*/schema/\.spec\.managedBy#x-kubernetes-validations`,
+			reason: "lockstep.dev/trainjob-controller is let in too: where both controllers run, it marks Lockstep's jobs, which upstream's " +
+				"(2.3) leaves alone.",
 		},
 		{path: volume + `\.emptyDir\.mode`, addition: true, reason: newer},
 		{path: pod + `\.evictionResponders`, addition: true, reason: newer},

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/lockstep-project/lockstep/manifests"
 )
@@ -26,16 +27,25 @@ func run(arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("render", flag.ContinueOnError)
 	flags.StringVar(&installation.Namespace, "namespace", installation.Namespace, "namespace of the controller")
 	flags.StringVar(&installation.Account, "account", installation.Account, "ServiceAccount of the controller")
+	namespaces := flags.String(
+		"namespaces",
+		"",
+		"namespaces whose TrainJobs are the controller's, with commas between them; "+
+			"empty for all. They have to exist when this is applied",
+	)
 	if err := flags.Parse(arguments); err != nil {
 		return err //nolint:wrapcheck // it names the flag
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+	if *namespaces != "" {
+		installation.Namespaces = strings.Split(*namespaces, ",")
+	}
 	if err := installation.Validate(); err != nil {
 		return err
 	}
-	for _, folder := range []string{".", "crds", "controller", "webhooks", "install"} {
+	for _, folder := range []string{".", "crds", "controller", "access", "webhooks", "install"} {
 		if err := printFolder(folder, installation, out); err != nil {
 			return err
 		}
@@ -57,7 +67,11 @@ func printFolder(folder string, installation manifests.Installation, out io.Writ
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", entry.Name(), err)
 		}
-		if _, err := fmt.Fprintf(out, "---\n%s", manifests.Render(content, installation)); err != nil {
+		rendered, err := manifests.Render(content, installation)
+		if err != nil {
+			return fmt.Errorf("rendering %s: %w", entry.Name(), err)
+		}
+		if _, err := fmt.Fprintf(out, "---\n%s", rendered); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
 	}

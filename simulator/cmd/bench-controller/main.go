@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -44,11 +45,13 @@ func main() {
 
 // bench is one run of the command.
 type bench struct {
-	dir     string
-	jobs    int
-	largest int
-	out     io.Writer
-	report  rush.Report
+	dir      string
+	jobs     int
+	largest  int
+	restarts []int
+	crowd    int
+	out      io.Writer
+	report   rush.Report
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -62,11 +65,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		4000,
 		"how many jobs exist when a reconcile is measured last; 0 for no such measurement",
 	)
+	restarts := flags.String(
+		"restarts",
+		"1000,4000,10000",
+		"with how many suspended jobs the controller is restarted, in rising order; empty for no such measurement",
+	)
+	flags.IntVar(&b.crowd, "crowd", 10000,
+		"how many jobs one tenant has created when another creates his first; 0 for no such measurement")
 	gangs := flags.String("gangs", "off,on", "with which gangs jobs are created at once; empty for no such measurement")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
-	if err := b.check(*gangs); err != nil {
+	if err := errors.Join(b.check(*gangs), b.readRestarts(*restarts)); err != nil {
 		return err
 	}
 	var failed error
@@ -81,6 +91,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if b.largest > 0 {
 		failed = errors.Join(failed, b.costs(ctx))
+	}
+	if len(b.restarts) > 0 {
+		failed = errors.Join(failed, b.restart(ctx))
+	}
+	if b.crowd > 0 {
+		failed = errors.Join(failed, b.behind(ctx))
 	}
 	return errors.Join(failed, b.report.Write(out), b.save())
 }
@@ -101,8 +117,24 @@ func (b *bench) check(gangs string) error {
 	return nil
 }
 
+// readRestarts reads with how many jobs the controller is restarted.
+func (b *bench) readRestarts(text string) error {
+	last := 0
+	for part := range strings.SplitSeq(text, ",") {
+		if text == "" {
+			return nil
+		}
+		jobs, err := strconv.Atoi(part)
+		if err != nil || jobs <= last+1 {
+			return fmt.Errorf("-restarts=%s: must be rising numbers with commas between them, or empty", text)
+		}
+		b.restarts, last = append(b.restarts, jobs), jobs
+	}
+	return nil
+}
+
 func (b *bench) rush(ctx context.Context, order rush.Order) error {
-	return b.onCluster(ctx, func(ctx context.Context, field rush.Field) error {
+	return b.onCluster(ctx, 10*time.Minute, func(ctx context.Context, field rush.Field) error {
 		b.say(fmt.Sprintf("%d jobs, gang %s, suspended %t", order.Count, order.Gang, order.Suspend))
 		result, err := field.Run(ctx, order)
 		if err == nil {
@@ -117,7 +149,7 @@ const shares = 16
 
 // costs measures with a sixteenth of the jobs, a quarter, and all.
 func (b *bench) costs(ctx context.Context) error {
-	return b.onCluster(ctx, func(ctx context.Context, field rush.Field) error {
+	return b.onCluster(ctx, 10*time.Minute, func(ctx context.Context, field rush.Field) error {
 		const rounds = 4
 		var err error
 		smallest := b.largest / shares
@@ -132,9 +164,34 @@ func (b *bench) costs(ctx context.Context) error {
 	})
 }
 
+// restart measures restarts of the controller, on one cluster that grows.
+func (b *bench) restart(ctx context.Context) error {
+	return b.onCluster(ctx, time.Hour, func(ctx context.Context, field rush.Field) error {
+		var err error
+		order := rush.Order{Namespace: corev1.NamespaceDefault, Gang: "on", Suspend: true}
+		b.report.Restarts, err = field.Restarts(ctx, order, b.restarts)
+		return err
+	})
+}
+
+// behind measures how long tenants wait behind a crowd of another's jobs.
+func (b *bench) behind(ctx context.Context) error {
+	const neighbors = 5
+	return b.onCluster(ctx, 30*time.Minute, func(ctx context.Context, field rush.Field) error {
+		order := rush.Order{Namespace: corev1.NamespaceDefault, Count: b.crowd, Gang: "on", Suspend: true}
+		crowd, err := field.Behind(ctx, order, neighbors)
+		if err == nil {
+			b.report.Crowds = append(b.report.Crowds, crowd)
+		}
+		return err
+	})
+}
+
 // onCluster brings up a cluster of its own for each measurement: nothing of the one before is left, and that is sooner done
 // than to delete it.
-func (b *bench) onCluster(ctx context.Context, measure func(context.Context, rush.Field) error) error {
+func (b *bench) onCluster(
+	ctx context.Context, patience time.Duration, measure func(context.Context, rush.Field) error,
+) error {
 	machines, err := fleet.Open(fleet.Default)
 	if err != nil {
 		return err
@@ -154,7 +211,7 @@ func (b *bench) onCluster(ctx context.Context, measure func(context.Context, rus
 	defer c.Stop(context.WithoutCancel(ctx))
 	ctx, cancel := c.Alive(ctx)
 	defer cancel()
-	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	if _, err := c.Create(ctx, rush.Runtime()); err != nil {
 		return err
@@ -185,6 +242,7 @@ func (b *bench) field(c *cluster.Cluster) (rush.Field, error) {
 		Dynamic:  changing,
 		Metadata: watching,
 		Usage:    rush.Scrape(client, c.ControllerMetrics()),
+		Replace:  c.RestartController,
 		Clock:    clock.RealClock{},
 		Progress: b.say,
 		Pause:    2 * time.Second,

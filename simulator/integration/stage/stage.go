@@ -35,7 +35,9 @@ type Setting struct {
 	Name, Machines string
 	// Options are those of the cluster; its folder, nodes and devices are filled in.
 	Options cluster.Options
-	Out     io.Writer
+	// Check looks at the cluster when all tests have passed; nil for nothing.
+	Check func(Stage) error
+	Out   io.Writer
 }
 
 func (s Setting) print(line string) { _, _ = fmt.Fprintln(s.Out, s.Name+": "+line) }
@@ -59,6 +61,12 @@ func Run(ctx context.Context, m *testing.M, setting Setting, use func(Stage)) in
 	code := m.Run()
 	if code == 0 {
 		code = stage.complaints(setting)
+	}
+	if code == 0 && setting.Check != nil {
+		if err := setting.Check(stage); err != nil {
+			setting.print(err.Error())
+			code = 1
+		}
 	}
 	stage.Stop(ctx)
 	if code != 0 {
@@ -91,16 +99,30 @@ func (s Stage) complaints(setting Setting) int {
 	}
 	code := 0
 	for _, component := range components {
-		content, err := os.ReadFile(filepath.Join(s.Dir(), "logs", component+".log"))
-		if err != nil {
-			setting.print(err.Error())
+		logs, err := filepath.Glob(filepath.Join(s.Dir(), "logs", component+"*.log")) // those of replicas too
+		if err != nil || len(logs) == 0 {
+			setting.print("no log of " + component)
 			return 1
 		}
-		for line := range strings.Lines(string(content)) {
-			if strings.Contains(line, "forbidden") || strings.Contains(line, "panic") {
-				setting.print(component + " complains: " + strings.TrimSpace(line))
-				code = 1
-			}
+		for _, file := range logs {
+			code = max(code, complaintsIn(setting, component, file))
+		}
+	}
+	return code
+}
+
+// complaintsIn is 1 if a log says that something was refused, or panicked.
+func complaintsIn(setting Setting, component, file string) int {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		setting.print(err.Error())
+		return 1
+	}
+	code := 0
+	for line := range strings.Lines(string(content)) {
+		if strings.Contains(line, "forbidden") || strings.Contains(line, "panic") {
+			setting.print(component + " complains: " + strings.TrimSpace(line))
+			code = 1
 		}
 	}
 	return code

@@ -20,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
 const team = "upgrade"
@@ -33,18 +31,9 @@ func trainer(resource string) schema.GroupVersionResource {
 // Jobs that the controller before has rendered, queued, running or suspended again, go on with the runtime that it kept for
 // them; a job that is made after the upgrade has the runtime as it is then, also after the way back. No running pod is touched.
 func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
-	binaries, err := cluster.Build(t.Context(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := cluster.SourceTree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := checkedOut(t, root, *previous)
-	before, now := filepath.Join(tree, "previous"), binaries.Controller
-	apply(t, filepath.Join(tree, "manifests", "controller"))
-	replace(t, before)
+	before, now := previousRelease(t), thisRelease(t)
+	apply(t, before.manifests)
+	replace(t, before.executable)
 	scene(t)
 	for _, name := range []string{"queued", "running", "paused"} {
 		eventually(t, "the JobSet of "+name, func() bool { return image(t, name) == "example.com/torch:1" })
@@ -57,8 +46,8 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	})
 	edit(t, "example.com/torch:2")
 
-	apply(t, filepath.Join(root, "manifests", "controller"))
-	replace(t, now)
+	apply(t, now.manifests)
+	replace(t, now.executable)
 	resume(t, "queued", "paused")
 	job(t, "later", "")
 	job(t, "back", "suspended")
@@ -72,14 +61,14 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	t.Logf("frozen: %v", frozenImages(t))
 
 	edit(t, "example.com/torch:3")
-	replace(t, before)
+	replace(t, before.executable)
 	resume(t, "back")
 	run(t, map[string]string{"back": "example.com/torch:2", "running": "example.com/torch:1"})
 	if got := uids(t, "running"); fmt.Sprint(got) != fmt.Sprint(pods) {
 		t.Errorf("the running job's pods are %v now, they were %v", got, pods)
 	}
 
-	replace(t, now)
+	replace(t, now.executable)
 	for _, name := range []string{"queued", "running", "paused", "later", "back"} {
 		err := shared.Dynamic.Resource(trainer("trainjobs")).
 			Namespace(team).
@@ -188,7 +177,15 @@ func scene(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, trainer("trainingruntimes"), map[string]any{
+	create(t, trainer("trainingruntimes"), torchRuntime("10m"))
+	job(t, "running", "")
+	job(t, "paused", "")
+	job(t, "queued", "suspended")
+}
+
+// torchRuntime returns a runtime of two nodes whose fake pods run for a time.
+func torchRuntime(runTime string) map[string]any {
+	return map[string]any{
 		"kind": "TrainingRuntime", "metadata": map[string]any{"name": "torch"},
 		"spec": map[string]any{
 			"mlPolicy": map[string]any{"numNodes": int64(2), "torch": map[string]any{}},
@@ -200,7 +197,7 @@ func scene(t *testing.T) {
 					},
 					"spec": map[string]any{"template": map[string]any{
 						"metadata": map[string]any{
-							"annotations": map[string]any{"simulator.lockstep.dev/run-time": "10m"},
+							"annotations": map[string]any{"simulator.lockstep.dev/run-time": runTime},
 						},
 						"spec": map[string]any{"containers": []any{
 							map[string]any{"name": "node", "image": "example.com/torch:1"},
@@ -209,10 +206,7 @@ func scene(t *testing.T) {
 				},
 			}}}},
 		},
-	})
-	job(t, "running", "")
-	job(t, "paused", "")
-	job(t, "queued", "suspended")
+	}
 }
 
 // job makes a TrainJob of the runtime, suspended or as usual.

@@ -66,6 +66,10 @@ type Decisions struct {
 	// statusServer names the server to which the pods report their progress; absent without one.
 	// +optional
 	StatusServer *StatusServerReference `json:"statusServer,omitempty"`
+	// secretSuffix ends the names of the Secrets that the pods mount. It is randomly generated and recorded before they are created.
+	// Empty for a job without Secrets, and for one whose Secrets have the fixed names of an earlier version.
+	// +optional
+	SecretSuffix string `json:"secretSuffix,omitempty"`
 }
 
 // StatusServerReference names a status server.
@@ -81,6 +85,6 @@ type Rendering struct {
 	// +kubebuilder:validation:Minimum=1
 	Renderer int32 `json:"renderer"`
 	// digest is the SHA-256 of the JobSet as JSON, in hexadecimal, without spec.suspend; empty where another version of the
-	// controller, or another controller, has rendered the JobSet.
+	// controller, or another controller, has rendered the JobSet, and while another rendering is being applied.
 	Digest string `json:"digest"`
 }

@@ -1,0 +1,105 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// turn is what of a TrainJob says since when it waits.
+type turn struct {
+	Metadata struct {
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Suspend *bool `json:"suspend"`
+	} `json:"spec"`
+}
+
+// turnOf reads a TrainJob; what cannot be read says nothing.
+func turnOf(raw []byte) (turn, bool) {
+	var t turn
+	return t, len(raw) > 0 && json.Unmarshal(raw, &t) == nil
+}
+
+func (t turn) suspended() bool { return ptr.Deref(t.Spec.Suspend, false) }
+
+// takeTurn writes since when a job waits for its turn, where that is not since its creation. Nobody else writes it. A job that its owner
+// resumes waits from then on: else suspended jobs were tickets, kept for the day on which one needs to be first. One that a controller
+// resumes, like Kueue, has been waiting all the time.
+func (d *Defaulter) takeTurn(ctx context.Context, user authenticationv1.UserInfo, old, next []byte) ([]byte, error) {
+	now, ok := turnOf(next)
+	if !ok {
+		return next, nil
+	}
+	before, _ := turnOf(old)
+	since := before.Metadata.Annotations[topology.AnnotationQueuedAt]
+	if before.suspended() && !now.suspended() {
+		controls, err := d.controls(ctx, user)
+		if err != nil {
+			return nil, err
+		}
+		if !controls {
+			since = d.Clock.Now().UTC().Format(time.RFC3339)
+		}
+	}
+	if now.Metadata.Annotations[topology.AnnotationQueuedAt] == since {
+		return next, nil
+	}
+	return annotate(next, topology.AnnotationQueuedAt, since)
+}
+
+// controls reports whether a user is a controller of TrainJobs, or might be one: he may write the status of all of them.
+func (d *Defaulter) controls(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
+	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: trainerv1alpha1.Group, Resource: "trainjobs", Subresource: "status", Verb: "update",
+		},
+	}}
+	if err := d.Reviews.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("asking whether %s may write the status of TrainJobs: %w", user.Username, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// Reviews asks the API server what somebody may do.
+type Reviews interface {
+	Create(ctx context.Context, review client.Object, options ...client.CreateOption) error
+}
+
+// annotate sets an annotation of an object, or removes it if the value is empty. What else it has comes through.
+func annotate(raw []byte, key, value string) ([]byte, error) {
+	tree, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	metadata := object(tree, "metadata")
+	annotations := object(metadata, "annotations")
+	switch {
+	case value == "":
+		delete(annotations, key)
+	case annotations == nil:
+		metadata["annotations"] = map[string]any{key: value}
+	default:
+		annotations[key] = value
+	}
+	out, err := json.Marshal(tree)
+	if err != nil {
+		return nil, fmt.Errorf("printing the TrainJob: %w", err)
+	}
+	return out, nil
+}

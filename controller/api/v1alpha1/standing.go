@@ -1,0 +1,121 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TrainJobPhase is what a TrainJob does, in one word.
+type TrainJobPhase string
+
+const (
+	// PhaseSuspended is a job that its owner, or Kueue, keeps from running.
+	PhaseSuspended TrainJobPhase = "Suspended"
+	// PhaseBlocked is a job that is to run, and whose objects cannot be made.
+	PhaseBlocked TrainJobPhase = "Blocked"
+	// PhaseWaiting is a job that waits for nodes.
+	PhaseWaiting TrainJobPhase = "Waiting"
+	// PhaseStarting is a job that has its nodes, or needs none of its own choosing, and whose ranks are not all ready yet.
+	PhaseStarting TrainJobPhase = "Starting"
+	// PhaseRunning is a job all of whose ranks are ready.
+	PhaseRunning TrainJobPhase = "Running"
+	// PhaseComplete is a job that ended well.
+	PhaseComplete TrainJobPhase = "Complete"
+	// PhaseFailed is a job that ended badly.
+	PhaseFailed TrainJobPhase = "Failed"
+)
+
+// The conditions in status.scheduling of a TrainJob.
+const (
+	// SchedulingQueued is True while the job waits for nodes.
+	SchedulingQueued = "Queued"
+	// SchedulingPlaced is True while the job has its nodes.
+	SchedulingPlaced = "Placed"
+	// SchedulingPreempted is True from an eviction until the job has nodes again. The message says by what.
+	SchedulingPreempted = "Preempted"
+	// SchedulingMoved is True for a job that has other nodes than before its last interruption.
+	SchedulingMoved = "Moved"
+	// SchedulingNotResumed is True for a job that is not suspended, and whose JobSet still is.
+	SchedulingNotResumed = "NotResumed"
+)
+
+// SchedulingStatus is where a TrainJob is, or what it waits for. Lockstep's controller writes it; Kubeflow Trainer does not know it.
+type SchedulingStatus struct {
+	// phase is what the job does: Suspended, Blocked, Waiting, Starting, Running, Complete or Failed.
+	// +kubebuilder:validation:Enum=Suspended;Blocked;Waiting;Starting;Running;Complete;Failed
+	// +required
+	Phase TrainJobPhase `json:"phase"`
+	// reason says why, in one sentence.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// ranks is the number of pods that train.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Ranks int32 `json:"ranks,omitempty"`
+	// waitingSince is since when the job waits for nodes.
+	// +optional
+	WaitingSince *metav1.Time `json:"waitingSince,omitempty"`
+	// placement is where the job is.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+	// lastDomain is where the job was before its last interruption, until it has nodes again.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	LastDomain string `json:"lastDomain,omitempty"`
+	// queue is where the job stands in the scheduler's queue.
+	// +optional
+	Queue *QueueStatus `json:"queue,omitempty"`
+	// firstEstimate is what the job's trainer said first about its end, in the present run.
+	// +optional
+	FirstEstimate *FirstEstimate `json:"firstEstimate,omitempty"`
+	// conditions are Queued, Placed, Preempted, Moved and NotResumed. A condition that never was True is not there.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// FirstEstimate is when a TrainJob ends, as its trainer said first. How much longer jobs take than that decides how much later than
+// reported the next jobs of the same runtime in the same namespace are expected to end.
+type FirstEstimate struct {
+	// reportedAt is when the trainer said it.
+	// +required
+	ReportedAt metav1.Time `json:"reportedAt,omitzero"`
+	// end is when the job was to end.
+	// +required
+	End metav1.Time `json:"end,omitzero"`
+}
+
+// Placement is where a TrainJob's gangs are.
+type Placement struct {
+	// domain is the smallest domain that holds a gang, such as "su-1/leaf-3"; those of several gangs are joined by commas.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Domain string `json:"domain,omitempty"`
+	// nodes is on how many nodes they are.
+	// +optional
+	Nodes int32 `json:"nodes,omitempty"`
+	// quality is what the best place would cost at least, divided by what this one costs: from "0.01" to "1.00", which cannot be
+	// better; of several gangs the worst.
+	// +kubebuilder:validation:MaxLength=8
+	// +optional
+	Quality string `json:"quality,omitempty"`
+	// since is when the last gang got its nodes.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// QueueStatus is where a TrainJob's gang stands in the scheduler's queue; of several gangs the last one.
+type QueueStatus struct {
+	// position is 1 for the first that waits. It is renewed when it has halved or doubled.
+	// +optional
+	Position int32 `json:"position,omitempty"`
+	// expectedStart is when the nodes that are reserved should be free.
+	// +optional
+	ExpectedStart *metav1.Time `json:"expectedStart,omitempty"`
+	// reservation is the domain in which nodes are reserved for the gang.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Reservation string `json:"reservation,omitempty"`
+}

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationapi "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+const (
+	// scraperTrusted is how long an answer about a token, and a permission, is believed.
+	scraperTrusted = time.Minute
+	// scraperDenied is how long a refusal is believed. A new binding should not take a minute to work.
+	scraperDenied = 10 * time.Second
+	// scraperPatience bounds one question to the API server.
+	scraperPatience = 10 * time.Second
+)
+
+// errUnknowable indicates that the API server could not be asked about a token. It is no verdict on the token.
+var errUnknowable = errors.New("asking the API server about a token")
+
+// authenticateScrapers is the filter of the metrics endpoint: 401 without a token or with a wrong one, 403 for an account that may
+// not get /metrics, 500 if the API server cannot be asked. controller-runtime's own filter answers a wrong token with 500 and logs
+// it as a fault, because a TokenReview gives the refusal as an error.
+func authenticateScrapers(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+	reviews, err := authenticationv1.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for token reviews: %w", err)
+	}
+	permissions, err := authorizationv1.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for access reviews: %w", err)
+	}
+	authorizing, err := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: permissions, AllowCacheTTL: scraperTrusted, DenyCacheTTL: scraperDenied,
+		WebhookRetryBackoff: &wait.Backoff{Steps: 1},
+	}.New()
+	if err != nil {
+		return nil, fmt.Errorf("making the authorizer of scrapers: %w", err)
+	}
+	tokens := tokencache.New(scraperTokens{reviews.TokenReviews()}, false, scraperTrusted, scraperDenied)
+	return func(log logr.Logger, handler http.Handler) (http.Handler, error) {
+		return &scraperFilter{
+			authenticate: bearertoken.New(tokens), authorize: authorizing, log: log, next: handler,
+		}, nil
+	}, nil
+}
+
+// scraperTokens authenticates bearer tokens by TokenReview. A token that the API server refuses is a false, a question that it does not
+// answer is errUnknowable.
+type scraperTokens struct {
+	reviews authenticationv1.TokenReviewInterface
+}
+
+// AuthenticateToken implements authenticator.Token.
+func (s scraperTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, scraperPatience)
+	defer cancel()
+	review := &authenticationapi.TokenReview{Spec: authenticationapi.TokenReviewSpec{Token: token}}
+	review, err := s.reviews.Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", errUnknowable, err)
+	}
+	if !review.Status.Authenticated {
+		return nil, false, nil
+	}
+	extra := map[string][]string{}
+	for key, values := range review.Status.User.Extra {
+		extra[key] = values
+	}
+	account := review.Status.User
+	return &authenticator.Response{User: &user.DefaultInfo{
+		Name: account.Username, UID: account.UID, Groups: account.Groups, Extra: extra,
+	}}, true, nil
+}
+
+// scraperFilter lets a request pass if its token may.
+type scraperFilter struct {
+	authenticate authenticator.Request
+	authorize    authorizer.Authorizer
+	log          logr.Logger
+	next         http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (f *scraperFilter) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	who, ok, err := f.authenticate.AuthenticateRequest(request)
+	switch {
+	case errors.Is(err, errUnknowable):
+		f.log.Error(err, "Authenticating a scraper")
+		http.Error(writer, "Internal error", http.StatusInternalServerError)
+		return
+	case !ok || err != nil: // the error of a token that is wrong says no more than that
+		writer.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(writer, "Unauthorized", http.StatusUnauthorized)
+		return
+	}
+	ctx, cancel := context.WithTimeout(request.Context(), scraperPatience)
+	defer cancel()
+	decision, reason, err := f.authorize.Authorize(ctx, authorizer.AttributesRecord{
+		User: who.User, Verb: strings.ToLower(request.Method), Path: request.URL.Path,
+	})
+	switch {
+	case decision == authorizer.DecisionAllow:
+		f.next.ServeHTTP(writer, request)
+	case err != nil:
+		f.log.Error(err, "Authorizing a scraper", "user", who.User.GetName())
+		http.Error(writer, "Internal error", http.StatusInternalServerError)
+	default:
+		f.log.V(2).Info("Refused a scraper", "user", who.User.GetName(), "reason", reason)
+		http.Error(writer, "Forbidden", http.StatusForbidden)
+	}
+}

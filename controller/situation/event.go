@@ -1,0 +1,53 @@
+package situation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// Event is what a job's owner is told.
+type Event struct {
+	// Type is Normal or Warning, Reason a CamelCase word, Message a sentence.
+	Type, Reason, Message string
+}
+
+// News are the Events that follow from a change of status.scheduling. before is nil for a job that had none.
+func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
+	if before == nil {
+		before = &trainerv1alpha1.SchedulingStatus{}
+	}
+	var out []Event
+	for _, kind := range []struct{ condition, eventType string }{
+		{trainerv1alpha1.SchedulingPreempted, corev1.EventTypeWarning},
+		{trainerv1alpha1.SchedulingPlaced, corev1.EventTypeNormal},
+		{trainerv1alpha1.SchedulingMoved, corev1.EventTypeNormal},
+	} {
+		was, is := holding(before.Conditions, kind.condition), holding(after.Conditions, kind.condition)
+		if is != nil && (was == nil || was.Message != is.Message) {
+			out = append(out, Event{kind.eventType, kind.condition, is.Message})
+		}
+	}
+	if why, ok := Standing(after); ok && isNews(before, why) {
+		out = append(out, why)
+	}
+	return out
+}
+
+// Standing is the Event that says why a job waits; false if it does not, or if nobody has said why.
+func Standing(status *trainerv1alpha1.SchedulingStatus) (Event, bool) {
+	queued := holding(status.Conditions, trainerv1alpha1.SchedulingQueued)
+	if queued == nil || queued.Message == notSeen {
+		return Event{}, false
+	}
+	if evicted := holding(status.Conditions, trainerv1alpha1.SchedulingPreempted); evicted != nil &&
+		evicted.Message == queued.Message {
+		return Event{}, false // that is told already
+	}
+	return Event{corev1.EventTypeWarning, queued.Reason, queued.Message}, true
+}
+
+func isNews(before *trainerv1alpha1.SchedulingStatus, why Event) bool {
+	told, ok := Standing(before)
+	return !ok || told != why
+}

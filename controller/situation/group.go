@@ -1,0 +1,114 @@
+package situation
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/topology/standing"
+)
+
+// notSeen is why a group waits of which the scheduler has said nothing yet.
+const notSeen = "the scheduler has not looked at it yet"
+
+// groupStanding is what the scheduler says of one group.
+type groupStanding struct {
+	placed          bool
+	reason, message string
+	// evicted is the group's condition that says so; nil if it was placed since.
+	evicted *metav1.Condition
+	queue   *trainerv1alpha1.QueueStatus
+}
+
+func standings(groups []schedulingv1beta1.PodGroup) []groupStanding {
+	out := make([]groupStanding, len(groups))
+	for i := range groups {
+		out[i] = standingOf(groups[i].Status.Conditions)
+	}
+	return out
+}
+
+// standingOf reads the conditions of a group. Any scheduler says whether it was placed once; ours says more.
+func standingOf(conditions []metav1.Condition) groupStanding {
+	out := groupStanding{evicted: holding(conditions, schedulingv1beta1.DisruptionTarget)}
+	waits := holding(conditions, standing.Waiting)
+	scheduled := meta.FindStatusCondition(conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
+	switch {
+	case waits != nil:
+		out.reason, out.message = waits.Reason, waits.Message
+	case out.evicted != nil:
+		out.reason, out.message = out.evicted.Reason, out.evicted.Message
+	case holding(conditions, standing.Placed) != nil, scheduled != nil && scheduled.Status == metav1.ConditionTrue:
+		return groupStanding{placed: true}
+	case scheduled != nil && !strings.Contains(scheduled.Message, standing.Waiting): // else our condition is on its way
+		out.reason, out.message = scheduled.Reason, scheduled.Message
+	default:
+		out.reason, out.message = "NotSeen", notSeen
+	}
+	if turn := holding(conditions, standing.Queued); turn != nil {
+		out.queue = queueOf(turn.Message)
+	}
+	return out
+}
+
+func holding(conditions []metav1.Condition, kind string) *metav1.Condition {
+	condition := meta.FindStatusCondition(conditions, kind)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return condition
+}
+
+// queueOf reads where a group stands; nil if another version of the scheduler says it otherwise.
+func queueOf(text string) *trainerv1alpha1.QueueStatus {
+	turn, err := standing.ParseTurn(text)
+	if err != nil {
+		return nil
+	}
+	out := &trainerv1alpha1.QueueStatus{Position: int32(min(turn.Position, 1<<31-1)), Reservation: turn.Reserved}
+	if start, err := time.Parse(time.RFC3339, turn.Start); err == nil {
+		at := metav1.NewTime(start)
+		out.ExpectedStart = &at
+	}
+	return out
+}
+
+// placementOf is where groups are that all have their nodes, and as text; nil if our scheduler has not said it of one of them.
+func placementOf(groups []schedulingv1beta1.PodGroup) (*trainerv1alpha1.Placement, string) {
+	var out *trainerv1alpha1.Placement
+	var domains, texts []string
+	for i := range groups {
+		condition := holding(groups[i].Status.Conditions, standing.Placed)
+		if condition == nil {
+			return nil, ""
+		}
+		place, err := standing.ParsePlace(condition.Message)
+		if err != nil {
+			return nil, ""
+		}
+		if out == nil {
+			out = &trainerv1alpha1.Placement{}
+		}
+		out.Nodes += int32(min(place.Nodes, 1<<20))
+		if place.Domain != "" && !slices.Contains(domains, place.Domain) {
+			domains = append(domains, place.Domain)
+		}
+		if place.Nodes > 0 {
+			out.Quality = worseOf(out.Quality, strconv.FormatFloat(place.Quality, 'f', 2, 64))
+		}
+		if since := condition.LastTransitionTime; out.Since == nil || out.Since.Before(&since) {
+			out.Since = &since
+		}
+		texts = append(texts, condition.Message)
+	}
+	if out != nil {
+		out.Domain = cut(strings.Join(domains, ", "))
+	}
+	return out, strings.Join(texts, "; ")
+}

@@ -1,0 +1,239 @@
+package situation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// Known is what is known of a job.
+type Known struct {
+	// Job has its conditions as they are by now, and status.scheduling as it was.
+	Job *trainerv1alpha1.TrainJob
+	// JobSet is nil if there is none.
+	JobSet *jobsetv1alpha2.JobSet
+	// Groups are the PodGroups of the job that are not being deleted.
+	Groups []schedulingv1beta1.PodGroup
+	// Hindrance is why the JobSet of a job that is to run does not; empty if nothing is known to hinder it.
+	Hindrance string
+	Now       time.Time
+}
+
+// reasonLimit is how long a reason may be in bytes, as the CRD has it in characters.
+const reasonLimit = 1024
+
+// Of returns what status.scheduling of a job has to be.
+func Of(k Known) *trainerv1alpha1.SchedulingStatus {
+	next := &trainerv1alpha1.SchedulingStatus{}
+	if before := k.Job.Status.Scheduling; before != nil {
+		next = before.DeepCopy()
+		next.Reason, next.Queue = "", nil
+	}
+	if k.JobSet != nil {
+		next.Ranks = plan.Ranks(k.JobSet.Spec)
+	}
+	w := &writer{SchedulingStatus: next, now: metav1.NewTime(k.Now)}
+	switch {
+	case ended(k.Job, trainerv1alpha1.TrainJobComplete) != nil:
+		w.ends(trainerv1alpha1.PhaseComplete, ended(k.Job, trainerv1alpha1.TrainJobComplete))
+	case ended(k.Job, trainerv1alpha1.TrainJobFailed) != nil:
+		w.ends(trainerv1alpha1.PhaseFailed, ended(k.Job, trainerv1alpha1.TrainJobFailed))
+	case k.Job.Spec.Suspend != nil && *k.Job.Spec.Suspend:
+		w.rests(trainerv1alpha1.PhaseSuspended, suspendedBy(k.Job))
+	case k.Hindrance != "":
+		w.rests(trainerv1alpha1.PhaseBlocked, k.Hindrance)
+		if meta.IsStatusConditionTrue(k.Job.Status.Conditions, trainerv1alpha1.TrainJobSuspended) {
+			w.holds(trainerv1alpha1.SchedulingNotResumed, "Blocked", k.Hindrance)
+		}
+	default:
+		w.runs(k)
+	}
+	if next.Phase != trainerv1alpha1.PhaseBlocked {
+		w.ceases(trainerv1alpha1.SchedulingNotResumed, string(next.Phase), "its JobSet is as it is to be")
+	}
+	next.Reason = cut(next.Reason)
+	return next
+}
+
+// writer is a status that is being written.
+type writer struct {
+	*trainerv1alpha1.SchedulingStatus
+
+	now metav1.Time
+}
+
+// holds sets a condition.
+func (w *writer) holds(kind, reason, message string) {
+	w.set(kind, metav1.ConditionTrue, reason, message)
+}
+
+// ceases takes a condition back. One that never was True stays out, and one that is False keeps its reason.
+func (w *writer) ceases(kind, reason, message string) {
+	if meta.IsStatusConditionTrue(w.Conditions, kind) {
+		w.set(kind, metav1.ConditionFalse, reason, message)
+	}
+}
+
+func (w *writer) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&w.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: cut(message), LastTransitionTime: w.now,
+	})
+}
+
+// ends is for a job that is over. Where it was stays.
+func (w *writer) ends(phase trainerv1alpha1.TrainJobPhase, why *metav1.Condition) {
+	w.Phase, w.Reason, w.WaitingSince = phase, why.Message, nil
+	w.ceases(trainerv1alpha1.SchedulingQueued, string(phase), "it is over")
+	w.ceases(trainerv1alpha1.SchedulingPlaced, string(phase), "it is over")
+	w.ceases(trainerv1alpha1.SchedulingPreempted, string(phase), "it is over")
+}
+
+// rests is for a job that has no pods and waits for none.
+func (w *writer) rests(phase trainerv1alpha1.TrainJobPhase, why string) {
+	w.Phase, w.Reason, w.WaitingSince = phase, why, nil
+	w.leaves(string(phase), why)
+	w.ceases(trainerv1alpha1.SchedulingQueued, string(phase), why)
+	w.ceases(trainerv1alpha1.SchedulingPreempted, string(phase), why)
+}
+
+// leaves is for a job that has its nodes no more.
+func (w *writer) leaves(reason, why string) {
+	if w.Placement != nil {
+		w.LastDomain, w.Placement = w.Placement.Domain, nil
+	}
+	w.ceases(trainerv1alpha1.SchedulingPlaced, reason, why)
+}
+
+// runs is for a job whose JobSet may have pods.
+func (w *writer) runs(k Known) {
+	waiting := slices.DeleteFunc(standings(k.Groups), func(s groupStanding) bool { return s.placed })
+	switch {
+	case len(k.Groups) == 0 && k.JobSet != nil && plan.IsGrouped(k.JobSet.Spec):
+		w.waits(groupStanding{reason: "NotSeen", message: notSeen})
+	case len(waiting) > 0:
+		w.waits(waiting[0])
+	default:
+		w.WaitingSince = nil
+		w.placed(k.Groups)
+		w.starts(k.JobSet)
+	}
+}
+
+// waits is for a job that waits for nodes.
+func (w *writer) waits(s groupStanding) {
+	w.Phase, w.Reason = trainerv1alpha1.PhaseWaiting, s.message
+	if w.WaitingSince == nil {
+		w.WaitingSince = w.now.DeepCopy()
+	}
+	w.leaves(s.reason, s.message)
+	if s.evicted != nil && s.evicted.Reason == schedulingv1beta1.PodGroupReasonPreemptionByScheduler {
+		w.holds(trainerv1alpha1.SchedulingPreempted, s.evicted.Reason, s.evicted.Message)
+	}
+	w.holds(trainerv1alpha1.SchedulingQueued, s.reason, s.message)
+	w.Queue = s.queue
+}
+
+// placed is for a job all of whose groups have their nodes.
+func (w *writer) placed(groups []schedulingv1beta1.PodGroup) {
+	w.ceases(trainerv1alpha1.SchedulingQueued, trainerv1alpha1.SchedulingPlaced, "it has its nodes")
+	w.ceases(trainerv1alpha1.SchedulingPreempted, trainerv1alpha1.SchedulingPlaced, "it has its nodes again")
+	place, text := placementOf(groups)
+	if place == nil {
+		return
+	}
+	w.Placement = place
+	w.holds(trainerv1alpha1.SchedulingPlaced, trainerv1alpha1.SchedulingPlaced, text)
+	if w.LastDomain != "" && w.LastDomain != place.Domain && place.Domain != "" {
+		w.holds(
+			trainerv1alpha1.SchedulingMoved,
+			trainerv1alpha1.SchedulingMoved,
+			"from "+w.LastDomain+" to "+place.Domain,
+		)
+		w.LastDomain = ""
+	} else if w.LastDomain == place.Domain {
+		w.LastDomain = ""
+		w.ceases(trainerv1alpha1.SchedulingMoved, "Stayed", "it is where it was before its last interruption")
+	}
+}
+
+// starts tells a job whose ranks are ready from one whose are not.
+func (w *writer) starts(jobSet *jobsetv1alpha2.JobSet) {
+	w.Phase = trainerv1alpha1.PhaseStarting
+	if jobSet == nil {
+		return
+	}
+	if missing := notReady(jobSet); len(missing) > 0 {
+		w.Reason = "not ready yet: " + strings.Join(missing, ", ")
+		return
+	}
+	w.Phase = trainerv1alpha1.PhaseRunning
+}
+
+// notReady are the jobs that train and are not ready yet, after those that run before them: "node 0 of 1". None if all that train
+// are ready.
+func notReady(jobSet *jobsetv1alpha2.JobSet) []string {
+	trains := plan.Trainers(jobSet.Spec)
+	var before, out []string
+	for _, job := range jobSet.Spec.ReplicatedJobs {
+		var status jobsetv1alpha2.ReplicatedJobStatus
+		for _, s := range jobSet.Status.ReplicatedJobsStatus {
+			if s.Name == job.Name {
+				status = s
+			}
+		}
+		ready := status.Ready + status.Succeeded
+		text := fmt.Sprintf("%s %d of %d", job.Name, ready, job.Replicas)
+		switch isTrainer := slices.Contains(trains, job.Name); {
+		case ready >= job.Replicas:
+		case isTrainer:
+			out = append(out, text)
+		case status.Active > 0:
+			before = append(before, text)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append(before, out...)
+}
+
+func ended(job *trainerv1alpha1.TrainJob, how string) *metav1.Condition {
+	condition := meta.FindStatusCondition(job.Status.Conditions, how)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return condition
+}
+
+// suspendedBy says who keeps a job from running.
+func suspendedBy(job *trainerv1alpha1.TrainJob) string {
+	if queue := job.Labels[plan.KueueQueueLabel]; queue != "" {
+		return "Kueue keeps it suspended until queue " + queue + " admits it"
+	}
+	return "its owner suspended it"
+}
+
+func cut(text string) string {
+	if len(text) <= reasonLimit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:reasonLimit-len("...")], "") + "..."
+}
+
+// worseOf is the smaller of two qualities, of which an empty one is none.
+func worseOf(a, b string) string {
+	if a == "" || b == "" {
+		return cmp.Or(a, b)
+	}
+	return min(a, b)
+}

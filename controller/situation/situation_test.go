@@ -1,0 +1,267 @@
+package situation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/situation"
+	"github.com/lockstep-project/lockstep/topology/standing"
+)
+
+// story is a job whose situation is told each minute.
+type story struct {
+	known situation.Known
+	lines []string
+}
+
+// newStory begins with a gang of four pods that its owner has not suspended, and of which the scheduler knows nothing yet.
+func newStory() *story {
+	jobSet := &jobsetv1alpha2.JobSet{}
+	node := jobsetv1alpha2.ReplicatedJob{Name: "node", Replicas: 1}
+	node.Template.Spec.Parallelism = new(int32(4))
+	node.Template.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("train")}
+	jobSet.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{Name: "dataset-initializer", Replicas: 1}, node}
+	return &story{known: situation.Known{
+		Job: &trainerv1alpha1.TrainJob{}, JobSet: jobSet, Groups: make([]schedulingv1beta1.PodGroup, 1),
+		Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC),
+	}}
+}
+
+// tell lets a minute pass, in which something happened, and writes down what the job says and what its owner is told.
+func (s *story) tell(what string, happens func()) {
+	s.known.Now = s.known.Now.Add(time.Minute)
+	if happens != nil {
+		happens()
+	}
+	before := s.known.Job.Status.Scheduling
+	after := situation.Of(s.known)
+	s.known.Job.Status.Scheduling = after
+	s.lines = append(s.lines, "== "+what, picture(after))
+	for _, event := range situation.News(before, after) {
+		s.lines = append(s.lines, fmt.Sprintf("   %s %s: %s", event.Type, event.Reason, event.Message))
+	}
+}
+
+// picture prints a status on one line.
+func picture(s *trainerv1alpha1.SchedulingStatus) string {
+	parts := []string{string(s.Phase)}
+	if s.Reason != "" {
+		parts = append(parts, "("+s.Reason+")")
+	}
+	if s.WaitingSince != nil {
+		parts = append(parts, "waits since "+s.WaitingSince.Format("15:04"))
+	}
+	if p := s.Placement; p != nil {
+		parts = append(
+			parts,
+			fmt.Sprintf("on %d nodes of %s q=%s since %s", p.Nodes, p.Domain, p.Quality, p.Since.Format("15:04")),
+		)
+	}
+	if q := s.Queue; q != nil {
+		parts = append(parts, fmt.Sprintf("position %d", q.Position))
+		if q.ExpectedStart != nil {
+			parts = append(parts, "starts "+q.ExpectedStart.Format("15:04")+" in "+q.Reservation)
+		}
+	}
+	for _, c := range s.Conditions {
+		sign := map[metav1.ConditionStatus]string{metav1.ConditionTrue: "+", metav1.ConditionFalse: "-"}[c.Status]
+		parts = append(parts, sign+c.Type)
+	}
+	return strings.Join(parts, " ")
+}
+
+// says has the scheduler say something of the group.
+func (s *story) says(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.known.Groups[0].Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(s.known.Now),
+	})
+}
+
+// waits has the scheduler say that the gang waits, as package explanation does.
+func (s *story) waits(message string, turn standing.Turn) {
+	s.says(standing.Waiting, metav1.ConditionTrue, "NoRoom", message)
+	s.says(standing.Queued, metav1.ConditionTrue, "NoRoom", turn.String())
+	s.says(standing.Placed, metav1.ConditionFalse, "NoRoom", "the gang waits")
+}
+
+func (s *story) placed(domain string) {
+	meta.RemoveStatusCondition(&s.known.Groups[0].Status.Conditions, schedulingv1beta1.DisruptionTarget)
+	s.says(standing.Waiting, metav1.ConditionFalse, "Placed", "the gang has its nodes")
+	s.says(standing.Queued, metav1.ConditionFalse, "Placed", "the gang does not wait")
+	s.says(
+		standing.Placed,
+		metav1.ConditionTrue,
+		"Placed",
+		standing.Place{Nodes: 4, Domain: domain, Quality: 0.5}.String(),
+	)
+}
+
+func (s *story) ready(ready int32) {
+	s.known.JobSet.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{
+		{Name: "dataset-initializer", Succeeded: 1}, {Name: "node", Ready: ready, Active: 1},
+	}
+}
+
+func (s *story) want(t *testing.T, want string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), s.lines); diff != "" {
+		t.Errorf("the story (-want +got):\n%s", diff)
+	}
+}
+
+func TestALifeWithAPreemption(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.tell("made", nil)
+	s.tell("no room", func() { s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 3}) })
+	s.tell("nothing new", nil)
+	s.tell("reserved", func() {
+		s.waits(
+			"needs 4 nodes; 2 are free",
+			standing.Turn{Position: 1, Reserved: "su-1", Start: "2026-11-24T11:00:00Z"},
+		)
+	})
+	s.tell("placed", func() { s.placed("su-1") })
+	s.tell("ready", func() { s.ready(1) })
+	s.tell("preempted", func() {
+		s.says(
+			schedulingv1beta1.DisruptionTarget,
+			metav1.ConditionTrue,
+			"PreemptionByScheduler",
+			"preempted by gang ns/urgent",
+		)
+		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by gang ns/urgent")
+		s.ready(0)
+	})
+	s.tell("waits again", func() { s.waits("needs 4 nodes; 3 are free", standing.Turn{Position: 1}) })
+	s.tell("placed elsewhere", func() { s.placed("su-2") })
+	s.tell("ready again", func() { s.ready(1) })
+	s.tell("complete", func() {
+		meta.SetStatusCondition(&s.known.Job.Status.Conditions, metav1.Condition{
+			Type: trainerv1alpha1.TrainJobComplete, Status: metav1.ConditionTrue, Message: "all jobs are complete",
+		})
+	})
+	s.want(t, `
+== made
+Waiting (the scheduler has not looked at it yet) waits since 10:01 +Queued
+== no room
+Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 3 +Queued
+   Warning NoRoom: needs 4 nodes; 2 are free
+== nothing new
+Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 3 +Queued
+== reserved
+Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 1 starts 11:00 in su-1 +Queued
+== placed
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:05 -Queued +Placed
+   Normal Placed: 4 nodes in su-1, quality 0.50
+== ready
+Running on 4 nodes of su-1 q=0.50 since 10:05 -Queued +Placed
+== preempted
+Waiting (preempted by gang ns/urgent) waits since 10:07 +Queued -Placed +Preempted
+   Warning Preempted: preempted by gang ns/urgent
+== waits again
+Waiting (needs 4 nodes; 3 are free) waits since 10:07 position 1 +Queued -Placed +Preempted
+   Warning NoRoom: needs 4 nodes; 3 are free
+== placed elsewhere
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-2 q=0.50 since 10:09 -Queued +Placed -Preempted +Moved
+   Normal Placed: 4 nodes in su-2, quality 0.50
+   Normal Moved: from su-1 to su-2
+== ready again
+Running on 4 nodes of su-2 q=0.50 since 10:09 -Queued +Placed -Preempted +Moved
+== complete
+Complete (all jobs are complete) on 4 nodes of su-2 q=0.50 since 10:09 -Queued -Placed -Preempted +Moved
+`)
+}
+
+func TestAJobThatCannotBeResumed(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.known.Groups = nil
+	s.tell("suspended by its owner", func() { s.known.Job.Spec.Suspend = new(true) })
+	s.tell("in a queue of Kueue's", func() {
+		s.known.Job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "research"}
+	})
+	s.tell("cannot be resumed", func() {
+		s.known.Job.Spec.Suspend, s.known.Hindrance = new(false), "field is immutable: spec.x"
+		meta.SetStatusCondition(&s.known.Job.Status.Conditions, metav1.Condition{
+			Type: trainerv1alpha1.TrainJobSuspended, Status: metav1.ConditionTrue,
+		})
+	})
+	s.tell("resumed", func() {
+		s.known.Hindrance, s.known.Groups = "", make([]schedulingv1beta1.PodGroup, 1)
+	})
+	s.want(t, `
+== suspended by its owner
+Suspended (its owner suspended it)
+== in a queue of Kueue's
+Suspended (Kueue keeps it suspended until queue research admits it)
+== cannot be resumed
+Blocked (field is immutable: spec.x) +NotResumed
+== resumed
+Waiting (the scheduler has not looked at it yet) waits since 10:04 -NotResumed +Queued
+`)
+}
+
+// Without a group nobody says where the pods are, nor that they wait.
+func TestAJobThatIsNoGang(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.known.Groups = nil
+	s.known.JobSet.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.SchedulingGroup = nil
+	s.tell("fetches its data", func() {
+		s.known.JobSet.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{
+			{Name: "dataset-initializer", Active: 1},
+		}
+	})
+	s.tell("ready", func() { s.ready(1) })
+	s.want(t, `
+== fetches its data
+Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1)
+== ready
+Running
+`)
+}
+
+// Another scheduler says only that a group was placed.
+func TestAGangOfAnotherScheduler(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.tell("unschedulable", func() {
+		s.says(
+			schedulingv1beta1.PodGroupInitiallyScheduled,
+			metav1.ConditionFalse,
+			"Unschedulable",
+			"0/4 nodes are available",
+		)
+	})
+	s.tell("scheduled", func() {
+		s.says(schedulingv1beta1.PodGroupInitiallyScheduled, metav1.ConditionTrue, "Scheduled", "")
+	})
+	s.want(t, `
+== unschedulable
+Waiting (0/4 nodes are available) waits since 10:01 +Queued
+   Warning Unschedulable: 0/4 nodes are available
+== scheduled
+Starting (not ready yet: node 0 of 1) -Queued
+`)
+}
+
+func TestWhatIsTooLongIsCut(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.tell("a long story", func() { s.waits(strings.Repeat("n", 5000), standing.Turn{Position: 1}) })
+	status := s.known.Job.Status.Scheduling
+	if len(status.Reason) != 1024 || len(status.Conditions[0].Message) != 1024 {
+		t.Errorf("the reason has %d bytes, the condition %d", len(status.Reason), len(status.Conditions[0].Message))
+	}
+}

@@ -1,0 +1,206 @@
+package statusserver
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+const (
+	// idleJob is how long a job that does not report is remembered. What is forgotten with it is read from its TrainJob again.
+	idleJob = 5 * time.Minute
+	// conflictWait is how long a write waits for a cache that showed an older TrainJob than there is.
+	conflictWait = time.Second
+	// spread is the part of Period over which jobs' writes are strewn, so that replicas rarely write the same job at once.
+	spread = 4 * time.Second
+)
+
+// outcome is what became of a report that was accepted.
+type outcome string
+
+const (
+	outcomeHeld      outcome = "held"
+	outcomeOlder     outcome = "older"
+	outcomeUnchanged outcome = "unchanged"
+)
+
+// held keeps the newest report of each job until it is written. It holds one report of at most BodyLimit bytes for each TrainJob
+// whose pods have proven that they are.
+type held struct {
+	clock clock.PassiveClock
+	salt  string
+
+	mu    sync.Mutex
+	jobs  map[types.UID]*reporting
+	queue schedule
+}
+
+// reporting is a job that reports.
+type reporting struct {
+	uid     types.UID
+	key     client.ObjectKey
+	limiter flowcontrol.PassiveRateLimiter
+	// lastSeen is when the job reported last, and looked when its TrainJob was read last.
+	lastSeen, looked time.Time
+
+	standing standing
+	// base is the resourceVersion over which the next write goes, and written the one that the last write made.
+	base, written string
+	// next waits to be written, and writing is being written; nil for none.
+	next, writing *report
+	// due is when next is to be written, and notBefore holds it back after a failure.
+	due, notBefore time.Time
+	failures       int
+	// place is where the job is in the queue; -1 if it is not in it.
+	place int
+}
+
+func newHeld(c clock.PassiveClock, salt string) *held {
+	return &held{clock: c, salt: salt, jobs: map[types.UID]*reporting{}}
+}
+
+// admit takes one report from the job's limit, if there is one left.
+func (h *held) admit(job *trainerv1alpha1.TrainJob) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	entry := h.jobs[job.UID]
+	if entry == nil {
+		entry = &reporting{
+			uid: job.UID, key: client.ObjectKeyFromObject(job), place: -1,
+			limiter: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(jobPerSecond, jobBurst, h.clock),
+		}
+		h.jobs[job.UID] = entry
+	}
+	entry.lastSeen = h.clock.Now()
+	return entry.limiter.TryAccept()
+}
+
+// offer holds a report of an admitted job until it is due, in place of the one that is held.
+func (h *held) offer(job *trainerv1alpha1.TrainJob, r report) outcome {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	entry := h.jobs[job.UID]
+	if entry == nil { // forgotten since; the next report is in time
+		return outcomeOlder
+	}
+	now := h.clock.Now()
+	h.look(entry, job, now)
+	latest := entry.latest()
+	switch {
+	case !latest.supersededBy(r):
+		return outcomeOlder
+	case same(latest.status, r.status):
+		return outcomeUnchanged
+	}
+	entry.next = &r
+	h.plan(entry, job, now)
+	return outcomeHeld
+}
+
+// latest is the newest report of the job that was accepted, as if it stood.
+func (r *reporting) latest() standing {
+	switch {
+	case r.next != nil:
+		return r.next.standingSince(r.next.at)
+	case r.writing != nil:
+		return r.writing.standingSince(r.writing.at)
+	default:
+		return r.standing
+	}
+}
+
+// look takes over what the TrainJob shows. What another replica wrote since the last look counts as written right after that look, so that the
+// next write is not late, and as heard now, so that no older report replaces it. What stood when this replica first looked counts as written
+// at an instant that is different for each job, so that the jobs of a replica that starts are not all due at once.
+func (h *held) look(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Time) {
+	defer func() { entry.looked = now }()
+	if order, err := resourceversion.CompareResourceVersion(
+		job.ResourceVersion,
+		entry.written,
+	); err == nil &&
+		order < 0 {
+		return // the cache does not show our own write yet
+	}
+	entry.base = job.ResourceVersion
+	status := job.Status.TrainerStatus
+	switch {
+	case same(status, entry.standing.status):
+	case entry.looked.IsZero():
+		since := now.Add(-h.share("phase", entry.uid, h.period(entry.uid)))
+		entry.standing = standing{status: status, since: since, heard: now}
+	default:
+		entry.standing = standing{status: status, since: entry.looked, heard: now}
+	}
+}
+
+// plan puts the job into the queue. A report that stands already is not written again. The caller has looked at the job.
+func (h *held) plan(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Time) {
+	if entry.writing != nil {
+		return // put into the queue when that is done
+	}
+	if entry.next == nil || !entry.standing.supersededBy(*entry.next) ||
+		same(entry.standing.status, entry.next.status) {
+		entry.next = nil
+		h.unqueue(entry)
+		return
+	}
+	due := entry.standing.due(job, *entry.next, now)
+	if due.Equal(entry.standing.since.Add(Period)) {
+		due = entry.standing.since.Add(h.period(entry.uid))
+	}
+	h.enqueue(entry, later(due, entry.notBefore))
+}
+
+// period is Period for this job and replica, less up to spread.
+func (h *held) period(uid types.UID) time.Duration { return Period - h.share("period", uid, spread) }
+
+// share is a part of a duration that differs by job, replica and what it is for.
+func (h *held) share(purpose string, uid types.UID, of time.Duration) time.Duration {
+	const parts = 1 << 16
+	hash := sha256.Sum256([]byte(h.salt + purpose + string(uid)))
+	return of * time.Duration(binary.LittleEndian.Uint16(hash[:])) / parts
+}
+
+func (h *held) enqueue(entry *reporting, due time.Time) {
+	entry.due = due
+	if entry.place >= 0 {
+		heap.Fix(&h.queue, entry.place)
+		return
+	}
+	heap.Push(&h.queue, entry)
+}
+
+func (h *held) unqueue(entry *reporting) {
+	if entry.place >= 0 {
+		heap.Remove(&h.queue, entry.place)
+	}
+}
+
+// count is how many jobs reported not long ago, and for how many of them a report waits.
+func (h *held) count() (jobs, waiting int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.jobs), len(h.queue)
+}
+
+// forgetIdle forgets jobs that report no more, so that those that are over or deleted take no memory.
+func (h *held) forgetIdle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.clock.Now()
+	for uid, entry := range h.jobs {
+		if entry.next == nil && entry.writing == nil && now.Sub(entry.lastSeen) >= idleJob {
+			delete(h.jobs, uid)
+		}
+	}
+}

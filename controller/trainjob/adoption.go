@@ -1,0 +1,218 @@
+package trainjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
+)
+
+// Action is the first thing that a controller does with the JobSet of a TrainJob that it takes over.
+type Action string
+
+const (
+	// ActionKeep leaves a running JobSet alone until its job is suspended.
+	ActionKeep Action = "keep"
+	// ActionNone leaves a finished job alone.
+	ActionNone Action = "none"
+	// ActionSkip leaves a job to the controller that its managedBy names.
+	ActionSkip Action = "skip"
+	// ActionUnchanged applies a suspended JobSet without changing it.
+	ActionUnchanged Action = "unchanged"
+	// ActionPatch changes fields of a suspended JobSet.
+	ActionPatch Action = "patch"
+	// ActionReplace deletes a suspended JobSet and creates it again, because JobSet does not let the fields change.
+	ActionReplace Action = "replace"
+	// ActionCreate creates the JobSet, which does not exist yet.
+	ActionCreate Action = "create"
+	// ActionBlocked does nothing until the job's owner or an administrator acts.
+	ActionBlocked Action = "blocked"
+)
+
+// Adoption is the result of a dry run for one TrainJob.
+type Adoption struct {
+	Action Action `json:"action"`
+	// Fields are the paths in the JobSet at which the two controllers differ. Those of a running JobSet differ after a suspension.
+	Fields []string `json:"fields,omitempty"`
+	// Reason says why a job is skipped or blocked, or what has to be done by hand.
+	Reason string `json:"reason,omitempty"`
+}
+
+// PreviewAdoption returns what this controller would do first with a job. Client must be a dry-run client: the JobSet is applied with
+// it. The error is the API server's.
+func (r *Reconciler) PreviewAdoption(ctx context.Context, job *trainerv1alpha1.TrainJob) (Adoption, error) {
+	switch {
+	case !r.Class.Handles(job):
+		return skipped(job), nil
+	case ended(job):
+		return Adoption{Action: ActionNone}, nil
+	}
+	jobSet, err := r.jobSet(ctx, job)
+	if errors.Is(err, ErrForeign) {
+		return blocked(err), nil
+	}
+	if err != nil {
+		return Adoption{}, err
+	}
+	planned, err := r.render(ctx, job, jobSet)
+	running := runs(jobSet) && !suspended(job)
+	switch {
+	case err == nil && running:
+		return keptJobSet(planned.JobSet, jobSet)
+	case err == nil:
+		return r.tryJobSet(ctx, planned.JobSet, jobSet)
+	case !refusesJob(err):
+		return Adoption{}, err
+	case running:
+		return Adoption{Action: ActionKeep, Reason: "could not start again after a suspension: " + brief(err)}, nil
+	default:
+		return blocked(err), nil
+	}
+}
+
+// keptJobSet compares a running JobSet with the planned one.
+func keptJobSet(planned, there *jobsetv1alpha2.JobSet) (Adoption, error) {
+	content, before, err := bothContents(planned, there)
+	if err != nil {
+		return Adoption{}, err
+	}
+	return Adoption{Action: ActionKeep, Fields: requested(desired(before), desired(content))}, nil
+}
+
+// tryJobSet applies a planned JobSet with a dry run over the suspended one, if there is one.
+func (r *Reconciler) tryJobSet(ctx context.Context, planned, there *jobsetv1alpha2.JobSet) (Adoption, error) {
+	content, err := jobSetContent(planned, there)
+	if err != nil {
+		return Adoption{}, err
+	}
+	refusal := r.applyUnstructured(ctx, content)
+	switch {
+	case apierrors.IsInvalid(refusal):
+		return refusedJobSet(planned, there, refusal)
+	case refusal != nil:
+		return Adoption{}, refusal
+	case there == nil:
+		return Adoption{Action: ActionCreate}, nil
+	}
+	_, before, err := bothContents(planned, there)
+	if err != nil {
+		return Adoption{}, err
+	}
+	fields := differences(desired(before), desired(content.Object)) // the dry run has replaced content by its result
+	if len(fields) == 0 {
+		return Adoption{Action: ActionUnchanged}, nil
+	}
+	return Adoption{Action: ActionPatch, Fields: fields}, nil
+}
+
+// refusedJobSet returns what follows from JobSet's refusal of a dry run.
+func refusedJobSet(planned, there *jobsetv1alpha2.JobSet, refusal error) (Adoption, error) {
+	switch {
+	case there == nil:
+		return blocked(refusal), nil
+	case keepsVolumes(there):
+		return blocked(errKeepsVolumes), nil
+	}
+	asked, before, err := bothContents(planned, there)
+	if err != nil {
+		return Adoption{}, err
+	}
+	return Adoption{Action: ActionReplace, Fields: requested(desired(before), desired(asked))}, nil
+}
+
+// bothContents returns as JSON what is applied of a planned JobSet, and the JobSet that is there.
+func bothContents(planned, there *jobsetv1alpha2.JobSet) (asked, before map[string]any, err error) {
+	content, err := jobSetContent(planned, there)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err = runtime.DefaultUnstructuredConverter.ToUnstructured(there)
+	if err != nil {
+		return nil, nil, fmt.Errorf("converting %s: %w", describe(there), err)
+	}
+	return content.Object, before, nil
+}
+
+// PreviewReturn returns what has to be done with a job before Kubeflow Trainer can have it back. Kubeflow Trainer renders JobSets
+// that differ from Lockstep's, and retries for ever where a suspended one does not take that.
+func (r *Reconciler) PreviewReturn(ctx context.Context, job *trainerv1alpha1.TrainJob) (Adoption, error) {
+	manager := managerOf(job)
+	switch {
+	case ended(job):
+		return Adoption{Action: ActionNone}, nil
+	case manager == trainerv1alpha1.LockstepManagedBy:
+		return Adoption{
+			Action: ActionBlocked,
+			Reason: "managedBy is " + manager + " for good, which Kubeflow Trainer leaves alone; " +
+				"keep Lockstep with --manage=chosen until the job ends, or create it again",
+		}, nil
+	case !r.Class.Handles(job):
+		return skipped(job), nil
+	}
+	jobSet, err := r.jobSet(ctx, job)
+	switch {
+	case errors.Is(err, ErrForeign):
+		return blocked(err), nil
+	case err != nil:
+		return Adoption{}, err
+	case jobSet == nil:
+		return Adoption{Action: ActionCreate}, nil
+	case runs(jobSet) && !suspended(job):
+		return keptInGroups(jobSet), nil
+	case keepsVolumes(jobSet):
+		return blocked(errKeepsVolumes), nil
+	}
+	err = r.Client.Get(ctx, r.Resolver.FrozenKey(job), &statev1alpha1.FrozenTrainJob{})
+	if apierrors.IsNotFound(err) {
+		return Adoption{Action: ActionUnchanged}, nil // only Kubeflow Trainer has rendered it
+	}
+	if err != nil {
+		return Adoption{}, fmt.Errorf(
+			"getting the frozen state of TrainJob %s: %w",
+			client.ObjectKeyFromObject(job),
+			err,
+		)
+	}
+	return Adoption{
+		Action: ActionReplace,
+		Reason: fmt.Sprintf("once Lockstep is stopped: kubectl delete jobset -n %s %s", job.Namespace, job.Name),
+	}, nil
+}
+
+// keptInGroups is the answer for a running JobSet that goes back to Kubeflow Trainer.
+func keptInGroups(jobSet *jobsetv1alpha2.JobSet) Adoption {
+	kept := Adoption{Action: ActionKeep}
+	if groups := plan.GroupsOf(jobSet); len(groups) > 0 {
+		kept.Reason = "keep lockstep-scheduler until the job ends, for PodGroup " + strings.Join(groups, ", ")
+	}
+	return kept
+}
+
+func blocked(err error) Adoption { return Adoption{Action: ActionBlocked, Reason: brief(err)} }
+
+func skipped(job *trainerv1alpha1.TrainJob) Adoption {
+	return Adoption{Action: ActionSkip, Reason: "managedBy is " + managerOf(job)}
+}
+
+// refusesJob reports whether a job cannot be rendered until it or its runtime changes.
+func refusesJob(err error) bool {
+	var refusal *plan.RefusalError
+	return errors.As(err, &refusal) || errors.Is(err, resolve.ErrMissing) || errors.Is(err, resolve.ErrUnknown) ||
+		errors.Is(err, resolve.ErrFrozen)
+}
+
+// managerOf returns the managedBy of a job, or its default.
+func managerOf(job *trainerv1alpha1.TrainJob) string {
+	return ptr.Deref(job.Spec.ManagedBy, trainerv1alpha1.DefaultManagedBy)
+}

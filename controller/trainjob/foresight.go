@@ -1,0 +1,113 @@
+package trainjob
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/foresight"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/resolve"
+)
+
+const (
+	// rememberedRuns and rememberedRecords bound what is kept of reports: a hundred bytes of each run, a kilobyte of each runtime.
+	rememberedRuns    = 65536
+	rememberedRecords = 4096
+)
+
+// reports are what trainers' reports have been worth. A restart forgets the tracks of runs, which are learned anew within minutes;
+// records it finds in the status of jobs that have completed. The zero value knows nothing yet.
+type reports struct {
+	mu      sync.Mutex
+	runs    *lru.Cache // run by types.UID
+	records *lru.Cache // foresight.Record by recordKey
+}
+
+// run is one run of a job, from its creation or a resumption on.
+type run struct {
+	began time.Time
+	track foresight.Track
+}
+
+// recordKey is a runtime as the jobs of one namespace use it: what one tenant's trainers say is no evidence about another's.
+type recordKey struct {
+	namespace string
+	runtime   resolve.Reference
+}
+
+func keyOf(job *trainerv1alpha1.TrainJob) recordKey {
+	return recordKey{job.Namespace, resolve.ReferenceOf(job)}
+}
+
+// end takes in what a job's trainer reports, and returns when the job ends by that; zero if it reports no end.
+func (m *reports) end(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
+	began := plan.ActiveSince(job)
+	report, ok := foresight.Reported(job.Status.TrainerStatus, began, now)
+	if !ok {
+		return time.Time{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.begin()
+	current := run{began, foresight.Begin(report)}
+	known, _ := m.runs.Get(job.UID)
+	if last, ok := known.(run); ok && last.began.Equal(began) {
+		current.track = last.track.Then(report)
+	}
+	m.runs.Add(job.UID, current)
+	return current.track.End(m.record(keyOf(job)).Factor())
+}
+
+// learn takes in how a job that has completed compares with what its trainer said first.
+func (m *reports) learn(job *trainerv1alpha1.TrainJob) {
+	complete := meta.FindStatusCondition(job.Status.Conditions, trainerv1alpha1.TrainJobComplete)
+	status := job.Status.Scheduling
+	if complete == nil || complete.Status != metav1.ConditionTrue || status == nil || status.FirstEstimate == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.begin()
+	m.runs.Remove(job.UID)
+	first := status.FirstEstimate
+	m.records.Add(keyOf(job), m.record(keyOf(job)).With(foresight.Outcome{
+		UID:      job.UID,
+		Promised: foresight.Report{At: first.ReportedAt.Time, End: first.End.Time},
+		Ended:    complete.LastTransitionTime.Time,
+	}))
+}
+
+func (m *reports) begin() {
+	if m.runs == nil {
+		m.runs, m.records = lru.New(rememberedRuns), lru.New(rememberedRecords)
+	}
+}
+
+func (m *reports) record(key recordKey) foresight.Record {
+	known, _ := m.records.Get(key)
+	record, _ := known.(foresight.Record) // the zero value is empty
+	return record
+}
+
+// firstEstimate is what is to be remembered as the first estimate of a job's run: the one that is, unless that is of an earlier run. A job
+// that is over keeps what it has.
+func firstEstimate(job *trainerv1alpha1.TrainJob, now time.Time) *trainerv1alpha1.FirstEstimate {
+	began := plan.ActiveSince(job)
+	var known *trainerv1alpha1.FirstEstimate
+	if job.Status.Scheduling != nil {
+		known = job.Status.Scheduling.FirstEstimate
+	}
+	if ended(job) || known != nil && !known.ReportedAt.Time.Before(began) {
+		return known
+	}
+	report, ok := foresight.Reported(job.Status.TrainerStatus, began, now)
+	if !ok {
+		return nil
+	}
+	return &trainerv1alpha1.FirstEstimate{ReportedAt: metav1.NewTime(report.At), End: metav1.NewTime(report.End)}
+}

@@ -1,0 +1,118 @@
+package trainjob
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/situation"
+)
+
+// situate writes status.scheduling. Of a job whose JobSet was made or resumed just now there is nothing to say yet.
+func (r *Reconciler) situate(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet, hindrance string,
+) error {
+	if !ended(job) && !suspended(job) && hindrance == "" && !runs(jobSet) {
+		return nil
+	}
+	var groups schedulingv1beta1.PodGroupList
+	err := r.Client.List(ctx, &groups, client.InNamespace(job.Namespace), client.MatchingFields{GroupIndex: job.Name},
+		client.UnsafeDisableDeepCopy) // they are only looked at
+	if err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("listing the PodGroups of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	var there []schedulingv1beta1.PodGroup
+	for i := range groups.Items {
+		if group := &groups.Items[i]; owns(job, group) && group.DeletionTimestamp.IsZero() {
+			there = append(there, *group)
+		}
+	}
+	now := r.Clock.Now()
+	first := firstEstimate(job, now)
+	job.Status.Scheduling = situation.Of(situation.Known{
+		Job: job, JobSet: jobSet, Groups: there, Hindrance: hindrance, Now: now,
+	})
+	job.Status.Scheduling.FirstEstimate = first
+	r.reports.learn(job)
+	return nil
+}
+
+// An Event is gone after an hour, and a user who looks after two must still find out why his job waits.
+const remindAfter = 50 * time.Minute
+
+// reminders know when each job that waits was last told why.
+type reminders struct {
+	mu   sync.Mutex
+	told map[types.UID]time.Time
+}
+
+// tell tells a job's owner what is new, and again what has long been so. It returns when to come back for that; zero for never.
+func (r *Reconciler) tell(before, after *trainerv1alpha1.TrainJob) time.Duration {
+	status := after.Status.Scheduling
+	if status == nil {
+		return 0
+	}
+	news := situation.News(before.Status.Scheduling, status)
+	why, waits := situation.Standing(status)
+	now := r.Clock.Now()
+	if waits && len(news) == 0 && r.reminders.left(after.UID, now) == 0 {
+		news = append(news, why)
+	}
+	for _, event := range news {
+		r.Recorder.Eventf(after, event.Type, event.Reason, "%s", event.Message)
+	}
+	switch {
+	case !waits:
+		r.reminders.drop(after.UID)
+		return 0
+	case len(news) > 0:
+		r.reminders.keep(after.UID, now)
+	}
+	return r.reminders.left(after.UID, now)
+}
+
+// drop forgets a job that no longer waits.
+func (m *reminders) drop(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.told, uid)
+}
+
+// keep remembers that a job was told now.
+func (m *reminders) keep(uid types.UID, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told == nil {
+		m.told = make(map[types.UID]time.Time)
+	}
+	m.told[uid] = now
+}
+
+// left returns how long it is until a job has to be reminded; zero for now. A job of which nothing is known, since this process just
+// started, was told some time within the last hour; when is guessed, so that not all come at once.
+func (m *reminders) left(uid types.UID, now time.Time) time.Duration {
+	m.mu.Lock()
+	last, known := m.told[uid]
+	m.mu.Unlock()
+	if !known {
+		last = now.Add(-guess(uid))
+		m.keep(uid, last)
+	}
+	return max(0, last.Add(remindAfter).Sub(now))
+}
+
+// guess spreads jobs over the time between two reminders.
+func guess(uid types.UID) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid)) // never fails
+	return time.Duration(h.Sum32()) % remindAfter
+}

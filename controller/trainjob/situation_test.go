@@ -1,0 +1,85 @@
+package trainjob_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/topology/standing"
+)
+
+// hear has the scheduler say something of the job's group.
+func (w *world) hear(kind string, status metav1.ConditionStatus, reason, message string) {
+	w.t.Helper()
+	group := w.podGroup()
+	meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(w.clock.Now()),
+	})
+	if err := w.Client.Update(w.t.Context(), group); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A job says where it is, in one write, and its conditions stay upstream's three: Kueue and the SDK read those.
+func TestATrainJobExplainsItself(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.start()
+	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
+	w.hear(standing.Queued, metav1.ConditionTrue, "NoRoom", standing.Turn{Position: 7}.String())
+	w.settle()
+	w.wantWrites("when it waits", "patch TrainJob status")
+	w.hear(standing.Waiting, metav1.ConditionFalse, "Placed", "")
+	place := standing.Place{Nodes: 2, Domain: "rack-1", Quality: 1}
+	w.hear(standing.Placed, metav1.ConditionTrue, "Placed", place.String())
+	w.settle()
+	w.wantWrites("when it is placed", "patch TrainJob status")
+	w.settle()
+	w.wantWrites("when nothing changed")
+
+	status := w.job().Status
+	since := metav1.NewTime(w.clock.Now())
+	want := &trainerv1alpha1.Placement{Domain: "rack-1", Nodes: 2, Quality: "1.00", Since: &since}
+	if diff := cmp.Diff(want, status.Scheduling.Placement); diff != "" {
+		t.Errorf("placement (-want +got):\n%s", diff)
+	}
+	if len(status.Conditions) > 0 {
+		t.Errorf("status.conditions %v of a job that was never suspended", status.Conditions)
+	}
+	for _, want := range []string{"Warning NoRoom needs 2 nodes; 1 is free", "Normal Placed " + place.String(), ""} {
+		if got := w.event(); got != want {
+			t.Errorf("event %q, want %q", got, want)
+		}
+	}
+}
+
+// Events are gone after an hour: who waits for longer is told again.
+func TestWhoWaitsForLongIsReminded(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.start()
+	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
+	if left := w.settle().RequeueAfter; left != 50*time.Minute {
+		t.Errorf("comes back after %v, want 50 minutes", left)
+	}
+	w.event()
+	for _, step := range []struct {
+		at   time.Duration
+		want string
+	}{
+		{49 * time.Minute, ""},
+		{50 * time.Minute, "Warning NoRoom needs 2 nodes; 1 is free"},
+		{50 * time.Minute, ""},
+		{100 * time.Minute, "Warning NoRoom needs 2 nodes; 1 is free"},
+	} {
+		w.clock.SetTime(created().Add(step.at))
+		if left := w.settle().RequeueAfter; left <= 0 || left > 50*time.Minute {
+			t.Errorf("at %v it comes back after %v", step.at, left)
+		}
+		if got := w.event(); got != step.want {
+			t.Errorf("event %q at %v, want %q", got, step.at, step.want)
+		}
+	}
+}

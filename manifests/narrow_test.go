@@ -1,0 +1,121 @@
+package manifests_test
+
+import (
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lockstep-project/lockstep/manifests"
+)
+
+// rendered are the objects of all files for an installation, by kind, namespace and name.
+func rendered(t *testing.T, installation manifests.Installation) map[string]*unstructured.Unstructured {
+	t.Helper()
+	found := map[string]*unstructured.Unstructured{}
+	for _, folder := range []string{".", "controller", "webhooks", "install"} {
+		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			written, err := manifests.Files.ReadFile(strings.TrimPrefix(file, "./"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range objectsOf(t, render(t, written, installation)) {
+				found[strings.Join([]string{object.GetKind(), object.GetNamespace(), object.GetName()}, " ")] = object.DeepCopy()
+			}
+		}
+	}
+	return found
+}
+
+func rulesOf(t *testing.T, object *unstructured.Unstructured) []any {
+	t.Helper()
+	if object == nil {
+		t.Fatal("there is no such role")
+	}
+	rules, _, err := unstructured.NestedSlice(object.Object, "rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// With namespaces, each rule of the controller's ClusterRole is in it or in the Role of each namespace, and no rule about what has a namespace
+// is left for the whole cluster.
+func TestRender_ForNamespaces(t *testing.T) {
+	narrow := manifests.Default()
+	narrow.Namespaces = []string{"team-a", "team-b"}
+	before, after := rendered(t, manifests.Default()), rendered(t, narrow)
+	all := rulesOf(t, before["ClusterRole  lockstep-controller"])
+	wide := rulesOf(t, after["ClusterRole  lockstep-controller"])
+	for _, namespace := range narrow.Namespaces {
+		role := rulesOf(t, after["Role "+namespace+" lockstep-controller"])
+		if len(role)+len(wide) != len(all) {
+			t.Errorf("%s has %d rules, the ClusterRole %d, together not %d", namespace, len(role), len(wide), len(all))
+		}
+		for _, rule := range all {
+			same := func(other any) bool { return reflect.DeepEqual(rule, other) }
+			if slices.ContainsFunc(role, same) == slices.ContainsFunc(wide, same) {
+				t.Errorf("%v is in both roles or in none", rule)
+			}
+		}
+		binding := after["RoleBinding "+namespace+" lockstep-controller"]
+		if binding == nil ||
+			!reflect.DeepEqual(
+				binding.Object["subjects"],
+				before["ClusterRoleBinding  lockstep-controller"].Object["subjects"],
+			) {
+			t.Errorf("the binding in %s is %v", namespace, binding)
+		}
+	}
+	for _, rule := range wide {
+		for _, resource := range rule.(map[string]any)["resources"].([]any) {
+			if !slices.ContainsFunc(manifests.ClusterScoped(), func(known string) bool {
+				return strings.HasSuffix(known, "/"+fmt.Sprint(resource))
+			}) {
+				t.Errorf("%v is left for the whole cluster", resource)
+			}
+		}
+	}
+	arguments := fmt.Sprint(after["Deployment lockstep-system lockstep-controller"].Object["spec"])
+	if !strings.Contains(arguments, "--namespaces=team-a,team-b") {
+		t.Errorf("the Deployment does not say --namespaces: %s", arguments)
+	}
+	webhooksOf(t, after)
+}
+
+// webhooksOf checks that webhooks are asked about these namespaces only, and about nothing that has none.
+func webhooksOf(t *testing.T, objects map[string]*unstructured.Unstructured) {
+	t.Helper()
+	var names []string
+	for key, object := range objects {
+		if !strings.Contains(key, "WebhookConfiguration") {
+			continue
+		}
+		webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+		for _, entry := range webhooks {
+			webhook := entry.(map[string]any)
+			names = append(names, fmt.Sprint(webhook["name"]))
+			selector, _, _ := unstructured.NestedSlice(webhook, "namespaceSelector", "matchExpressions")
+			want := "[map[key:kubernetes.io/metadata.name operator:In values:[team-a team-b]]]"
+			if fmt.Sprint(selector) != want {
+				t.Errorf("%v is asked about %v", webhook["name"], selector)
+			}
+		}
+	}
+	slices.Sort(names)
+	want := []string{
+		"defaulter.trainjob.trainer.kubeflow.org", "validator.trainingruntime.trainer.kubeflow.org",
+		"validator.trainjob.trainer.kubeflow.org",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("webhooks %v, want %v", names, want)
+	}
+}

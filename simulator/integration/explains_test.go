@@ -1,0 +1,105 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+func pathOf(namespace string) string {
+	return "/apis/trainer.kubeflow.org/v1alpha1/namespaces/" + namespace + "/trainjobs/"
+}
+
+// table is what kubectl get -o wide prints of an object, by column.
+func table(t *testing.T, path string) map[string]string {
+	t.Helper()
+	raw, err := shared.Client.SchedulingV1().RESTClient().Get().AbsPath(path).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got metav1.Table
+	if err = json.Unmarshal(raw, &got); err != nil || len(got.Rows) != 1 {
+		t.Fatalf("%s is no table of one row: %v", raw, err)
+	}
+	out := map[string]string{}
+	for i, column := range got.ColumnDefinitions {
+		out[strings.ToUpper(column.Name)] = fmt.Sprint(got.Rows[0].Cells[i])
+	}
+	return out
+}
+
+func schedulingOf(t *testing.T, namespace, name string) *trainerv1alpha1.SchedulingStatus {
+	t.Helper()
+	raw, err := shared.Client.SchedulingV1().RESTClient().Get().AbsPath(pathOf(namespace) + name).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job trainerv1alpha1.TrainJob
+	if err = json.Unmarshal(raw, &job); err != nil {
+		t.Fatal(err)
+	}
+	if job.Status.Scheduling == nil {
+		return &trainerv1alpha1.SchedulingStatus{}
+	}
+	return job.Status.Scheduling
+}
+
+// toldOf are the reasons of the Events about a TrainJob, as Kubeflow's SDK sees them: it drops those without firstTimestamp.
+func toldOf(t *testing.T, namespace, name string) []string {
+	t.Helper()
+	all, err := shared.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=TrainJob,involvedObject.name=" + name,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, event := range all.Items {
+		if !event.FirstTimestamp.IsZero() {
+			out = append(out, event.Reason)
+		}
+	}
+	return out
+}
+
+// tellsOfItsPreemption checks what the owner of a gang sees that has just left for another one: the TrainJob's columns and status, the
+// PodGroup's STATUS, and Events.
+func tellsOfItsPreemption(t *testing.T, namespace, name string) {
+	t.Helper()
+	eventually(t, "the job says that it was preempted", func() bool {
+		said := schedulingOf(t, namespace, name)
+		return said.Phase == trainerv1alpha1.PhaseWaiting &&
+			slices.ContainsFunc(said.Conditions, func(c metav1.Condition) bool {
+				return c.Type == trainerv1alpha1.SchedulingPreempted && c.Status == metav1.ConditionTrue &&
+					strings.Contains(c.Message, namespace+"/high")
+			})
+	})
+	job := table(t, pathOf(namespace)+name)
+	t.Logf("trainjob: %v", job)
+	if job["STATE"] != "Waiting" || job["RANKS"] != "18" || job["WHERE"] != "<nil>" && job["WHERE"] != "" ||
+		job["WAIT"] == "" || job["WHY"] == "" {
+		t.Errorf("the columns of the job that left are %v", job)
+	}
+	group := table(t, "/apis/scheduling.k8s.io/v1beta1/namespaces/"+namespace+"/podgroups/"+name)
+	t.Logf("podgroup: %v", group)
+	if group["STATUS"] != corev1.PodReasonPreemptionByScheduler {
+		t.Errorf("STATUS of its PodGroup is %q", group["STATUS"])
+	}
+	high := table(t, pathOf(namespace)+"high")
+	t.Logf("trainjob: %v", high)
+	if high["STATE"] != "Running" && high["STATE"] != "Starting" || !strings.Contains(high["WHERE"], "/") {
+		t.Errorf("the columns of the job that took its place are %v", high)
+	}
+	eventually(t, "Events of a placement and a preemption", func() bool {
+		told := toldOf(t, namespace, name)
+		return slices.Contains(told, "Placed") && slices.Contains(told, "Preempted")
+	})
+}

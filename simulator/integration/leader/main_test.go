@@ -1,0 +1,50 @@
+// Package leader_test changes the leader of two replicas of the shipped controller, on an embedded cluster. The bounds are asserted
+// with -args -long, in several rounds; without it, in one round, half as long again, for machines with something else to do.
+package leader_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+)
+
+var (
+	long = flag.Bool("long", false, "several rounds, and no slack")
+
+	shared stage.Stage
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("leader: skipped with -short")
+		return
+	}
+	setting := stage.Setting{
+		Name: "leader", Machines: "gb200-72", Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
+	}
+	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+}
+
+// rounds is how often each change of the leader is tried: where in its period a lease is renewed is left to chance.
+func rounds() int {
+	if *long {
+		return 8
+	}
+	return 1
+}
+
+// within is a bound of the issue's, with slack unless the machine is ours alone.
+func within(bound time.Duration) time.Duration {
+	if *long {
+		return bound
+	}
+	return bound * 3 / 2
+}

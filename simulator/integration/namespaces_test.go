@@ -1,0 +1,271 @@
+package integration_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/lockstep-project/lockstep/controller"
+	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+)
+
+func admissionConfigurations() map[schema.GroupVersionResource]string {
+	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	return map[schema.GroupVersionResource]string{
+		group.WithResource("mutatingwebhookconfigurations"):   controller.MutatingConfiguration,
+		group.WithResource("validatingwebhookconfigurations"): controller.ValidatingConfiguration,
+	}
+}
+
+// A controller with rights in two namespaces runs the jobs there. It leaves a job in a third one alone, cannot read there, and its webhooks
+// are not asked about it.
+func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
+	paused(t)
+	restored(t)
+	narrow := manifests.Installation{
+		Namespace: "narrow-system", Account: "narrow", Namespaces: []string{"narrow-a", "narrow-b"},
+	}
+	for _, name := range append([]string{narrow.Namespace, "narrow-c"}, narrow.Namespaces...) {
+		makeNamespace(t, name)
+	}
+	applyRendered(t, "controller", narrow, func(*unstructured.Unstructured) bool { return true })
+	port := freePort(t)
+	registerRendered(t, narrow, "https://127.0.0.1:"+port)
+	log := runNarrow(t, narrow, port)
+
+	job := func(namespace, runtime string) string {
+		return strings.ReplaceAll(
+			strings.ReplaceAll(gang("train", 2, "1s"), "NAMESPACE", namespace),
+			"torch-distributed",
+			runtime,
+		)
+	}
+	if got := tryCreate(t, job("narrow-a", "no-such-runtime")); got.code != http.StatusForbidden {
+		t.Errorf("in its own namespace a job without a runtime is answered %d %s", got.code, got.text)
+	}
+	kept(t, trainJobs, job("narrow-c", "no-such-runtime"))
+	kept(t, trainJobs, job("narrow-a", "torch-distributed"))
+	within(t, 30*time.Second, "the end of the job in narrow-a", func() bool {
+		stored, err := shared.Dynamic.Resource(trainJobs).
+			Namespace("narrow-a").
+			Get(t.Context(), "train", metav1.GetOptions{})
+		return err == nil && strings.Contains(fmt.Sprint(stored.Object["status"]), "type:Complete")
+	})
+	left, err := shared.Dynamic.Resource(trainJobs).Namespace("narrow-c").Get(t.Context(), "train", metav1.GetOptions{})
+	if err != nil || left.Object["status"] != nil {
+		t.Errorf("the job in narrow-c has status %v (%v)", left.Object["status"], err)
+	}
+	itself, err := kubernetes.NewForConfig(as(narrow.User()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = itself.CoreV1().ConfigMaps("narrow-c").List(t.Context(), metav1.ListOptions{})
+	wantForbidden(t, err, "cannot list resource")
+	if _, err = itself.CoreV1().ConfigMaps("narrow-b").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("it cannot read in narrow-b: %v", err)
+	}
+	if text := log(); strings.Contains(text, "forbidden") || strings.Contains(text, "unknown namespace") {
+		t.Errorf("the controller complains:\n%s", text)
+	}
+}
+
+// registerRendered registers the webhooks of an installation at a URL, and puts those of the cluster back when the test ends.
+func registerRendered(t *testing.T, installation manifests.Installation, base string) {
+	t.Helper()
+	for resource, name := range admissionConfigurations() {
+		configurations := shared.Dynamic.Resource(resource)
+		before, err := configurations.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { putWebhooks(t, resource, name, before.Object["webhooks"]) })
+	}
+	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err = manifests.Render(content, installation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	for {
+		var object unstructured.Unstructured
+		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+		for _, entry := range webhooks {
+			webhook := entry.(map[string]any)
+			path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+			webhook["clientConfig"] = map[string]any{"url": base + path, "caBundle": shared.Admin.CAData}
+		}
+		for resource, name := range admissionConfigurations() {
+			if name == object.GetName() {
+				putWebhooks(t, resource, name, webhooks)
+			}
+		}
+	}
+}
+
+// putWebhooks replaces the webhooks of a configuration.
+func putWebhooks(t *testing.T, resource schema.GroupVersionResource, name string, webhooks any) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	configurations := shared.Dynamic.Resource(resource)
+	now, err := configurations.Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		now.Object["webhooks"] = webhooks
+		_, err = configurations.Update(ctx, now, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// runNarrow runs the controller of an installation until the test ends, with a token of its account and as its Deployment would. It
+// returns when the controller is ready, with what it has logged so far.
+func runNarrow(t *testing.T, installation manifests.Installation, port string) func() string {
+	t.Helper()
+	binaries, err := cluster.Build(t.Context(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	health, logs := freePort(t), filepath.Join(t.TempDir(), "log")
+	file, err := os.Create(logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := exec.Command(
+		binaries.Controller,
+		"--kubeconfig="+kubeconfigFor(t, installation),
+		"--namespace="+installation.Namespace,
+		"--namespaces="+strings.Join(installation.Namespaces, ","),
+		"--leader-elect",
+		"--metrics-bind-address=0",
+		"--health-probe-bind-address=127.0.0.1:"+health,
+		"--gang-default=on",
+		"--webhook-host=127.0.0.1",
+		"--webhook-port="+port,
+		"--cert-management=external",
+		"--webhook-cert-dir="+filepath.Join(shared.Dir(), "pki"),
+		"--feature-gates=TrainJobStatus=true",
+		"--status-server-port="+freePort(t),
+	)
+	process.Stdout, process.Stderr = file, file
+	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Signal(syscall.SIGTERM)
+		_ = process.Wait()
+		_ = file.Close()
+	})
+	read := func() string {
+		text, _ := os.ReadFile(logs)
+		return string(text)
+	}
+	defer func() {
+		if t.Failed() {
+			t.Log(read())
+		}
+	}()
+	within(t, 40*time.Second, "the controller's readiness", func() bool {
+		response, err := http.Get("http://127.0.0.1:" + health + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return read
+}
+
+// kubeconfigFor is a kubeconfig with a token of the installation's ServiceAccount.
+func kubeconfigFor(t *testing.T, installation manifests.Installation) string {
+	t.Helper()
+	review, err := shared.Client.CoreV1().ServiceAccounts(installation.Namespace).
+		CreateToken(t.Context(), installation.Account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfigOf(t, shared.Admin, review.Status.Token)
+}
+
+// kubeconfigOf writes a kubeconfig for the same API server with another token.
+func kubeconfigOf(t *testing.T, access *rest.Config, token string) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: access.Host, CertificateAuthorityData: access.CAData}
+	config.AuthInfos["it"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "it"}
+	config.CurrentContext = "it"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Which resources have a namespace, the renderer knows by a list; the cluster knows it better.
+func TestNamespaces_TheRendererKnowsScopes(t *testing.T) {
+	lists, err := shared.Client.Discovery().ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaced := map[string]bool{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			namespaced[version.Group+"/"+resource.Name] = resource.Namespaced
+		}
+	}
+	known := map[string]bool{}
+	for _, name := range manifests.ClusterScoped() {
+		known[name] = true
+		if is, served := namespaced[name]; is || !served && name != "lockstep.dev/runtimesnapshots" {
+			t.Errorf("%s has a namespace, or is not served", name)
+		}
+	}
+	role, err := shared.Client.RbacV1().ClusterRoles().Get(t.Context(), manifests.ControllerRole, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range role.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				base, _, _ := strings.Cut(resource, "/")
+				if is, served := namespaced[group+"/"+base]; served && is == known[group+"/"+base] {
+					t.Errorf("%s/%s: namespaced %t, and in the list %t", group, base, is, known[group+"/"+base])
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package integration_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/simulator/integration/rights"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+)
+
+// record is what package rights holds the roles to.
+const record = "rights/testdata/requests.txt"
+
+// requestsFlag asks for a comparison of what this run asks of the API server with the record.
+func requestsFlag() *string {
+	return flag.String(
+		"requests",
+		"",
+		"audit what Lockstep asks of the API server in all tests, and check or write "+record,
+	)
+}
+
+// compareRequests fails if a request of the record is not made any more, or writes the record anew.
+func compareRequests(what string) func(stage.Stage) error {
+	if what == "" {
+		return nil
+	}
+	return func(s stage.Stage) error {
+		allowed, err := rights.Shipped(os.DirFS("../../manifests"))
+		if err != nil {
+			return err
+		}
+		log, err := os.Open(s.AuditLog())
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		made, err := rights.Audited(log, allowed, manifests.Default().Namespace)
+		if err != nil {
+			return err
+		}
+		if what == "write" {
+			return os.WriteFile(record, []byte(rights.Format(made)), 0o600)
+		}
+		return missing(made)
+	}
+}
+
+// missing returns an error for the requests of the record that were not made.
+func missing(made []rights.Request) error {
+	content, err := os.ReadFile(record)
+	if err != nil {
+		return err
+	}
+	recorded, err := rights.Parse(string(content))
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, request := range recorded {
+		if !slices.Contains(made, request) {
+			gone = append(gone, "  "+request.String())
+		}
+	}
+	if len(gone) > 0 {
+		return fmt.Errorf(
+			"%s: no test makes these requests any more; take them out, and the rights that only they need:\n%s",
+			record, strings.Join(gone, "\n"),
+		)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package rights
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Right is one verb on one resource that a role gives an account.
+type Right struct {
+	// Role is kind and name.
+	Role string
+	// Account is a user or a group. A role that nothing binds is its users' own: it has an account of its name.
+	Account string
+	Verb    string
+	// Resource is as in Request, or a path of the API server's.
+	Resource string
+	// Namespace limits it, and Name does; empty for none.
+	Namespace, Name string
+}
+
+// String says the right in one line.
+func (r Right) String() string {
+	text := r.Role + ": " + r.Verb + " " + r.Resource
+	if r.Name != "" {
+		text += " " + r.Name
+	}
+	return text
+}
+
+// uses reports whether a request needs this right or another one like it.
+func (r Right) uses(request Request) bool {
+	return r.Account == request.Account && r.Verb == request.Verb && r.Resource == request.Resource &&
+		(r.Namespace == "" || r.Namespace == request.Namespace) && (r.Name == "" || r.Name == request.Name)
+}
+
+// Unused returns the rights that none of the requests needs. What a Role in a namespace allows needs no ClusterRole.
+func Unused(allowed []Right, requests []Request) []Right {
+	used := map[Right]bool{}
+	for _, request := range requests {
+		var narrow, wide []Right
+		for _, right := range allowed {
+			switch {
+			case !right.uses(request):
+			case right.Namespace != "":
+				narrow = append(narrow, right)
+			default:
+				wide = append(wide, right)
+			}
+		}
+		if len(narrow) == 0 {
+			narrow = wide
+		}
+		for _, right := range narrow {
+			used[right] = true
+		}
+	}
+	var unused []Right
+	for _, right := range allowed {
+		if !used[right] {
+			unused = append(unused, right)
+		}
+	}
+	return unused
+}
+
+// Shipped returns every right that the roles in some manifests give, walking rules by verb, group, resource and name.
+func Shipped(files fs.FS) ([]Right, error) {
+	objects, err := rbacFiles(files)
+	if err != nil {
+		return nil, err
+	}
+	var rights []Right
+	for _, object := range objects {
+		if object.GetKind() != "Role" && object.GetKind() != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.ClusterRole // a Role has the same fields
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+			return nil, fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		bindings, err := bindingsOf(&object, objects)
+		if err != nil {
+			return nil, err
+		}
+		for _, binding := range bindings {
+			binding.Role = object.GetKind() + " " + object.GetName()
+			for _, rule := range role.Rules {
+				rights = append(rights, rightsOf(binding, rule)...)
+			}
+		}
+	}
+	return rights, nil
+}
+
+// rbacFiles returns the roles and bindings in the YAML files of a folder and below.
+func rbacFiles(files fs.FS) ([]unstructured.Unstructured, error) {
+	var objects []unstructured.Unstructured
+	err := fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(file) != ".yaml" {
+			return err
+		}
+		content, err := fs.ReadFile(files, file)
+		if err != nil {
+			return err //nolint:wrapcheck // it names the file
+		}
+		inside, err := rbacObjects(content)
+		objects = append(objects, inside...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the roles: %w", err)
+	}
+	return objects, nil
+}
+
+// rbacObjects returns the roles and bindings of a stream of YAML.
+func rbacObjects(content []byte) ([]unstructured.Unstructured, error) {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	var objects []unstructured.Unstructured
+	for {
+		var object unstructured.Unstructured
+		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+			return objects, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("decoding: %w", err)
+		}
+		if strings.HasPrefix(object.GetAPIVersion(), rbacv1.GroupName+"/") {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// bindingsOf returns, as rights without a rule, who has a role and where.
+func bindingsOf(role *unstructured.Unstructured, objects []unstructured.Unstructured) ([]Right, error) {
+	var found []Right
+	for _, object := range objects {
+		var binding rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
+		if !strings.HasSuffix(object.GetKind(), "Binding") {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
+			return nil, fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		elsewhere := role.GetNamespace() != "" && role.GetNamespace() != binding.Namespace
+		if binding.RoleRef.Kind != role.GetKind() || binding.RoleRef.Name != role.GetName() || elsewhere {
+			continue
+		}
+		for _, subject := range binding.Subjects {
+			account := subject.Name
+			if subject.Kind == rbacv1.ServiceAccountKind {
+				account = "system:serviceaccount:" + subject.Namespace + ":" + subject.Name
+			}
+			found = append(found, Right{Account: account, Namespace: binding.Namespace})
+		}
+	}
+	if len(found) == 0 {
+		found = []Right{{Account: role.GetName(), Namespace: role.GetNamespace()}}
+	}
+	return found, nil
+}
+
+// rightsOf multiplies a rule out.
+func rightsOf(binding Right, rule rbacv1.PolicyRule) []Right {
+	resources := rule.NonResourceURLs
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			resources = append(resources, group+"/"+resource)
+		}
+	}
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var rights []Right
+	for _, resource := range resources {
+		for _, verb := range rule.Verbs {
+			for _, name := range names {
+				right := binding
+				right.Verb, right.Resource, right.Name = verb, resource, name
+				rights = append(rights, right)
+			}
+		}
+	}
+	return rights
+}

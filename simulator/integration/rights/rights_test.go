@@ -1,0 +1,188 @@
+package rights_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/rights"
+)
+
+// shipped are the rights of all roles in manifests.
+func shipped(t *testing.T) []rights.Right {
+	t.Helper()
+	allowed, err := rights.Shipped(os.DirFS("../../../manifests"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return allowed
+}
+
+// recorded are the requests that the integration tests were seen to make.
+func recorded(t *testing.T) []rights.Request {
+	t.Helper()
+	content, err := os.ReadFile("testdata/requests.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, err := rights.Parse(string(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return requests
+}
+
+// Every right of every role was seen in use, or a row says which code uses it. A rule that nobody uses fails here, and so does a row that nothing
+// needs, or whose code has gone.
+func TestShipped_EachRightIsUsed(t *testing.T) {
+	allowed := shipped(t)
+	unused := rights.Unused(allowed, recorded(t))
+	rows := unseen()
+	needed := make([]bool, len(rows))
+	for _, right := range unused {
+		held := false
+		for i, row := range rows {
+			if row.holds(right, allowed, unused) {
+				held, needed[i] = true, true
+			}
+		}
+		if !held {
+			t.Errorf(
+				"%s: nothing is known to use this right; take it out of the role, or show its use (see unseen)",
+				right,
+			)
+		}
+	}
+	code := sources(t, rows)
+	for i, row := range rows {
+		if !needed[i] {
+			t.Errorf("row %d, %s %s of %s: no role has such a right that was not seen in use; take the row out",
+				i, row.verbs, row.resources, row.role)
+		}
+		if !strings.Contains(code[row.file], row.code) {
+			t.Errorf(
+				"row %d, %s %s of %s: %s does not contain %q any more",
+				i,
+				row.verbs,
+				row.resources,
+				row.role,
+				row.file,
+				row.code,
+			)
+		}
+	}
+}
+
+// holds reports whether the row says what uses the right.
+func (r row) holds(right rights.Right, allowed, unused []rights.Right) bool {
+	if r.role != "" && r.role != right.Role || !slices.Contains(strings.Fields(r.verbs), right.Verb) ||
+		r.resources != "" && !slices.Contains(strings.Fields(r.resources), right.Resource) {
+		return false
+	}
+	return r.with == "" || slices.ContainsFunc(allowed, func(other rights.Right) bool {
+		return other.Role == right.Role && other.Resource == right.Resource && other.Namespace == right.Namespace &&
+			other.Verb == r.with && !slices.Contains(unused, other)
+	})
+}
+
+// sources reads the files of the rows: of this repository, or of a module that it is built from.
+func sources(t *testing.T, rows []row) map[string]string {
+	t.Helper()
+	folders, modules := map[string]string{"": "../../.."}, []string{"list", "-m", "-f", "{{.Path}} {{.Dir}}"}
+	for _, row := range rows {
+		if module, _, ok := strings.Cut(row.file, ":"); ok && folders[module] == "" {
+			folders[module] = "unknown"
+			modules = append(modules, module)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "go", modules...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		module, folder, _ := strings.Cut(strings.TrimSpace(line), " ")
+		folders[module] = folder
+	}
+	code := map[string]string{}
+	for _, row := range rows {
+		module, file, ok := strings.Cut(row.file, ":")
+		if !ok {
+			module, file = "", row.file
+		}
+		text, err := os.ReadFile(filepath.Join(folders[module], file))
+		if err != nil {
+			t.Error(err)
+		}
+		code[row.file] = string(text)
+	}
+	return code
+}
+
+// A right twice in a role hides that one of them is not needed; with a wildcard no test can say what it allows.
+func TestShipped_NoRightTwiceAndNoWildcards(t *testing.T) {
+	seen := map[rights.Right]bool{}
+	for _, right := range shipped(t) {
+		if seen[right] {
+			t.Errorf("%s is there twice", right)
+		}
+		seen[right] = true
+		if strings.Contains(right.Verb+right.Resource, "*") {
+			t.Errorf("%s has a wildcard", right)
+		}
+	}
+}
+
+// Whatever is added to a shipped role is found: a verb, a resource, a name, a namespace in which it was not asked for.
+func TestUnused_FindsWhatIsAdded(t *testing.T) {
+	before := rights.Unused(shipped(t), recorded(t))
+	roles, err := os.ReadFile("../../../manifests/controller/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata := "metadata:\n  name: lockstep-controller\nrules:\n"
+	leases := "  resourceNames: [lockstep-controller]\n"
+	for name, change := range map[string]struct{ old, new, want string }{
+		"verb": {
+			metadata, metadata + "- {apiGroups: [\"\"], resources: [secrets], verbs: [list]}\n",
+			"ClusterRole lockstep-controller: list /secrets",
+		},
+		"resource": {
+			metadata, metadata + "- {apiGroups: [apps], resources: [deployments], verbs: [get]}\n",
+			"ClusterRole lockstep-controller: get apps/deployments",
+		},
+		"subresource": {
+			metadata, metadata + "- {apiGroups: [\"\"], resources: [pods/exec], verbs: [create]}\n",
+			"ClusterRole lockstep-controller: create /pods/exec",
+		},
+		"path":     {metadata, metadata + "- {nonResourceURLs: [/debug], verbs: [get]}\n", "ClusterRole lockstep-controller: get /debug"},
+		"wildcard": {metadata, metadata + "- {apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}\n", "ClusterRole lockstep-controller: * */*"},
+		"name": {
+			leases, "  resourceNames: [lockstep-controller, kube-scheduler]\n",
+			"Role lockstep-controller-leader-election: update coordination.k8s.io/leases kube-scheduler",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(string(roles), change.old, change.new, 1)
+			if changed == string(roles) {
+				t.Fatalf("the roles do not contain %q", change.old)
+			}
+			allowed, err := rights.Shipped(fstest.MapFS{"rbac.yaml": {Data: []byte(changed)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, right := range rights.Unused(allowed, recorded(t)) {
+				if !slices.Contains(before, right) {
+					found = append(found, right.String())
+				}
+			}
+			if !slices.Contains(found, change.want) {
+				t.Errorf("found %q, want %q", found, change.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,289 @@
+package rights_test
+
+// row says which code uses rights that no integration test was seen to use.
+type row struct {
+	// role is kind and name, and resources are those of its rules; empty for all.
+	role, verbs, resources string
+	// with is a verb that the role has for the same resource, and that was seen.
+	with string
+	// why no test is seen to use it.
+	why string
+	// file is in this repository, or in a module (module:file), and contains code.
+	file, code string
+}
+
+func unseen() []row {
+	const controller = "ClusterRole lockstep-controller"
+	rows := []row{
+		{
+			verbs: "list", with: "watch", why: "caches list where the API server does not stream a list within a watch",
+			file: "k8s.io/client-go:tools/cache/reflector.go", code: "if fallbackToList {",
+		},
+		{
+			role: controller, verbs: "get", resources: "trainer.kubeflow.org/trainingruntimes",
+			why:  "a runtime that is younger than the cache",
+			file: "controller/resolve/resolve.go", code: "err = r.live.Get(ctx, ref.Key, into)",
+		},
+		{
+			role: controller, verbs: "list", resources: "resource.k8s.io/deviceclasses",
+			why:  "a job that asks for what no node offers",
+			file: "controller/admission/offer.go", code: "v.Live.List(ctx, &classes)",
+		},
+		{
+			role: controller, verbs: "delete", resources: "trainer.kubeflow.org/trainjobs",
+			why:  "no test waits for ttlSecondsAfterFinished, which unit tests do with a clock of their own",
+			file: "controller/trainjob/expiry.go", code: "r.erase(ctx, job)",
+		},
+		{
+			role:      controller,
+			verbs:     "update",
+			resources: "trainer.kubeflow.org/trainjobs/finalizers",
+			why:       "admission plugin OwnerReferencesPermissionEnforcement, which is off by default, asks this of who sets blockOwnerDeletion",
+			file:      "controller/plan/render.go",
+			code:      "metav1.NewControllerRef(job, TrainJobKind())",
+		},
+		{
+			role: controller, verbs: "write", resources: "lockstep.dev/runtimesnapshots",
+			why:  "a policy of the first release asks for it until somebody deletes that",
+			file: "docs/trust.md", code: "runtimesnapshots.lockstep.dev",
+		},
+		{
+			role: "ClusterRole lockstep-metrics-reader", verbs: "get", resources: "/metrics",
+			why:  "it is for requests to the controller, which asks the API server about them",
+			file: "controller/metrics.go", code: "settings.FilterProvider = authenticateScrapers",
+		},
+		{
+			role:      "ClusterRole kubeflow-trainer-cache-initializer",
+			verbs:     "update",
+			resources: "trainer.kubeflow.org/trainjobs/finalizers",
+			why:       "as for the controller: the initializer's owner references block deletion",
+			file:      "manifests/runtimes/torch-distributed-with-cache.yaml",
+			code:      "kubeflow-trainer-cache-initializer",
+		},
+	}
+	rows = append(rows, foreignGroups(controller)...)
+	rows = append(rows, takeOver(controller)...)
+	rows = append(rows, startOfTheController(controller)...)
+	return append(rows, schedulers()...)
+}
+
+// foreignGroups are for gang schedulers that are not installed here.
+func foreignGroups(role string) []row {
+	const groups = "scheduling.x-k8s.io/podgroups scheduling.volcano.sh/podgroups"
+	return []row{
+		{
+			role: role, verbs: "get", resources: groups, why: "their kinds are not served here",
+			file: "controller/trainjob/foreign.go", code: "r.Live.Get(ctx, client.ObjectKeyFromObject(job), found)",
+		},
+		{
+			role:      role,
+			verbs:     "create patch",
+			resources: groups,
+			why:       "as above; applying what does not exist needs both",
+			file:      "controller/trainjob/apply.go",
+			code:      "r.Client.Apply(ctx",
+		},
+		{
+			role: role, verbs: "delete", resources: groups, why: "as above",
+			file: "controller/trainjob/release.go", code: "r.removeForeign(ctx, job, jobSet)",
+		},
+	}
+}
+
+// takeOver is what make test-full does, beside Kubeflow Trainer's own manager.
+func takeOver(role string) []row {
+	const (
+		narrow = "Role lockstep-controller-take-over"
+		leases = "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go"
+	)
+	return []row{
+		{
+			role:      role,
+			verbs:     "get",
+			resources: "/namespaces",
+			why:       "the suite has no Kubeflow Trainer beside it",
+			file:      "controller/admission/choice.go",
+			code:      "d.Live.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace)",
+		},
+		{
+			role: narrow, verbs: "get", resources: "coordination.k8s.io/leases", why: "as above",
+			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Get(",
+		},
+		{
+			role: narrow, verbs: "create", resources: "coordination.k8s.io/leases", why: "as above",
+			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Create(",
+		},
+		{
+			role: narrow, verbs: "update", resources: "coordination.k8s.io/leases", why: "as above",
+			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Update(",
+		},
+	}
+}
+
+// startOfTheController is what the embedded cluster runs without: a leader, and a certificate of its own.
+func startOfTheController(role string) []row {
+	return []row{
+		{
+			role:      role,
+			verbs:     "get",
+			why:       "the cluster's certificate is used here",
+			resources: "admissionregistration.k8s.io/mutatingwebhookconfigurations admissionregistration.k8s.io/validatingwebhookconfigurations",
+			file:      "controller/certificate/publish.go",
+			code:      "k.Client.Get(ctx, client.ObjectKey{Name: name}, configuration)",
+		},
+		{
+			role:      role,
+			verbs:     "patch",
+			why:       "as above",
+			resources: "admissionregistration.k8s.io/mutatingwebhookconfigurations admissionregistration.k8s.io/validatingwebhookconfigurations",
+			file:      "controller/certificate/publish.go",
+			code:      "k.Client.Patch(ctx, configuration",
+		},
+		{
+			role: "Role lockstep-controller-webhook-certificate", verbs: "get", resources: "/secrets", why: "as above",
+			file: "controller/certificate/keeper.go", code: "k.Client.Get(ctx, k.Secret, secret)",
+		},
+		{
+			role:      "Role lockstep-controller-webhook-certificate",
+			verbs:     "create",
+			resources: "/secrets",
+			why:       "as above",
+			file:      "controller/certificate/keeper.go",
+			code:      "k.Client.Create(ctx, secret",
+		},
+		{
+			role:      "Role lockstep-controller-webhook-certificate",
+			verbs:     "update",
+			resources: "/secrets",
+			why:       "as above",
+			file:      "controller/certificate/keeper.go",
+			code:      "k.Client.Update(ctx, secret",
+		},
+		{
+			role:      "Role lockstep-controller-leader-election",
+			verbs:     "get",
+			resources: "coordination.k8s.io/leases",
+			why:       "one replica runs here",
+			file:      "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
+			code:      "Leases(ll.LeaseMeta.Namespace).Get(",
+		},
+		{
+			role:      "Role lockstep-controller-leader-election",
+			verbs:     "create",
+			resources: "coordination.k8s.io/leases",
+			why:       "as above",
+			file:      "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
+			code:      "Leases(ll.LeaseMeta.Namespace).Create(",
+		},
+		{
+			role:      "Role lockstep-controller-leader-election",
+			verbs:     "update",
+			resources: "coordination.k8s.io/leases",
+			why:       "as above",
+			file:      "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
+			code:      "Leases(ll.LeaseMeta.Namespace).Update(",
+		},
+		{
+			role:      "Role lockstep-controller-leader-election",
+			verbs:     "create",
+			resources: "/events",
+			why:       "as above",
+			file:      "sigs.k8s.io/controller-runtime:pkg/leaderelection/leader_election.go",
+			code:      "GetEventRecorderFor(id)",
+		},
+	}
+}
+
+// schedulers are rights that kube-scheduler's own code uses.
+func schedulers() []row {
+	const (
+		role    = "ClusterRole lockstep-scheduler"
+		narrow  = "Role lockstep-scheduler"
+		plugins = "k8s.io/kubernetes:pkg/scheduler/framework/plugins/"
+		options = "k8s.io/kubernetes:cmd/kube-scheduler/app/options/options.go"
+		leases  = "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go"
+	)
+	return []row{
+		{
+			role:      role,
+			verbs:     "list watch",
+			resources: "/services /replicationcontrollers apps/replicasets apps/statefulsets",
+			why:       "the shipped profile has defaultingType List; without the right a profile with System would never start",
+			file:      plugins + "podtopologyspread/plugin.go",
+			code:      "pl.setListers(h.SharedInformerFactory())",
+		},
+		{
+			role: role, verbs: "update", resources: "/persistentvolumes", why: "no test binds a volume late",
+			file: plugins + "volumebinding/binder.go", code: "PersistentVolumes().Update(",
+		},
+		{
+			role: role, verbs: "update", resources: "/persistentvolumeclaims", why: "as above",
+			file: plugins + "volumebinding/binder.go", code: "PersistentVolumeClaims(claim.Namespace).Update(",
+		},
+		{
+			role:      role,
+			verbs:     "create",
+			resources: "resource.k8s.io/resourceclaims",
+			why:       "no test asks for an extended resource that a class backs",
+			file:      plugins + "dynamicresources/extendeddynamicresources.go",
+			code:      "ResourceClaims(claim.Namespace).Create(",
+		},
+		{
+			role:      role,
+			verbs:     "delete",
+			resources: "resource.k8s.io/resourceclaims",
+			why:       "as above",
+			file:      plugins + "dynamicresources/extendeddynamicresources.go",
+			code:      "ResourceClaims(claim.Namespace).Delete(",
+		},
+		{
+			role:      role,
+			verbs:     "update",
+			resources: "/pods/finalizers",
+			why:       "as above: the claim's owner reference to its pod blocks deletion",
+			file:      plugins + "dynamicresources/extendeddynamicresources.go",
+			code:      "OwnerReferences: []metav1.OwnerReference{",
+		},
+		{
+			role:      role,
+			verbs:     "patch",
+			resources: "resource.k8s.io/resourceclaims/status",
+			why:       "a reservation is given up only when a pod fails late",
+			file:      plugins + "dynamicresources/dynamicresources.go",
+			code:      `[]byte(patch), metav1.PatchOptions{}, "status")`,
+		},
+		{
+			role: role, verbs: "patch update", resources: "resource.k8s.io/resourceclaims/binding",
+			why:  "the API server asks itself about it, with the verb of a write of the claim's status",
+			file: "k8s.io/kubernetes:pkg/registry/resource/utils.go", code: "resourceclaims/binding",
+		},
+		{
+			role:      role,
+			verbs:     "create",
+			resources: "authentication.k8s.io/tokenreviews",
+			why:       "nobody reads the scheduler's metrics here",
+			file:      options,
+			code:      "NewDelegatingAuthenticationOptions()",
+		},
+		{
+			role: role, verbs: "create", resources: "authorization.k8s.io/subjectaccessreviews", why: "as above",
+			file: options, code: "NewDelegatingAuthorizationOptions()",
+		},
+		{
+			role: narrow, verbs: "get", resources: "coordination.k8s.io/leases", why: "one scheduler runs here",
+			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Get(",
+		},
+		{
+			role: narrow, verbs: "create", resources: "coordination.k8s.io/leases", why: "as above",
+			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Create(",
+		},
+		{
+			role: narrow, verbs: "update", resources: "coordination.k8s.io/leases", why: "as above",
+			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Update(",
+		},
+		{
+			role: narrow, verbs: "create", resources: "/events", why: "as above",
+			file: options, code: "c.EventBroadcaster.DeprecatedNewLegacyRecorder",
+		},
+	}
+}

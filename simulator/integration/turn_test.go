@@ -1,0 +1,94 @@
+package integration_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+const queuedAt = "lockstep.dev/queued-at"
+
+// Suspended jobs are no tickets for the head of the queue: what its owner resumes waits from then on, whatever he writes, and what a
+// controller resumes (Kueue) has been waiting all the time.
+func TestTurn_OwnersResumeAtTheEnd(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	rule := rbacv1.PolicyRule{
+		APIGroups: []string{"trainer.kubeflow.org"},
+		Resources: []string{"trainjobs"},
+		Verbs:     []string{"get", "patch"},
+	}
+	own := rule
+	own.Resources = append([]string{"trainjobs/status"}, rule.Resources...)
+	own.Verbs = append([]string{"update"}, rule.Verbs...)
+	for name, c := range map[string]struct {
+		user dynamic.Interface
+		anew bool
+	}{
+		// Who may write the status in his own namespace alone is no controller.
+		"owner":      {dynamic.NewForConfigOrDie(tenantWith(t, namespace, "owner", []rbacv1.PolicyRule{own})), true},
+		"controller": {dynamic.NewForConfigOrDie(controllerOfJobs(t, own)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			created := kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: `+name+`, namespace: `+namespace+`, annotations: {`+queuedAt+`: "2020-01-01T00:00:00Z", lockstep.dev/gang: "on"}}
+spec: {suspend: true, runtimeRef: {name: torch-distributed}}
+`)
+			if created.GetAnnotations()[queuedAt] != "" {
+				t.Errorf("a new job waits since %s", created.GetAnnotations()[queuedAt])
+			}
+			since := created.GetCreationTimestamp().Time
+			time.Sleep(2 * time.Second)
+			resume := `{"metadata":{"annotations":{"` + queuedAt + `":"2020-01-01T00:00:00Z"}},"spec":{"suspend":false}}`
+			within(t, 10*time.Second, "the right to resume", func() bool {
+				_, err := c.user.Resource(trainJobs).Namespace(namespace).
+					Patch(t.Context(), name, types.MergePatchType, []byte(resume), metav1.PatchOptions{})
+				return err == nil
+			})
+			within(t, 20*time.Second, "the PodGroup", func() bool {
+				group, err := shared.Client.SchedulingV1beta1().
+					PodGroups(namespace).
+					Get(t.Context(), name, metav1.GetOptions{})
+				if err != nil {
+					return false
+				}
+				at, err := time.Parse(time.RFC3339, group.Annotations[queuedAt])
+				if err != nil || at.After(since) != c.anew || at.Before(since) {
+					t.Fatalf("it waits since %s, and was created at %s", group.Annotations[queuedAt], since)
+				}
+				return true
+			})
+		})
+	}
+}
+
+// controllerOfJobs is access for a user who has the rights in all namespaces.
+func controllerOfJobs(t *testing.T, rule rbacv1.PolicyRule) *rest.Config {
+	t.Helper()
+	const name = "queue-controller"
+	roles := shared.Client.RbacV1()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{rule}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}
+	if _, err := roles.ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := roles.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = roles.ClusterRoleBindings().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
+		_ = roles.ClusterRoles().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
+	})
+	return as(name)
+}

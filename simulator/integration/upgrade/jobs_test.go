@@ -1,0 +1,173 @@
+package upgrade_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"github.com/lockstep-project/lockstep/simulator/rush"
+)
+
+// podsPerJob is how many pods each job has.
+const podsPerJob = 2
+
+// admission is the patch with which Kueue starts a job: its manager's runtime patch, and suspend.
+const admission = `{"spec":{"suspend":false,"runtimePatches":[{"manager":"kueue.x-k8s.io/manager","trainingRuntimeSpec":{"template":{"spec":{
+	"replicatedJobs":[{"name":"node","template":{"spec":{"template":{
+		"metadata":{"labels":{"kueue.x-k8s.io/podset":"node"}},"spec":{"nodeSelector":{"kubernetes.io/arch":"arm64"}}}}}}]}}}}]}}`
+
+// kinds returns the kinds of jobs: queued as Kueue queues them, suspended by their owners after their pods ran, and running.
+func kinds() []string { return []string{"queued", "suspended", "running"} }
+
+// selection selects jobs of each kind by their number.
+type selection func(number int) bool
+
+func even(number int) bool { return number%2 == 0 }
+
+func all(int) bool { return true }
+
+// jobs are the jobs of one test, in a namespace of their own. Several releases reconcile them, one after the other.
+type jobs struct {
+	t         *testing.T
+	namespace string
+	usage     func(context.Context) (rush.Usage, error)
+	// untouched has what must stay as it was when the jobs were created: JobSets and pods of the running ones.
+	untouched fingerprints
+	// resumed has the jobs that this test has resumed.
+	resumed map[string]bool
+	table   transcript
+}
+
+func newJobs(t *testing.T, namespace string) *jobs {
+	t.Helper()
+	client, err := rest.HTTPClientFor(shared.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &jobs{
+		t: t, namespace: namespace, usage: rush.Scrape(client, shared.ControllerMetrics()), resumed: map[string]bool{},
+		table: transcript{began: time.Now(), jobSets: map[string]types.UID{}},
+	}
+	j.setUp()
+	t.Cleanup(func() { t.Log("\n" + j.table.String()) })
+	return j
+}
+
+// install applies the manifests of a release and replaces the controller by its own.
+func (j *jobs) install(next release) {
+	j.t.Helper()
+	apply(j.t, next.manifests)
+	j.rollBack(next)
+}
+
+// rollBack replaces the controller by that of an earlier release. The manifests of the later one stay.
+func (j *jobs) rollBack(next release) {
+	j.t.Helper()
+	j.table.release = next.name
+	replace(j.t, next.executable)
+}
+
+// names returns the names of the selected jobs of a kind.
+func names(kind string, selected selection) []string {
+	var found []string
+	for number := range jobsPerKind() {
+		if selected(number) {
+			found = append(found, fmt.Sprintf("%s-%03d", kind, number))
+		}
+	}
+	return found
+}
+
+// create creates the jobs and waits until each is in the state that its kind names.
+func (j *jobs) create() {
+	j.t.Helper()
+	each := jobsPerKind()
+	for _, kind := range kinds() {
+		for _, name := range names(kind, all) {
+			j.createJob(kind, name)
+		}
+	}
+	j.until("the pods of the jobs that run", func(s snapshot) bool {
+		return s.count("suspended", runs) == each && s.count("running", runs) == each
+	})
+	for _, name := range names("suspended", all) {
+		j.patch(name, `{"spec":{"suspend":true}}`)
+	}
+	now := j.until("the end of the suspended jobs' pods", func(s snapshot) bool {
+		return s.count("queued", waits) == each && s.count("suspended", waits) == each &&
+			s.count("running", runs) == each
+	})
+	j.untouched = now.running
+	j.note("created", now)
+}
+
+// finish resumes the selected jobs that wait, and then completes the pods of all selected jobs. A job that the controller cannot start
+// keeps waiting.
+func (j *jobs) finish(selected selection) {
+	j.t.Helper()
+	before := j.look()
+	due := map[string]bool{}
+	for _, kind := range kinds() {
+		for _, name := range names(kind, selected) {
+			due[name] = before.jobs[name].state() != complete
+			if kind == "running" || !due[name] || j.resumed[name] {
+				continue
+			}
+			j.resumed[name] = true
+			if kind == "queued" {
+				j.patch(name, admission)
+			} else {
+				j.patch(name, `{"spec":{"suspend":false}}`)
+			}
+		}
+	}
+	isDue := func(name string) bool { return due[name] }
+	j.until("the pods of the resumed jobs", func(s snapshot) bool { return s.noneStarts(isDue, j.refused()) })
+	j.completePods(isDue)
+	now := j.until("the end of the jobs", func(s snapshot) bool { return s.noneRuns(isDue) })
+	j.note("resumed and ended", now)
+}
+
+// completePods sets the pods of the due jobs to Succeeded.
+func (j *jobs) completePods(due func(string) bool) {
+	j.t.Helper()
+	for _, pod := range j.listPods() {
+		if !due(pod.Labels[labelJobSet]) || pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		_, err := shared.Client.CoreV1().Pods(j.namespace).Patch(j.t.Context(), pod.Name, types.MergePatchType,
+			[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+		if err != nil {
+			j.t.Fatal(err)
+		}
+	}
+}
+
+// until polls snapshots until one satisfies holds, and returns that one.
+func (j *jobs) until(what string, holds func(snapshot) bool) snapshot {
+	j.t.Helper()
+	var last snapshot
+	j.eventually(what, func() bool {
+		last = j.look()
+		return holds(last)
+	})
+	return last
+}
+
+// eventually fails the test unless a condition holds within five minutes.
+func (j *jobs) eventually(what string, holds func() bool) {
+	j.t.Helper()
+	err := wait.PollUntilContextTimeout(j.t.Context(), time.Second, 5*time.Minute, true,
+		func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		j.note("waiting for "+what, j.look())
+		j.t.Fatalf("%s did not happen: %v", what, err)
+	}
+}

@@ -1,0 +1,167 @@
+package upgrade_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const labelJobSet = "jobset.sigs.k8s.io/jobset-name"
+
+// The states of a job: its JobSet is suspended and it has no pods, all its pods run, it is complete, or none of those.
+const (
+	waits    = "wait"
+	runs     = "run"
+	complete = "complete"
+	between  = "between"
+)
+
+// jobSeen is one job of a snapshot.
+type jobSeen struct {
+	kind     string
+	complete bool
+	// jobSet is the UID of the JobSet; empty if there is none.
+	jobSet    types.UID
+	suspended bool
+	// added reports whether the JobSet has the next release's variable.
+	added bool
+	// pods counts all pods, running those that run and are not being deleted.
+	pods, running int
+}
+
+func (j jobSeen) state() string {
+	switch {
+	case j.complete:
+		return complete
+	case j.jobSet != "" && j.suspended && j.pods == 0:
+		return waits
+	case !j.suspended && j.running == podsPerJob:
+		return runs
+	default:
+		return between
+	}
+}
+
+// fingerprints maps objects ("Pod running-001-node-0-0-x7k2p") to their UID and a digest of everything that a release could change.
+type fingerprints map[string]string
+
+// snapshot has the state of all jobs at one time.
+type snapshot struct {
+	jobs map[string]jobSeen
+	// running has the JobSets and pods of the jobs of that kind.
+	running fingerprints
+}
+
+func (s snapshot) count(kind, state string) int {
+	count := 0
+	for _, job := range s.jobs {
+		if job.kind == kind && job.state() == state {
+			count++
+		}
+	}
+	return count
+}
+
+// noneStarts reports whether each due job runs, is complete, or was refused and waits.
+func (s snapshot) noneStarts(due func(string) bool, refused map[string]bool) bool {
+	for name, job := range s.jobs {
+		state := job.state()
+		if due(name) && state != runs && state != complete && (state != waits || !refused[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// noneRuns reports whether each due job is complete or waits.
+func (s snapshot) noneRuns(due func(string) bool) bool {
+	for name, job := range s.jobs {
+		if state := job.state(); due(name) && state != complete && state != waits {
+			return false
+		}
+	}
+	return true
+}
+
+// look lists the jobs, their JobSets and their pods.
+func (j *jobs) look() snapshot {
+	j.t.Helper()
+	now := snapshot{jobs: map[string]jobSeen{}, running: fingerprints{}}
+	for _, job := range j.list(trainer("trainjobs")) {
+		kind, _, _ := strings.Cut(job.GetName(), "-")
+		conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+		now.jobs[job.GetName()] = jobSeen{kind: kind, complete: isTrue(conditions, "Complete")}
+	}
+	for _, jobSet := range j.list(schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}) {
+		job := now.jobs[jobSet.GetName()]
+		job.jobSet = jobSet.GetUID()
+		job.suspended, _, _ = unstructured.NestedBool(jobSet.Object, "spec", "suspend")
+		job.added = strings.Contains(fmt.Sprint(jobSet.Object["spec"]), added)
+		now.jobs[jobSet.GetName()] = job
+		if job.kind == "running" {
+			now.running["JobSet "+jobSet.GetName()] = j.fingerprint(&jobSet, jobSet.Object["spec"])
+		}
+	}
+	for _, pod := range j.listPods() {
+		name := pod.Labels[labelJobSet]
+		job := now.jobs[name]
+		job.pods++
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			job.running++
+		}
+		now.jobs[name] = job
+		if job.kind == "running" {
+			now.running["Pod "+pod.Name] = j.fingerprint(&pod, pod.Spec)
+		}
+	}
+	return now
+}
+
+// fingerprint returns the UID of an object and a digest of its labels, annotations and spec, marked if the object is being deleted.
+func (j *jobs) fingerprint(object metav1.Object, spec any) string {
+	j.t.Helper()
+	text, err := json.Marshal([]any{object.GetLabels(), object.GetAnnotations(), spec})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	digest := fmt.Sprintf("%s %.4x", object.GetUID(), sha256.Sum256(text))
+	if object.GetDeletionTimestamp() != nil {
+		digest += " deleting"
+	}
+	return digest
+}
+
+func isTrue(conditions []any, kind string) bool {
+	return slices.ContainsFunc(conditions, func(item any) bool {
+		condition, ok := item.(map[string]any)
+		return ok && condition["type"] == kind && condition["status"] == "True"
+	})
+}
+
+func (j *jobs) list(resource schema.GroupVersionResource) []unstructured.Unstructured {
+	j.t.Helper()
+	found, err := shared.Dynamic.Resource(resource).Namespace(j.namespace).List(j.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return found.Items
+}
+
+func (j *jobs) listPods() []corev1.Pod {
+	j.t.Helper()
+	found, err := shared.Client.CoreV1().
+		Pods(j.namespace).
+		List(j.t.Context(), metav1.ListOptions{LabelSelector: labelJobSet})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return found.Items
+}

@@ -1,0 +1,98 @@
+package rush
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Restart is what a restart of the controller takes while many suspended jobs exist, in seconds from asking the earlier process to end.
+type Restart struct {
+	// Jobs is how many suspended jobs exist.
+	Jobs int `json:"jobs"`
+	// Ready is when the next process was ready, NewJob when a job that was created then had its JobSet, and Seen when each job had been
+	// looked at.
+	Ready  float64 `json:"ready_seconds"`
+	NewJob float64 `json:"new_job_seconds"`
+	Seen   float64 `json:"seen_seconds"`
+	// Usage is what the next process used until it had nothing to do, the new job included.
+	Usage Usage `json:"usage"`
+}
+
+// Restarts makes the numbers of suspended jobs given, each on top of the one before, and at each restarts the controller and creates one
+// more.
+func (f Field) Restarts(ctx context.Context, order Order, sizes []int) ([]Restart, error) {
+	var restarts []Restart
+	for _, size := range sizes {
+		order.First += order.Count
+		order.Count = size - order.First
+		if err := f.grow(ctx, order, size); err != nil {
+			return restarts, err
+		}
+		if _, err := f.quiet(ctx); err != nil {
+			return restarts, err
+		}
+		order.First += order.Count
+		order.Count = 1
+		restart, err := f.restart(ctx, order, size)
+		if err != nil {
+			return restarts, err
+		}
+		f.Progress(
+			fmt.Sprintf(
+				"restart with %d jobs: ready after %.1f s, a new job's JobSet after %.1f s, %.2f API calls a job",
+				size,
+				restart.Ready,
+				restart.NewJob,
+				restart.CallsPerJob(),
+			),
+		)
+		restarts = append(restarts, restart)
+	}
+	return restarts, nil
+}
+
+// restart restarts the controller while jobs exist, and creates the one job of an order when it is ready.
+func (f Field) restart(ctx context.Context, order Order, jobs int) (Restart, error) {
+	result := Restart{Jobs: jobs}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	counts, err := f.follow(ctx, order.Namespace, jobs+order.Count)
+	if err != nil {
+		return result, err
+	}
+	start := f.Clock.Now()
+	if err := f.Replace(ctx); err != nil {
+		return result, err
+	}
+	result.Ready = f.Clock.Since(start).Seconds()
+	if err := f.create(ctx, order); err != nil {
+		return result, err
+	}
+	if result.NewJob, err = f.since(ctx, start, counts.made, "JobSets"); err != nil {
+		return result, err
+	}
+	if err := f.seen(ctx, jobs); err != nil {
+		return result, err
+	}
+	result.Seen = f.Clock.Since(start).Seconds()
+	result.Usage, err = f.quiet(ctx)
+	return result, err
+}
+
+// seen waits until a controller that has just started has looked so often at a TrainJob.
+func (f Field) seen(ctx context.Context, looks int) error {
+	err := wait.PollUntilContextTimeout(ctx, f.Pause/10, 10*time.Minute, true, func(ctx context.Context) (bool, error) {
+		now, err := f.Usage(ctx)
+		return now.Reconciles >= float64(looks), err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until the controller has looked at %d jobs: %w", looks, err)
+	}
+	return nil
+}
+
+// CallsPerJob is how often the controller called the API server for each job, what it calls once for all of them included.
+func (r Restart) CallsPerJob() float64 { return ratio(r.Usage.Total(), float64(r.Jobs)) }
