@@ -29,15 +29,15 @@ type Defaulter struct {
 	Clock   clock.PassiveClock
 }
 
-// Change is what somebody wants to be stored in a namespace: Next in the place of Old, which is empty on creation.
+// Change is a request to store the TrainJob Next, as JSON, in the place of Old, which is empty on creation.
 type Change struct {
 	Namespace string
 	User      authenticationv1.UserInfo
 	Old, Next []byte
 }
 
-// Default returns what is stored instead of what is wanted. The error is an ErrMalformed about that, or says what could not be found out:
-// a job that is to be Lockstep's must not be stored as another controller's.
+// Default returns the TrainJob to store in the place of change.Next. The error is an ErrMalformed, or that of a read which decides whose
+// the job is: a job that is to be Lockstep's must not be stored as another controller's.
 func (d *Defaulter) Default(ctx context.Context, change Change) ([]byte, error) {
 	next, handled, err := d.choose(ctx, change)
 	if err != nil || !handled {
@@ -50,7 +50,7 @@ func (d *Defaulter) Default(ctx context.Context, change Change) ([]byte, error) 
 	return d.takeTurn(ctx, change.User, change.Old, next)
 }
 
-// choose returns what is wanted with Lockstep's name on it if it is to be Lockstep's, and whether it is.
+// choose puts Lockstep's name on a new job that is to be Lockstep's. It returns the job, and whether Lockstep handles it.
 func (d *Defaulter) choose(ctx context.Context, change Change) (next []byte, handled bool, err error) {
 	next = change.Next
 	if d.Class.Choice != class.Chosen {

@@ -124,7 +124,7 @@ func TestDefaulter_ChoosesNewJobs(t *testing.T) {
 	}
 }
 
-// What cannot be found out is an error: the job must not become another controller's by chance.
+// A failed read fails the request: the job must not become another controller's by chance.
 func TestDefaulter_LabelsThatCannotBeRead(t *testing.T) {
 	lost := errors.New("lost")
 	for name, d := range map[string]*admission.Defaulter{

@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// turn is what of a TrainJob says since when it waits.
+// turn holds the fields of a TrainJob that decide since when it waits.
 type turn struct {
 	Metadata struct {
 		Annotations map[string]string `json:"annotations"`
@@ -25,7 +25,7 @@ type turn struct {
 	} `json:"spec"`
 }
 
-// turnOf reads a TrainJob; what cannot be read says nothing.
+// turnOf reads a TrainJob, and returns false for one that cannot be read.
 func turnOf(raw []byte) (turn, bool) {
 	var t turn
 	return t, len(raw) > 0 && json.Unmarshal(raw, &t) == nil
@@ -76,7 +76,7 @@ func (d *Defaulter) controls(ctx context.Context, user authenticationv1.UserInfo
 	return review.Status.Allowed, nil
 }
 
-// Reviews asks the API server what somebody may do.
+// Reviews creates SubjectAccessReviews, which the API server answers.
 type Reviews interface {
 	Create(ctx context.Context, review client.Object, options ...client.CreateOption) error
 }

@@ -32,6 +32,8 @@ type reports struct {
 type run struct {
 	began time.Time
 	track foresight.Track
+	// said is the time that the last report taken in carries, by the trainer's clock.
+	said time.Time
 }
 
 // recordKey is a runtime as the jobs of one namespace use it: what one tenant's trainers say is no evidence about another's.
@@ -54,10 +56,15 @@ func (m *reports) end(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.begin()
-	current := run{began, foresight.Begin(report)}
+	current := run{began, foresight.Begin(report), job.Status.TrainerStatus.LastUpdatedTime.Time}
 	known, _ := m.runs.Get(job.UID)
 	if last, ok := known.(run); ok && last.began.Equal(began) {
-		current.track = last.track.Then(report)
+		current.track = last.track
+		// A report of a clock that is ahead counts as one of now (foresight.Reported). Taken in on each reconcile, it would be a new one
+		// each time, and its end would move away.
+		if !current.said.Equal(last.said) {
+			current.track = last.track.Then(report)
+		}
 	}
 	m.runs.Add(job.UID, current)
 	return current.track.End(m.record(keyOf(job)).Factor())

@@ -18,11 +18,17 @@ import (
 // report has the job's trainer say, so long after its creation, how many seconds are left.
 func (w *world) report(after time.Duration, left int32) {
 	w.t.Helper()
+	w.reportAhead(after, 0, left)
+}
+
+// reportAhead has a trainer report whose clock is ahead.
+func (w *world) reportAhead(after, ahead time.Duration, left int32) {
+	w.t.Helper()
 	now := created().Add(after)
 	w.clock.SetTime(now)
 	job := w.job()
 	job.Status.TrainerStatus = &trainerv1alpha1.TrainerStatus{
-		LastUpdatedTime: metav1.NewTime(now), EstimatedRemainingSeconds: &left,
+		LastUpdatedTime: metav1.NewTime(now.Add(ahead)), EstimatedRemainingSeconds: &left,
 	}
 	if err := w.Client.Status().Update(w.t.Context(), job); err != nil {
 		w.t.Fatal(err)
@@ -50,6 +56,20 @@ func TestEndsThatNeverComeAreNotBelieved(t *testing.T) {
 	}
 	if left := w.expected(after - 30*time.Second); left < time.Hour {
 		t.Errorf("after two hours it is expected to end in %v", left)
+	}
+}
+
+// A report is taken in once, however often its job is reconciled until a clock that is behind reaches it.
+func TestAClockThatIsAheadMovesNoEnd(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.start()
+	w.reportAhead(time.Minute, 10*time.Minute, 3600)
+	for second := range time.Duration(600) {
+		w.clock.SetTime(created().Add(time.Minute + second*time.Second))
+		w.settle()
+	}
+	if left := w.expected(time.Minute); left != time.Hour {
+		t.Errorf("it is expected to end in %v, want the hour that was reported", left)
 	}
 }
 

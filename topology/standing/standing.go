@@ -45,12 +45,15 @@ func (p Place) String() string {
 // worst is the smallest quality that is printed.
 const worst = 0.01
 
+// placeText is what Place.String prints.
+var placeText = regexp.MustCompile(`^(\d+) nodes in (\S+), quality (\d\.\d\d)$`)
+
 // ParsePlace reads what String printed.
 func ParsePlace(text string) (Place, error) {
 	if text == filtersChose {
 		return Place{}, nil
 	}
-	parts := regexp.MustCompile(`^(\d+) nodes in (\S+), quality (\d\.\d\d)$`).FindStringSubmatch(text)
+	parts := placeText.FindStringSubmatch(text)
 	if parts == nil {
 		return Place{}, fmt.Errorf("%q is no place: want \"N nodes in DOMAIN, quality Q\"", text)
 	}
@@ -102,10 +105,14 @@ func (t Turn) String() string {
 	return strings.Join(parts, "; ")
 }
 
+// turnText is what Turn.String prints.
+var turnText = regexp.MustCompile(
+	`^position (\d+)(?:; (` + placeIn + `|` + reservedIn + `)([^;]+))?(?:; (` + startAt + `|` + estimatedAt + `)(\S+))?$`,
+)
+
 // ParseTurn reads what String printed.
 func ParseTurn(text string) (Turn, error) {
-	parts := regexp.MustCompile(`^position (\d+)(?:; (` + placeIn + `|` + reservedIn + `)([^;]+))?(?:; (` + startAt + `|` + estimatedAt + `)(\S+))?$`).
-		FindStringSubmatch(text)
+	parts := turnText.FindStringSubmatch(text)
 	if parts == nil {
 		return Turn{}, fmt.Errorf(
 			"%q is no turn: want \"position N; place reserved in DOMAIN; to start at TIME\"",

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TrainJobPhase is what a TrainJob does, in one word.
+// TrainJobPhase sums up the state of a TrainJob in one word.
 type TrainJobPhase string
 
 const (
@@ -38,9 +38,9 @@ const (
 	SchedulingNotResumed = "NotResumed"
 )
 
-// SchedulingStatus is where a TrainJob is, or what it waits for. Lockstep's controller writes it; Kubeflow Trainer does not know it.
+// SchedulingStatus says on which nodes a TrainJob runs, or why it waits. Lockstep's controller writes it; Kubeflow Trainer does not know it.
 type SchedulingStatus struct {
-	// phase is what the job does: Suspended, Blocked, Waiting, Starting, Running, Complete or Failed.
+	// phase sums up the state of the job: Suspended, Blocked, Waiting, Starting, Running, Complete or Failed.
 	// +kubebuilder:validation:Enum=Suspended;Blocked;Waiting;Starting;Running;Complete;Failed
 	// +required
 	Phase TrainJobPhase `json:"phase"`
@@ -55,17 +55,17 @@ type SchedulingStatus struct {
 	// waitingSince is since when the job waits for nodes.
 	// +optional
 	WaitingSince *metav1.Time `json:"waitingSince,omitempty"`
-	// placement is where the job is.
+	// placement describes the nodes that the job has.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
-	// lastDomain is where the job was before its last interruption, until it has nodes again.
+	// lastDomain is the domain that held the job before its last interruption. It is dropped once the job has nodes again.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	LastDomain string `json:"lastDomain,omitempty"`
-	// queue is where the job stands in the scheduler's queue.
+	// queue is the place of the job in the scheduler's queue.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
-	// firstEstimate is what the job's trainer said first about its end, in the present run.
+	// firstEstimate is the first end that the job's trainer reported in the present run.
 	// +optional
 	FirstEstimate *FirstEstimate `json:"firstEstimate,omitempty"`
 	// conditions are Queued, Placed, Preempted, Moved and NotResumed. A condition that never was True is not there.
@@ -76,24 +76,24 @@ type SchedulingStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// FirstEstimate is when a TrainJob ends, as its trainer said first. How much longer jobs take than that decides how much later than
-// reported the next jobs of the same runtime in the same namespace are expected to end.
+// FirstEstimate is the first end that the trainer of a job reported. How much longer jobs take decides how much later than reported the
+// next jobs of the same runtime in the same namespace are expected to end.
 type FirstEstimate struct {
-	// reportedAt is when the trainer said it.
+	// reportedAt is the time of the report.
 	// +required
 	ReportedAt metav1.Time `json:"reportedAt,omitzero"`
-	// end is when the job was to end.
+	// end is the time at which the job was to end.
 	// +required
 	End metav1.Time `json:"end,omitzero"`
 }
 
-// Placement is where a TrainJob's gangs are.
+// Placement describes the nodes of a TrainJob's gangs.
 type Placement struct {
 	// domain is the smallest domain that holds a gang, such as "su-1/leaf-3"; those of several gangs are joined by commas.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Domain string `json:"domain,omitempty"`
-	// nodes is on how many nodes they are.
+	// nodes is the number of nodes that the gangs have.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
 	// quality is what the best place would cost at least, divided by what this one costs: from "0.01" to "1.00", which cannot be
@@ -101,17 +101,17 @@ type Placement struct {
 	// +kubebuilder:validation:MaxLength=8
 	// +optional
 	Quality string `json:"quality,omitempty"`
-	// since is when the last gang got its nodes.
+	// since is the time at which the last gang got its nodes.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// QueueStatus is where a TrainJob's gang stands in the scheduler's queue; of several gangs the last one.
+// QueueStatus is the place of a TrainJob's gang in the scheduler's queue; of several gangs, of the last one.
 type QueueStatus struct {
 	// position is 1 for the first that waits. It is renewed when it has halved or doubled.
 	// +optional
 	Position int32 `json:"position,omitempty"`
-	// expectedStart is when the nodes that are reserved should be free.
+	// expectedStart is the time at which the reserved nodes should be free.
 	// +optional
 	ExpectedStart *metav1.Time `json:"expectedStart,omitempty"`
 	// reservation is the domain in which nodes are reserved for the gang.

@@ -64,6 +64,8 @@ func unseen() []row {
 	rows = append(rows, foreignGroups(controller)...)
 	rows = append(rows, takeOver(controller)...)
 	rows = append(rows, startOfTheController(controller)...)
+	rows = append(rows, leases("Role lockstep-controller-leader-election", "one replica runs here")...)
+	rows = append(rows, leases("Role lockstep-scheduler", "one scheduler runs here")...)
 	return append(rows, schedulers()...)
 }
 
@@ -92,30 +94,28 @@ func foreignGroups(role string) []row {
 
 // takeOver is what make test-full does, beside Kubeflow Trainer's own manager.
 func takeOver(role string) []row {
-	const (
-		narrow = "Role lockstep-controller-take-over"
-		leases = "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go"
-	)
+	return append(leases("Role lockstep-controller-take-over", "the suite has no Kubeflow Trainer beside it"), row{
+		role: role, verbs: "get", resources: "/namespaces", why: "as above",
+		file: "controller/admission/choice.go",
+		code: "d.Live.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace)",
+	})
+}
+
+// leases are the rights of a leader election that the suite does without.
+func leases(role, why string) []row {
+	const resources, lock = "coordination.k8s.io/leases", "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go"
 	return []row{
 		{
-			role:      role,
-			verbs:     "get",
-			resources: "/namespaces",
-			why:       "the suite has no Kubeflow Trainer beside it",
-			file:      "controller/admission/choice.go",
-			code:      "d.Live.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace)",
+			role: role, verbs: "get", resources: resources, why: why,
+			file: lock, code: "Leases(ll.LeaseMeta.Namespace).Get(",
 		},
 		{
-			role: narrow, verbs: "get", resources: "coordination.k8s.io/leases", why: "as above",
-			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Get(",
+			role: role, verbs: "create", resources: resources, why: why,
+			file: lock, code: "Leases(ll.LeaseMeta.Namespace).Create(",
 		},
 		{
-			role: narrow, verbs: "create", resources: "coordination.k8s.io/leases", why: "as above",
-			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Create(",
-		},
-		{
-			role: narrow, verbs: "update", resources: "coordination.k8s.io/leases", why: "as above",
-			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Update(",
+			role: role, verbs: "update", resources: resources, why: why,
+			file: lock, code: "Leases(ll.LeaseMeta.Namespace).Update(",
 		},
 	}
 }
@@ -161,33 +161,9 @@ func startOfTheController(role string) []row {
 		},
 		{
 			role:      "Role lockstep-controller-leader-election",
-			verbs:     "get",
-			resources: "coordination.k8s.io/leases",
-			why:       "one replica runs here",
-			file:      "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
-			code:      "Leases(ll.LeaseMeta.Namespace).Get(",
-		},
-		{
-			role:      "Role lockstep-controller-leader-election",
-			verbs:     "create",
-			resources: "coordination.k8s.io/leases",
-			why:       "as above",
-			file:      "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
-			code:      "Leases(ll.LeaseMeta.Namespace).Create(",
-		},
-		{
-			role:      "Role lockstep-controller-leader-election",
-			verbs:     "update",
-			resources: "coordination.k8s.io/leases",
-			why:       "as above",
-			file:      "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
-			code:      "Leases(ll.LeaseMeta.Namespace).Update(",
-		},
-		{
-			role:      "Role lockstep-controller-leader-election",
 			verbs:     "create",
 			resources: "/events",
-			why:       "as above",
+			why:       "one replica runs here",
 			file:      "sigs.k8s.io/controller-runtime:pkg/leaderelection/leader_election.go",
 			code:      "GetEventRecorderFor(id)",
 		},
@@ -201,7 +177,6 @@ func schedulers() []row {
 		narrow  = "Role lockstep-scheduler"
 		plugins = "k8s.io/kubernetes:pkg/scheduler/framework/plugins/"
 		options = "k8s.io/kubernetes:cmd/kube-scheduler/app/options/options.go"
-		leases  = "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go"
 	)
 	return []row{
 		{
@@ -270,19 +245,7 @@ func schedulers() []row {
 			file: options, code: "NewDelegatingAuthorizationOptions()",
 		},
 		{
-			role: narrow, verbs: "get", resources: "coordination.k8s.io/leases", why: "one scheduler runs here",
-			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Get(",
-		},
-		{
-			role: narrow, verbs: "create", resources: "coordination.k8s.io/leases", why: "as above",
-			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Create(",
-		},
-		{
-			role: narrow, verbs: "update", resources: "coordination.k8s.io/leases", why: "as above",
-			file: leases, code: "Leases(ll.LeaseMeta.Namespace).Update(",
-		},
-		{
-			role: narrow, verbs: "create", resources: "/events", why: "as above",
+			role: narrow, verbs: "create", resources: "/events", why: "one scheduler runs here",
 			file: options, code: "c.EventBroadcaster.DeprecatedNewLegacyRecorder",
 		},
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 func resource(group, version, name string) schema.GroupVersionResource {
@@ -118,29 +119,9 @@ func (s scene) stopLockstep(block string) {
 // runtime makes a TrainingRuntime of two nodes whose pods run so long.
 func (s scene) runtime(namespace, name, runTime string, annotations, labels map[string]any) {
 	s.t.Helper()
-	s.create(trainer("trainingruntimes"), namespace, map[string]any{
-		"kind":     "TrainingRuntime",
-		"metadata": map[string]any{"name": name, "annotations": annotations, "labels": labels},
-		"spec": map[string]any{
-			"mlPolicy": map[string]any{"numNodes": int64(2), "torch": map[string]any{}},
-			"template": map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
-				"name": "node",
-				"template": map[string]any{
-					"metadata": map[string]any{
-						"labels": map[string]any{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"},
-					},
-					"spec": map[string]any{"template": map[string]any{
-						"metadata": map[string]any{
-							"annotations": map[string]any{"simulator.lockstep.dev/run-time": runTime},
-						},
-						"spec": map[string]any{"containers": []any{
-							map[string]any{"name": "node", "image": "example.com/torch:1"},
-						}},
-					}},
-				},
-			}}}},
-		},
-	})
+	object := stage.TorchRuntime(name, runTime)
+	object["metadata"] = map[string]any{"name": name, "annotations": annotations, "labels": labels}
+	s.create(trainer("trainingruntimes"), namespace, object)
 }
 
 // job creates a TrainJob; more are the fields of its spec beside the runtime. A validator that does not see the job's new runtime yet

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // setUp creates the namespace of the jobs and their runtime, whose pods run until the test completes them. It has the jobs deleted when the
@@ -20,7 +22,7 @@ func (j *jobs) setUp() {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	runtime := torchRuntime("24h")
+	runtime := stage.TorchRuntime("torch", "24h")
 	runtime["apiVersion"] = "trainer.kubeflow.org/v1alpha1"
 	_, err = shared.Dynamic.Resource(trainer("trainingruntimes")).Namespace(j.namespace).
 		Create(j.t.Context(), &unstructured.Unstructured{Object: runtime}, metav1.CreateOptions{})

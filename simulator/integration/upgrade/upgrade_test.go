@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 const team = "upgrade"
@@ -177,36 +179,10 @@ func scene(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, trainer("trainingruntimes"), torchRuntime("10m"))
+	create(t, trainer("trainingruntimes"), stage.TorchRuntime("torch", "10m"))
 	job(t, "running", "")
 	job(t, "paused", "")
 	job(t, "queued", "suspended")
-}
-
-// torchRuntime returns a runtime of two nodes whose fake pods run for a time.
-func torchRuntime(runTime string) map[string]any {
-	return map[string]any{
-		"kind": "TrainingRuntime", "metadata": map[string]any{"name": "torch"},
-		"spec": map[string]any{
-			"mlPolicy": map[string]any{"numNodes": int64(2), "torch": map[string]any{}},
-			"template": map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
-				"name": "node",
-				"template": map[string]any{
-					"metadata": map[string]any{
-						"labels": map[string]any{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"},
-					},
-					"spec": map[string]any{"template": map[string]any{
-						"metadata": map[string]any{
-							"annotations": map[string]any{"simulator.lockstep.dev/run-time": runTime},
-						},
-						"spec": map[string]any{"containers": []any{
-							map[string]any{"name": "node", "image": "example.com/torch:1"},
-						}},
-					}},
-				},
-			}}}},
-		},
-	}
 }
 
 // job makes a TrainJob of the runtime, suspended or as usual.
