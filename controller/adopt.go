@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,7 +70,11 @@ func dryRunReconciler(
 	ctx context.Context, restConfig *rest.Config, options config.Options,
 ) (*trainjob.Reconciler, error) {
 	// The controller's namespace may not exist yet; the API server answers the same for every namespace.
-	offer, err := ask(ctx, restConfig, metav1.NamespaceDefault)
+	clients, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	offer, err := ask(ctx, clients, metav1.NamespaceDefault)
 	if err != nil {
 		return nil, err
 	}

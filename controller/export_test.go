@@ -1,5 +1,11 @@
 package controller
 
+import (
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
 // NewWebhooks builds the webhook server as Run does, without a manager.
 var NewWebhooks = newWebhooks
 
@@ -16,3 +22,17 @@ var ServesState = servesState
 
 // AuthenticateScrapers is the filter of the metrics endpoint.
 var AuthenticateScrapers = authenticateScrapers
+
+// What a controller looks at before it works.
+var (
+	MeetTrainer = meetTrainer
+	Reachable   = reachable
+)
+
+// RegainPause and NewRegain are about the namespaces in which the controller lacks a right.
+const RegainPause = regainPause
+
+// NewRegain returns what waits for rights.
+func NewRegain(client kubernetes.Interface, clock clock.WithTicker, lost ...string) manager.Runnable {
+	return regain{client: client, lost: lost, clock: clock}
+}

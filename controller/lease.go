@@ -1,18 +1,31 @@
 package controller
 
 import (
+	"fmt"
+	"os"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/lease"
 )
 
 // leaseName is the lease for which replicas compete.
 const leaseName = "lockstep-controller"
 
 // The timing of the lease. The leader gives up renewDeadline after its first renewal that fails, which it begins retryPeriod after the last
-// one that succeeded: before any other replica may take the lease, leaseDuration after it saw that one. So
+// one that succeeded: before any other replica may take the lease, leaseDuration after it saw that one (lease.Bounded sees to that). So
 //
 //   - a leader that was killed is followed within leaseDuration and two waits of at most 2.2 retryPeriods (client-go's jitter), one
 //     until the other replica sees the last renewal and one until it tries: 7.1 s;
@@ -25,12 +38,50 @@ const (
 )
 
 // compete has one replica of several work at a time. A replica that stops gives the lease away once its workers have ended.
-func compete(settings *ctrl.Options, options config.Options) {
-	settings.LeaderElection = options.LeaderElect
-	settings.LeaderElectionID = leaseName
-	settings.LeaderElectionNamespace = options.Namespace
+func compete(settings *ctrl.Options, restConfig *rest.Config, options config.Options) error {
+	if !options.LeaderElect {
+		return nil
+	}
+	lock, err := lockOf(restConfig, options)
+	if err != nil {
+		return err
+	}
+	settings.LeaderElection = true
+	settings.LeaderElectionResourceLockInterface = lock
 	settings.LeaderElectionReleaseOnCancel = true
 	settings.LeaseDuration = new(leaseDuration)
 	settings.RenewDeadline = new(renewDeadline)
 	settings.RetryPeriod = new(retryPeriod)
+	return nil
+}
+
+// lockOf is the lock for which replicas compete: our lease, and Kubeflow Trainer's if this controller takes over from it.
+func lockOf(restConfig *rest.Config, options config.Options) (resourcelock.Interface, error) {
+	access := rest.AddUserAgent(restConfig, "leader-election") // a copy
+	access.Timeout = renewDeadline / 2                         // one request that hangs must not cost the lease
+	client, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("naming this replica: %w", err)
+	}
+	identity := host + "_" + string(uuid.NewUUID())
+	events := record.NewBroadcaster()
+	events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events(options.Namespace)})
+	single := func(namespace, name string, recorder resourcelock.EventRecorder) resourcelock.Interface {
+		return &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder},
+		}
+	}
+	own := single(options.Namespace, leaseName,
+		events.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: identity}))
+	lock := own
+	if options.TakeOver != "" {
+		lock = &lease.Both{Own: own, Other: single(options.TakeOver, lease.Trainer, nil)}
+	}
+	return &lease.Bounded{Interface: lock, Lasting: leaseDuration, Clock: clock.RealClock{}}, nil
 }

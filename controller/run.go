@@ -11,11 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -46,8 +44,6 @@ var (
 	// ErrNoCertificate indicates that there is no usable certificate where somebody else was to put one.
 	ErrNoCertificate = errors.New("reading the certificate of the webhooks")
 	errNotSynced     = errors.New("the caches are not filled yet")
-	// ErrNoGroups indicates that the cluster does not serve PodGroups; the text says how to switch them on.
-	ErrNoGroups = errors.New("this cluster cannot place gangs")
 )
 
 // Scheme holds all kinds that the controller reads or writes.
@@ -70,22 +66,23 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if err != nil {
 		return err
 	}
-	offer, err := ask(ctx, restConfig, options.Namespace)
+	found, err := survey(ctx, restConfig, options, clock.RealClock{})
 	if err != nil {
 		return err
 	}
-	if err = trust(ctx, restConfig, options, offer); err != nil {
-		return err
-	}
+	options = found.options
 	metrics := instruments.New(registry)
-	metrics.ClusterMode.WithLabelValues(string(offer.Mode)).Set(1)
+	metrics.ClusterMode.WithLabelValues(string(found.offer.Mode)).Set(1)
 	mgr, keeper, err := newManager(restConfig, options)
 	if err != nil {
 		return err
 	}
+	if err = found.watchLost(mgr); err != nil {
+		return err
+	}
 	handled := options.Class()
 	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader(), options.Namespace)
-	planning := planningFor(options, offer)
+	planning := planningFor(options, found.offer)
 	if options.WebhookPort != 0 {
 		if err = registerWebhooks(ctx, mgr, resolver, planning, handled); err != nil {
 			return err
@@ -150,28 +147,6 @@ func connect(options config.Options) (*rest.Config, error) {
 	return restConfig, nil
 }
 
-// ask asks the cluster what it offers. A cluster without PodGroups is refused: a gang would start in parts there.
-func ask(ctx context.Context, restConfig *rest.Config, namespace string) (probe.Offer, error) {
-	clients, err := kubernetes.NewForConfig(restConfig)
-	if err != nil {
-		return probe.Offer{}, fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	offer, err := probe.Cluster(ctx, clients, namespace)
-	if err != nil {
-		return probe.Offer{}, fmt.Errorf("asking the cluster what it offers: %w", err)
-	}
-	log := klog.FromContext(ctx)
-	switch offer.Mode {
-	case probe.None:
-		return offer, fmt.Errorf("%w: %s", ErrNoGroups, offer.Missing())
-	case probe.Groups:
-		log.Info("Cluster offers gangs in part", "mode", offer.Mode, "missing", offer.Missing())
-	case probe.Full:
-		log.Info("Cluster offers gangs", "mode", offer.Mode)
-	}
-	return offer, nil
-}
-
 // newManager builds the manager, and the keeper of the webhooks' certificate if we keep it.
 func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, *certificate.Keeper, error) {
 	scheme, err := Scheme()
@@ -183,7 +158,9 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		Cache:                  cacheOptions(options),
 		HealthProbeBindAddress: options.HealthProbeBindAddress,
 	}
-	compete(&settings, options)
+	if err = compete(&settings, restConfig, options); err != nil {
+		return nil, nil, err
+	}
 	var keeper *certificate.Keeper
 	if options.WebhookPort != 0 {
 		if settings.WebhookServer, keeper, err = newWebhooks(restConfig, scheme, options); err != nil {
@@ -191,11 +168,6 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		}
 	}
 	settings.Metrics = newMetrics(options, keeper)
-	if options.TakeOver != "" {
-		if settings.LeaderElectionResourceLockInterface, err = bothLeases(restConfig, options); err != nil {
-			return nil, nil, err
-		}
-	}
 	mgr, err := ctrl.NewManager(restConfig, settings)
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the manager: %w", err)

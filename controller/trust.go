@@ -15,9 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/guard"
-	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
 // accountPrefix begins the names of users who are ServiceAccounts; namespace and name follow.
@@ -34,7 +32,8 @@ var (
 
 // trust refuses a cluster in which users could forge the controller's input: one that does not serve FrozenTrainJobs, or whose
 // admission policies do not hold.
-func trust(ctx context.Context, restConfig *rest.Config, options config.Options, offer probe.Offer) error {
+func trust(ctx context.Context, restConfig *rest.Config, found surveyed) error {
+	options := found.options
 	controller, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
@@ -61,13 +60,16 @@ func trust(ctx context.Context, restConfig *rest.Config, options config.Options,
 	}
 	policies := guard.Guard{
 		Controller: controller, Stranger: stranger, Namespace: options.Namespace,
-		Namespaces: options.Namespaces, PodGroups: offer.Mode != probe.None, Patience: options.GuardPatience,
+		Namespaces: options.Namespaces, Patience: options.GuardPatience,
 	}
 	if err := policies.Verify(ctx); err != nil {
 		namespace, account, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
 		command := fmt.Sprintf("go run ./manifests/cmd/render -namespace %s -account %s", namespace, account)
-		if len(options.Namespaces) > 0 {
-			command += " -namespaces " + strings.Join(options.Namespaces, ",")
+		if named := slices.Concat(options.Namespaces, found.lost); len(named) > 0 {
+			command += " -namespaces " + strings.Join(named, ",")
+		}
+		if options.TakeOver != "" {
+			command += " -take-over " + options.TakeOver
 		}
 		mend := "apply manifests/controller as rendered for this account (" + command + ")"
 		if errors.Is(err, guard.ErrOpen) {

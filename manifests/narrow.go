@@ -12,6 +12,9 @@ import (
 // ControllerRole is the ClusterRole, and its binding, with which the controller works.
 const ControllerRole = "lockstep-controller"
 
+// takeOverRole is the Role, and its binding, for the lease of Kubeflow Trainer, in whose namespace they are.
+const takeOverRole = "lockstep-controller-take-over"
+
 // ClusterScoped lists the resources of the controller's role that have no namespace, as group/resource. The last is virtual: a policy
 // asks for it in the whole cluster.
 func ClusterScoped() []string {
@@ -29,15 +32,16 @@ func ClusterScoped() []string {
 	}
 }
 
-// narrow limits the documents of a stream of YAML to the installation's namespaces. Those that need no change stay as they are written.
-func (i Installation) narrow(content string) ([]byte, error) {
+// adapt gives the Deployment of a stream of YAML its flags, and limits the documents to the installation's namespaces if it has any. Those that
+// need no change stay as they are written.
+func (i Installation) adapt(content string) ([]byte, error) {
 	var out []string
 	for document := range strings.SplitSeq(content, "\n---\n") {
 		var object unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			return nil, fmt.Errorf("parsing a manifest: %w", err)
 		}
-		narrowed, err := i.narrowObject(&object)
+		narrowed, err := i.adaptObject(&object)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
@@ -56,17 +60,22 @@ func (i Installation) narrow(content string) ([]byte, error) {
 	return []byte(strings.Join(out, "\n---\n") + "\n"), nil
 }
 
-// narrowObject returns the objects that take the place of one; nil if it stays as it is.
-func (i Installation) narrowObject(object *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// adaptObject returns the objects that take the place of one; nil if it stays as it is.
+func (i Installation) adaptObject(object *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	switch kind := object.GetKind(); {
+	case kind == "Deployment":
+		return i.adaptDeployment(object)
+	case object.GetName() == takeOverRole && i.TakeOver != "":
+		object.SetNamespace(i.TakeOver)
+		return []*unstructured.Unstructured{object}, nil
+	case len(i.Namespaces) == 0:
+		return nil, nil
 	case kind == "ClusterRole" && object.GetName() == ControllerRole:
 		return i.narrowRole(object)
 	case kind == "ClusterRoleBinding" && object.GetName() == ControllerRole:
 		return i.narrowBinding(object), nil
 	case kind == "MutatingWebhookConfiguration", kind == "ValidatingWebhookConfiguration":
 		return i.narrowWebhooks(object)
-	case kind == "Deployment":
-		return i.narrowDeployment(object)
 	default:
 		return nil, nil
 	}
@@ -178,22 +187,25 @@ func (i Installation) narrowWebhooks(configuration *unstructured.Unstructured) (
 	return []*unstructured.Unstructured{configuration}, nil
 }
 
-// narrowDeployment tells the controller its namespaces.
-func (i Installation) narrowDeployment(deployment *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// adaptDeployment gives the controller its flags.
+func (i Installation) adaptDeployment(deployment *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	path := []string{"spec", "template", "spec", "containers"}
 	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the containers: %w", err)
 	}
 	if len(containers) != 1 {
-		return nil, fmt.Errorf("it has %d containers, and one gets the namespaces", len(containers))
+		return nil, fmt.Errorf("it has %d containers, and one gets the flags", len(containers))
 	}
 	first, _ := containers[0].(map[string]any)
 	arguments, _, err := unstructured.NestedSlice(first, "args")
 	if err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	first["args"] = append(arguments, "--namespaces="+strings.Join(i.Namespaces, ","))
+	for _, argument := range i.arguments() {
+		arguments = append(arguments, argument)
+	}
+	first["args"] = arguments
 	if err := unstructured.SetNestedSlice(deployment.Object, containers, path...); err != nil {
 		return nil, fmt.Errorf("writing the containers: %w", err)
 	}

@@ -17,7 +17,7 @@ import (
 func rendered(t *testing.T, installation manifests.Installation) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}
-	for _, folder := range []string{".", "controller", "webhooks", "install"} {
+	for _, folder := range []string{".", "controller", "webhooks", "install", "takeover"} {
 		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -117,5 +117,47 @@ func webhooksOf(t *testing.T, objects map[string]*unstructured.Unstructured) {
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("webhooks %v, want %v", names, want)
+	}
+}
+
+// An installation that takes over has the right to the other lease where that is, and says so to the controller, also when it is rendered
+// again.
+func TestRender_TakesOver(t *testing.T) {
+	installation := manifests.Default()
+	installation.TakeOver, installation.Flags = "kubeflow", []string{"--gang-default=on"}
+	objects := rendered(t, installation)
+	for _, kind := range []string{"Role", "RoleBinding"} {
+		if objects[kind+" kubeflow lockstep-controller-take-over"] == nil {
+			t.Errorf("there is no %s in the namespace of Kubeflow Trainer", kind)
+		}
+	}
+	deployment := fmt.Sprint(objects["Deployment lockstep-system lockstep-controller"].Object)
+	if want := "--namespace=lockstep-system --take-over=kubeflow --gang-default=on]"; !strings.Contains(deployment, want) {
+		t.Errorf("the Deployment has not the arguments %q:\n%s", want, deployment)
+	}
+	if len(rulesOf(t, objects["ClusterRole  lockstep-controller"])) !=
+		len(rulesOf(t, rendered(t, manifests.Default())["ClusterRole  lockstep-controller"])) {
+		t.Error("the rights are not those of an installation that takes nothing over")
+	}
+	installation.Namespaces = []string{"team-a"}
+	if err := installation.Validate(); err == nil || !strings.Contains(err.Error(), "nobody would handle") {
+		t.Errorf("with namespaces it is answered %v", err)
+	}
+}
+
+// The controller keeps caches of what its role lets it list, and of nothing that is not in a namespace.
+func TestWatched(t *testing.T) {
+	found, err := manifests.Watched()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "trainjobs.trainer.kubeflow.org trainingruntimes.trainer.kubeflow.org jobsets.jobset.x-k8s.io workloads.scheduling.k8s.io " +
+		"podgroups.scheduling.k8s.io computedomains.resource.nvidia.com configmaps"
+	var got []string
+	for _, resource := range found {
+		got = append(got, resource.String())
+	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("it caches %v, want %s", got, want)
 	}
 }

@@ -16,6 +16,10 @@ type Installation struct {
 	Account string
 	// Namespaces are those whose TrainJobs are the controller's; empty for all.
 	Namespaces []string
+	// TakeOver is the namespace of the Kubeflow Trainer from which the controller takes over; empty for none.
+	TakeOver string
+	// Flags are further flags of the controller, such as "--gang-default=on".
+	Flags []string
 }
 
 // Default is the installation for which the files are written.
@@ -36,6 +40,12 @@ func (i Installation) Validate() error {
 	if faults := validation.ValidateServiceAccountName(i.Account, false); len(faults) > 0 {
 		return fmt.Errorf("account %q: %s", i.Account, strings.Join(faults, "; "))
 	}
+	if faults := validation.ValidateNamespaceName(i.TakeOver, false); i.TakeOver != "" && len(faults) > 0 {
+		return fmt.Errorf("take-over %q: %s", i.TakeOver, strings.Join(faults, "; "))
+	}
+	if i.TakeOver != "" && len(i.Namespaces) > 0 {
+		return fmt.Errorf("take-over %s: must not be with namespaces: nobody would handle the TrainJobs of others", i.TakeOver)
+	}
 	for n, name := range i.Namespaces {
 		if faults := validation.ValidateNamespaceName(name, false); len(faults) > 0 {
 			return fmt.Errorf("namespaces: %q: %s", name, strings.Join(faults, "; "))
@@ -48,7 +58,7 @@ func (i Installation) Validate() error {
 }
 
 // Render returns a manifest as it is to be applied for an installation: its objects in that namespace, its rights for that
-// account, and its policies by that user; its rights and webhooks in its Namespaces only, if it has any. Roles and policies keep their names. The account stands in the files as the name of
+// account, and its policies by that user; its rights and webhooks in its Namespaces only, if it has any; and its Deployment with the flags that follow from that. Roles and policies keep their names. The account stands in the files as the name of
 // a ServiceAccount, as a subject of that kind, as that of pods, and as a user; a test holds the files to that.
 func Render(content []byte, installation Installation) ([]byte, error) {
 	written := Default()
@@ -62,8 +72,20 @@ func Render(content []byte, installation Installation) ([]byte, error) {
 	pairs = append(pairs, account("serviceAccountName: ", "\n")...)
 	pairs = append(pairs, written.Namespace, installation.Namespace)
 	named := strings.NewReplacer(pairs...).Replace(string(content))
-	if len(installation.Namespaces) == 0 {
+	if len(installation.arguments()) == 0 {
 		return []byte(named), nil
 	}
-	return installation.narrow(named)
+	return installation.adapt(named)
+}
+
+// arguments are the flags that the controller gets beside those of its Deployment.
+func (i Installation) arguments() []string {
+	var arguments []string
+	if len(i.Namespaces) > 0 {
+		arguments = append(arguments, "--namespaces="+strings.Join(i.Namespaces, ","))
+	}
+	if i.TakeOver != "" {
+		arguments = append(arguments, "--take-over="+i.TakeOver)
+	}
+	return append(arguments, i.Flags...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -150,6 +152,27 @@ func TestValidator_LeavesOthersJobsToTheirController(t *testing.T) {
 		verdict, err := validator.Judge(t.Context(), nil, job)
 		if err != nil || (verdict.Refusal != nil) != refused {
 			t.Errorf("managedBy %s: %v, %v", manager, verdict.Refusal, err)
+		}
+	}
+}
+
+// Beside Kubeflow Trainer, runtimes are judged that choose Lockstep. What Kubeflow Trainer alone uses, it judges.
+func TestWebhooks_LeaveOthersRuntimesToTheirController(t *testing.T) {
+	const replicated = `"spec":{"template":{"spec":{"replicatedJobs":[{"name":"node","replicas":2,"template":{"metadata":` +
+		`{"labels":{"trainer.kubeflow.org/trainjob-ancestor-step":"trainer"}},"spec":{"template":{"spec":{"containers":[{"name":"node"}]}}}}}]}}}`
+	server := webhook.NewServer(webhook.Options{})
+	validator := newValidator(t, missing())
+	validator.Class.Choice = class.Chosen
+	admission.Register(server, validator, &admission.Defaulter{Class: validator.Class, Clock: clocktesting.NewFakePassiveClock(now())})
+	for _, path := range []string{admission.ValidateRuntimePath, admission.ValidateClusterRuntimePath} {
+		for labels, refused := range map[string]bool{`{}`: false, `{"lockstep.dev/trainer":"lockstep"}`: true, `{"lockstep.dev/trainer":"kubeflow"}`: false} {
+			got := send(t, server, path, &admissionv1.AdmissionRequest{
+				Operation: admissionv1.Create,
+				Object:    runtime.RawExtension{Raw: []byte(`{"metadata":{"name":"rt","labels":` + labels + `},` + replicated + `}`)},
+			})
+			if got.Allowed == refused {
+				t.Errorf("%s with labels %s: allowed %t, %v", path, labels, got.Allowed, got.Result)
+			}
 		}
 	}
 }

@@ -41,8 +41,8 @@ func Handlers(validator *Validator, defaulter *Defaulter) map[string]*ctrladmiss
 			return defaultTrainJob(ctx, request, defaulter)
 		},
 		ValidateTrainJobPath:       judge(validator.Judge),
-		ValidateRuntimePath:        judge(judgeRuntime),
-		ValidateClusterRuntimePath: judge(judgeClusterRuntime),
+		ValidateRuntimePath:        judge(validator.judgeRuntime),
+		ValidateClusterRuntimePath: judge(validator.judgeClusterRuntime),
 	} {
 		handlers[path] = (&ctrladmission.Webhook{Handler: validator.elsewhere(handle)}).WithRecoverPanic(true)
 	}
@@ -128,15 +128,26 @@ func (v *Validator) Judge(ctx context.Context, old, next *trainerv1alpha1.TrainJ
 	return v.Update(ctx, old, next)
 }
 
-func judgeRuntime(_ context.Context, old, next *trainerv1alpha1.TrainingRuntime) (Verdict, error) {
-	if old != nil {
+func (v *Validator) judgeRuntime(_ context.Context, old, next *trainerv1alpha1.TrainingRuntime) (Verdict, error) {
+	if old != nil || v.leaves(next.Labels) {
 		return Verdict{}, nil
 	}
 	return JudgeRuntime(next), nil
 }
 
-func judgeClusterRuntime(_ context.Context, old, next *trainerv1alpha1.ClusterTrainingRuntime) (Verdict, error) {
+func (v *Validator) judgeClusterRuntime(
+	_ context.Context, old, next *trainerv1alpha1.ClusterTrainingRuntime,
+) (Verdict, error) {
+	if v.leaves(next.Labels) {
+		return Verdict{}, nil
+	}
 	return JudgeClusterRuntime(old, next), nil
+}
+
+// leaves reports whether a runtime with such labels is Kubeflow Trainer's to judge, which works beside this controller. A job of a chosen
+// namespace may use it all the same: then the job is refused.
+func (v *Validator) leaves(labels map[string]string) bool {
+	return v.Class.Choice == class.Chosen && !v.Class.Chooses(labels, nil)
 }
 
 // writes reports whether a request creates or updates the object itself.

@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 		strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 --metrics-secure=false "+
 			"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
 			"--webhook-cert-dir=d --cert-management=external --feature-gates=TrainJobStatus=true --status-server-port=3 "+
-			"--status-server-url=https://h:3 --guard-patience=5s --namespaces=a,b --manage=all --take-over=kubeflow-system"),
+			"--status-server-url=https://h:3 --guard-patience=5s --namespaces=a,b --manage=all"),
 		io.Discard,
 	)
 	if err != nil {
@@ -31,7 +31,6 @@ func TestParse(t *testing.T) {
 		MetricsBindAddress:           "0",
 		HealthProbeBindAddress:       ":1",
 		Manage:                       "all",
-		TakeOver:                     "kubeflow-system",
 		GangDefault:                  "on",
 		Workers:                      9,
 		Verbosity:                    4,
@@ -52,6 +51,10 @@ func TestParse(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	got, err = config.Parse([]string{"--leader-elect", "--take-over=kubeflow-system"}, io.Discard)
+	if err != nil || got.TakeOver != "kubeflow-system" {
+		t.Errorf("it takes over %q (%v)", got.TakeOver, err)
 	}
 	got, err = config.Parse(nil, io.Discard)
 	if diff := cmp.Diff(config.Default(), got); diff != "" || err != nil {
@@ -88,6 +91,7 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 		"--manage=some":               "--manage=some: must be all or chosen",
 		"--take-over=kubeflow-system": "--take-over=kubeflow-system: needs --leader-elect",
 		"--take-over=kubeflow-system --leader-elect --manage=chosen": "must not be with --manage=chosen",
+		"--take-over=kubeflow-system --leader-elect --namespaces=a":  "nobody would handle the TrainJobs of other namespaces",
 		"--bogus": "bogus",
 		"now":     "now",
 	} {

@@ -37,8 +37,6 @@ type Guard struct {
 	Namespace string
 	// Namespaces are those that the controller serves; empty for all.
 	Namespaces []string
-	// PodGroups reports that the cluster serves PodGroups. Without them, policy gangtimes is not tested.
-	PodGroups bool
 	// Patience bounds the time from the first test to the last, for policies that were just applied; 0 tests once.
 	Patience time.Duration
 }
@@ -119,9 +117,6 @@ func (g Guard) trials() []trial {
 	if outside != g.Namespace { // in its own it may
 		unclaimed := create(g.Controller, config(outside, "lockstep-guard"))
 		trials = append(trials, trial{belongings, "the controller can write any ConfigMap", true, unclaimed})
-	}
-	if !g.PodGroups {
-		return trials
 	}
 	// In place of a JobSet, which is in the same clause of the policy: JobSet's webhooks answer before a policy does, and a controller that
 	// starts before them would take their silence for a fault.

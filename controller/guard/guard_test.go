@@ -3,6 +3,7 @@ package guard_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -39,23 +40,34 @@ func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 	right := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "",
 		errors.New(`User "system:serviceaccount:lockstep-system:lockstep-guard" cannot create resource`))
 	owners, belongings := denied("trainjobowners.lockstep.dev"), denied("belongings.lockstep.dev")
+	const groups, workloads = "podgroups in lockstep-system", "workloads in default"
+	// held is what is refused where all policies hold, but for some of it.
+	held := func(refusals map[string]error, without ...string) map[string]error {
+		kept := maps.Clone(refusals)
+		for _, what := range without {
+			delete(kept, what)
+		}
+		return kept
+	}
+	stranger := map[string]error{own: owners, groups: denied("gangtimes.lockstep.dev")}
+	controller := map[string]error{other: belongings, workloads: belongings}
 	for name, c := range map[string]struct {
 		stranger, controller map[string]error
 		open                 bool
 		want                 string
 	}{
-		"all hold":           {map[string]error{own: owners}, map[string]error{other: belongings}, false, ""},
-		"one does nothing":   {nil, map[string]error{other: belongings}, true, "a tenant can write that a ConfigMap belongs to a TrainJob despite"},
-		"another does":       {map[string]error{own: owners}, nil, true, "the controller can write any ConfigMap despite"},
-		"groups are open":    {map[string]error{own: owners}, map[string]error{other: belongings}, true, "without a TrainJob despite"},
-		"it keeps us out":    {map[string]error{own: owners}, map[string]error{own: owners, other: belongings}, true, "refuses the controller itself"},
+		"all hold":           {stranger, controller, false, ""},
+		"one does nothing":   {held(stranger, own), controller, true, "a tenant can write that a ConfigMap belongs to a TrainJob despite"},
+		"another does":       {stranger, held(controller, other), true, "the controller can write any ConfigMap despite"},
+		"workloads are open": {stranger, held(controller, workloads), true, "without a TrainJob despite"},
+		"times are open":     {held(stranger, groups), controller, true, "a tenant can set lockstep.dev/queued-at on a PodGroup despite"},
+		"it keeps us out":    {stranger, map[string]error{own: owners, other: belongings, workloads: belongings}, true, "refuses the controller itself"},
 		"a right is missing": {map[string]error{own: right}, nil, false, "cannot create resource"},
 		"another refuses":    {map[string]error{own: denied("somebody.example")}, nil, false, "somebody.example"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := guard.Guard{
 				Stranger: answers(c.stranger), Controller: answers(c.controller), Namespace: "lockstep-system",
-				PodGroups: name == "groups are open",
 			}
 			err := g.Verify(t.Context())
 			if errors.Is(err, guard.ErrOpen) != c.open || (err == nil) != (c.want == "") ||

@@ -3,11 +3,13 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -37,7 +39,34 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	return &scene{t: t, client: fake.NewClientset(), leading: map[string]bool{}}
+	client := fake.NewClientset()
+	client.PrependReactor("*", "leases", versioned(client))
+	return &scene{t: t, client: client, leading: map[string]bool{}}
+}
+
+// versioned refuses writes over a lease that has changed meanwhile, as the API server does and the fake one does not: two electors that saw
+// the same free lease must not both get it. The fake calls it under a lock.
+func versioned(client *fake.Clientset) kubetesting.ReactionFunc {
+	versions := 0
+	return func(action kubetesting.Action) (bool, runtime.Object, error) {
+		write, ok := action.(kubetesting.CreateAction) // of which an UpdateAction has all methods
+		if !ok {
+			return false, nil, nil
+		}
+		next := write.GetObject().(*coordinationv1.Lease)
+		if action.GetVerb() == "update" {
+			now, err := client.Tracker().Get(action.GetResource(), next.Namespace, next.Name)
+			if err != nil {
+				return true, nil, err
+			}
+			if now.(*coordinationv1.Lease).ResourceVersion != next.ResourceVersion {
+				return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), next.Name, errors.New("it has changed"))
+			}
+		}
+		versions++
+		next.ResourceVersion = strconv.Itoa(versions)
+		return false, nil, nil
+	}
 }
 
 func (s *scene) single(name, identity string) resourcelock.Interface {
@@ -173,6 +202,60 @@ func TestBoth_WaitsForAReplicaWithOneLease(t *testing.T) {
 	first()
 	other()
 	s.wantNeverTwo()
+}
+
+// Of two that find the leases free at once, one gets them.
+func TestBoth_WhoeverWritesLastIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, rival := range []string{"a replica", "Kubeflow Trainer"} {
+		s := newScene(t)
+		free := resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}
+		if err := s.both("earlier").Create(t.Context(), free); err != nil {
+			t.Fatal(err)
+		}
+		first, second := s.both("rival"), s.both("lockstep")
+		if rival == "Kubeflow Trainer" {
+			first = s.single(theirs, "rival")
+		}
+		for _, lock := range []resourcelock.Interface{first, second} {
+			if _, _, err := lock.Get(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mine, theirs := free, free
+		mine.HolderIdentity, theirs.HolderIdentity = "lockstep", "rival"
+		if err := first.Update(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Update(t.Context(), mine); !apierrors.IsConflict(err) {
+			t.Errorf("after %s, Lockstep's write is answered %v", rival, err)
+		}
+		if record, _, err := second.Get(t.Context()); err != nil || record.HolderIdentity != "rival" {
+			t.Errorf("the holder is %+v (%v), want %s", record, err, rival)
+		}
+	}
+}
+
+// A leader whose other lease somebody deletes makes it again, and leads on.
+func TestBoth_ADeletedLeaseIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	stop := s.elect(s.both("lockstep"), true)
+	if !s.leads("lockstep", 20*second) {
+		t.Fatal("it does not lead")
+	}
+	if err := s.client.CoordinationV1().Leases("kubeflow-system").Delete(t.Context(), lease.Trainer, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * second); s.holder(theirs) != "lockstep"; time.Sleep(second / 10) {
+		if time.Now().After(end) {
+			t.Fatal("the deleted lease is not made again")
+		}
+	}
+	if !s.leads("lockstep", second) {
+		t.Error("it leads no more")
+	}
+	stop()
 }
 
 // Both leases are written or it is an error, and Kubeflow Trainer's is the last: a Lockstep that cannot lead does not hold it.

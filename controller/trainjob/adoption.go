@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,8 +102,12 @@ func (r *Reconciler) tryJobSet(ctx context.Context, planned, there *jobsetv1alph
 	switch {
 	case apierrors.IsInvalid(refusal):
 		return refusedJobSet(planned, there, refusal)
+	case isVerdict(refusal):
+		return blocked(refusal), nil
 	case refusal != nil:
 		return Adoption{}, refusal
+	case !keepsGroups(planned, content):
+		return blocked(errDropsGroups), nil
 	case there == nil:
 		return Adoption{Action: ActionCreate}, nil
 	}
@@ -114,6 +120,24 @@ func (r *Reconciler) tryJobSet(ctx context.Context, planned, there *jobsetv1alph
 		return Adoption{Action: ActionUnchanged}, nil
 	}
 	return Adoption{Action: ActionPatch, Fields: fields}, nil
+}
+
+// errDropsGroups is about JobSet before 0.12, which Kubeflow Trainer 2.2 brings: the pods of a gang would not know that they are one.
+var errDropsGroups = errors.New("JobSet drops the schedulingGroup of pods here: gangs need JobSet 0.12 or later")
+
+// keepsGroups reports whether what the API server made of a planned JobSet has the groups of its pods.
+func keepsGroups(planned *jobsetv1alpha2.JobSet, made *unstructured.Unstructured) bool {
+	var kept jobsetv1alpha2.JobSet
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(made.Object, &kept); err != nil {
+		return false
+	}
+	return slices.Equal(plan.GroupsOf(planned), plan.GroupsOf(&kept))
+}
+
+// isVerdict reports whether an error is the answer to this request for good, like that of a policy or of a webhook that knows no dry run,
+// and not a fault that may be gone the next time.
+func isVerdict(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // refusedJobSet returns what follows from JobSet's refusal of a dry run.
@@ -194,7 +218,8 @@ func (r *Reconciler) PreviewReturn(ctx context.Context, job *trainerv1alpha1.Tra
 func keptInGroups(jobSet *jobsetv1alpha2.JobSet) Adoption {
 	kept := Adoption{Action: ActionKeep}
 	if groups := plan.GroupsOf(jobSet); len(groups) > 0 {
-		kept.Reason = "keep lockstep-scheduler until the job ends, for PodGroup " + strings.Join(groups, ", ")
+		kept.Reason = "keep lockstep-scheduler until the job ends, for PodGroup " + strings.Join(groups, ", ") +
+			"; to suspend it under Kubeflow Trainer, delete its JobSet, too"
 	}
 	return kept
 }

@@ -2,10 +2,14 @@ package trainjob_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -101,6 +105,15 @@ func TestPreviewAdoption(t *testing.T) {
 			options: gang(), objects: []client.Object{torch(), trainJob(suspend(true)), upstreams(t, keepsData)}, refused: immutable(),
 			want: trainjob.ActionBlocked, reason: "volume claims",
 		},
+		"a policy that refuses the JobSet": {
+			options: gang(), objects: []client.Object{torch(), trainJob(suspend(true)), upstreams(t, waits)},
+			refused: apierrors.NewForbidden(schema.GroupResource{Group: "jobset.x-k8s.io", Resource: "jobsets"}, "train", errors.New("no latest images")),
+			want:    trainjob.ActionBlocked, reason: "no latest images",
+		},
+		"a webhook without dry runs": {
+			objects: []client.Object{torch(), trainJob(suspend(true)), upstreams(t, waits)}, refused: apierrors.NewBadRequest("webhook a does not support dry run"),
+			want: trainjob.ActionBlocked, reason: "does not support dry run",
+		},
 		"a job of Kueue's other cluster": {
 			objects: []client.Object{torch(), trainJob(managed("kueue.x-k8s.io/multikueue"))}, want: trainjob.ActionSkip,
 			reason: "kueue.x-k8s.io/multikueue",
@@ -120,6 +133,28 @@ func TestPreviewAdoption(t *testing.T) {
 				t.Errorf("reason %q, want %q", got.Reason, c.reason)
 			}
 		})
+	}
+}
+
+// dropGroups takes the groups of pods out of a JobSet.
+func dropGroups(jobSet map[string]any) {
+	replicated, _, _ := unstructured.NestedSlice(jobSet, "spec", "replicatedJobs")
+	for _, entry := range replicated {
+		unstructured.RemoveNestedField(entry.(map[string]any), "template", "spec", "template", "spec", "schedulingGroup")
+	}
+	if len(replicated) > 0 {
+		_ = unstructured.SetNestedSlice(jobSet, replicated, "spec", "replicatedJobs")
+	}
+}
+
+// JobSet 0.11, which Kubeflow Trainer 2.2 brings, does not know the field by which the pods of a gang find their group.
+func TestPreviewAdoption_JobSetsThatDropGroups(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.dropsGroups = true
+	if got := w.preview(
+		(*trainjob.Reconciler).PreviewAdoption,
+	); got.Action != trainjob.ActionBlocked || !strings.Contains(got.Reason, "JobSet 0.12") {
+		t.Errorf("%+v, want blocked by an old JobSet", got)
 	}
 }
 

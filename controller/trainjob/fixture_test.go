@@ -51,6 +51,8 @@ type world struct {
 	writes []string
 	// refused is the API server's answer to whoever applies a JobSet that is there; nil takes it.
 	refused error
+	// dropsGroups is an API server whose JobSets have no schedulingGroup.
+	dropsGroups bool
 }
 
 func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *world {
@@ -107,6 +109,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 				w.writes = append(w.writes, strings.TrimSuffix(verb+named.GetKind()+" "+named.GetName(), " train"))
 				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil {
 					return w.refused
+				}
+				if object, ok := o.(runtime.Unstructured); ok && w.dropsGroups {
+					dropGroups(object.UnstructuredContent())
 				}
 				return c.Apply(ctx, o, opts...)
 			},

@@ -111,7 +111,11 @@ func runAdopt(ctx context.Context, env Environment, options adoptOptions, flags 
 		return err
 	}
 	closing := ""
-	if options.back {
+	switch {
+	case !options.back:
+	case options.namespace != "":
+		closing = "before Lockstep is stopped, look at all namespaces: lockstep adopt --dry-run --back"
+	default:
 		closing = "once Lockstep is stopped, delete its state: kubectl delete frozentrainjobs -n " + of.Namespace + " --all"
 	}
 	return printAdoption(env.Out, jobs, options.output, closing)

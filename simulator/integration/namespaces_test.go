@@ -38,18 +38,23 @@ func admissionConfigurations() map[schema.GroupVersionResource]string {
 	}
 }
 
-// A controller with rights in two namespaces runs the jobs there. It leaves a job in a third one alone, cannot read there, and its webhooks
+// A controller with rights in two namespaces, and without those in a third one that it should have, runs the jobs there. It leaves a job in a fourth one alone, cannot read there, and its webhooks
 // are not asked about it.
 func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	paused(t)
 	restored(t)
 	narrow := manifests.Installation{
-		Namespace: "narrow-system", Account: "narrow", Namespaces: []string{"narrow-a", "narrow-b"},
+		Namespace: "narrow-system", Account: "narrow", Namespaces: []string{"narrow-lost", "narrow-a", "narrow-b"},
 	}
 	for _, name := range append([]string{narrow.Namespace, "narrow-c"}, narrow.Namespaces...) {
 		makeNamespace(t, name)
 	}
 	applyRendered(t, "controller", narrow, func(*unstructured.Unstructured) bool { return true })
+	// Its administrator may do that, and must not keep the others' jobs from starting.
+	bindings := shared.Client.RbacV1().RoleBindings("narrow-lost")
+	if err := bindings.Delete(t.Context(), manifests.ControllerRole, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	port := freePort(t)
 	registerRendered(t, narrow, "https://127.0.0.1:"+port)
 	log := runNarrow(t, narrow, port)
@@ -84,6 +89,9 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	wantForbidden(t, err, "cannot list resource")
 	if _, err = itself.CoreV1().ConfigMaps("narrow-b").List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("it cannot read in narrow-b: %v", err)
+	}
+	if text := log(); !strings.Contains(text, `"Namespace is left alone: the controller lacks a right there" namespace="narrow-lost"`) {
+		t.Errorf("the controller does not say that it left a namespace alone:\n%s", text)
 	}
 	if text := log(); strings.Contains(text, "forbidden") || strings.Contains(text, "unknown namespace") {
 		t.Errorf("the controller complains:\n%s", text)

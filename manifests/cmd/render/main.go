@@ -1,5 +1,8 @@
 // Command render prints what installs the controller, for a namespace and an account, as one stream of YAML for
-// kubectl apply --server-side: the namespace, CRDs, roles and policies, webhooks and the Deployment.
+// kubectl apply --server-side: the namespace, CRDs, roles and policies, webhooks and the Deployment. Flags of lockstep-controller follow
+// after --:
+//
+//	render -take-over kubeflow-system -- --gang-default=on
 package main
 
 import (
@@ -9,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lockstep-project/lockstep/manifests"
@@ -33,11 +37,16 @@ func run(arguments []string, out io.Writer) error {
 		"namespaces whose TrainJobs are the controller's, with commas between them; "+
 			"empty for all. They have to exist when this is applied",
 	)
+	flags.StringVar(&installation.TakeOver, "take-over", "",
+		"namespace of the Kubeflow Trainer from which the controller takes over (docs/takeover.md)")
+	if at := slices.Index(arguments, "--"); at >= 0 {
+		arguments, installation.Flags = arguments[:at], arguments[at+1:]
+	}
 	if err := flags.Parse(arguments); err != nil {
 		return err //nolint:wrapcheck // it names the flag
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q; flags of lockstep-controller follow --", flags.Arg(0))
 	}
 	if *namespaces != "" {
 		installation.Namespaces = strings.Split(*namespaces, ",")
@@ -45,7 +54,11 @@ func run(arguments []string, out io.Writer) error {
 	if err := installation.Validate(); err != nil {
 		return err
 	}
-	for _, folder := range []string{".", "crds", "controller", "access", "webhooks", "install"} {
+	folders := []string{".", "crds", "controller", "access", "webhooks", "install"}
+	if installation.TakeOver != "" {
+		folders = append(folders, "takeover")
+	}
+	for _, folder := range folders {
 		if err := printFolder(folder, installation, out); err != nil {
 			return err
 		}
