@@ -64,14 +64,25 @@ func newBuckets(r rate, c clock.PassiveClock) *buckets {
 
 // take takes one from a caller's bucket, if there is one in it.
 func (b *buckets) take(key any) bool {
+	return b.takeWith(key, func() bool { return true })
+}
+
+// takeWith takes one from a caller's bucket, if there is one in it and the wider limit allows it too. A caller that the wider limit refuses at
+// its first attempt is not remembered: what it says of itself costs no memory then.
+func (b *buckets) takeWith(key any, wider func() bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	limiter, ok := b.get(key)
-	if !ok {
+	limiter, known := b.get(key)
+	if !known {
 		limiter = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(b.rate.perSecond, max(1, b.rate.burst), b.clock)
+	}
+	if !limiter.TryAccept() || !wider() {
+		return false
+	}
+	if !known {
 		b.byKey.Add(key, limiter)
 	}
-	return limiter.TryAccept()
+	return true
 }
 
 func (b *buckets) get(key any) (flowcontrol.PassiveRateLimiter, bool) {
@@ -105,16 +116,14 @@ type stranger struct {
 	source, namespace, name string
 }
 
-// admit lets a stranger prove who it is. The narrowest limit is asked first, so that it protects the wider ones.
+// admit lets a stranger prove who it is. The narrowest limit is asked first, so that it protects the wider ones. One address can claim any
+// number of jobs, so the limit of the address also bounds how many of them are remembered.
 func (l limits) admit(who stranger) (wait time.Duration, ok bool) {
-	for _, limit := range []struct {
-		*buckets
-
-		key any
-	}{{l.strangers, who}, {l.sources, who.source}, {l.proofs, nil}} {
-		if !limit.take(limit.key) {
-			return limit.wait(), false
-		}
+	if !l.strangers.takeWith(who, func() bool { return l.sources.take(who.source) }) {
+		return max(l.strangers.wait(), l.sources.wait()), false
+	}
+	if !l.proofs.take(nil) {
+		return l.proofs.wait(), false
 	}
 	return 0, true
 }
