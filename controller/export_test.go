@@ -11,6 +11,12 @@ var (
 	LimitedForReports = limitedForReports
 )
 
+// How long a controller that is stopped takes at most: first Ending, then Flushing.
+const (
+	Ending   = ending
+	Flushing = flushing
+)
+
 // ServesState says whether the API server knows FrozenTrainJobs.
 var ServesState = servesState
 

@@ -182,6 +182,8 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		Scheme:                 scheme,
 		Cache:                  cacheOptions(options),
 		HealthProbeBindAddress: options.HealthProbeBindAddress,
+		// controller-runtime's default, but the Deployment's grace period counts on it.
+		GracefulShutdownTimeout: new(ending),
 	}
 	compete(&settings, options)
 	var keeper *certificate.Keeper
