@@ -20,5 +20,5 @@ const (
 // ServesState says whether the API server knows FrozenTrainJobs.
 var ServesState = servesState
 
-// AuthenticateScrapers is the filter of the metrics endpoint.
+// AuthenticateScrapers makes the filter of the metrics endpoint.
 var AuthenticateScrapers = authenticateScrapers
