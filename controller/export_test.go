@@ -17,10 +17,16 @@ var (
 	LimitedForReports = limitedForReports
 )
 
+// How long a controller that is stopped takes at most: first Ending, then Flushing.
+const (
+	Ending   = ending
+	Flushing = flushing
+)
+
 // ServesState says whether the API server knows FrozenTrainJobs.
 var ServesState = servesState
 
-// AuthenticateScrapers is the filter of the metrics endpoint.
+// AuthenticateScrapers makes the filter of the metrics endpoint.
 var AuthenticateScrapers = authenticateScrapers
 
 // What a controller looks at before it works.

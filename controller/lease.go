@@ -37,6 +37,10 @@ const (
 	retryPeriod   = 250 * time.Millisecond
 )
 
+// ending is how long a controller that is stopped may take for the requests and reconciliations that are under way, while it still leads. They
+// end within 2 s unless the API server does not answer. The status server's flushing follows.
+const ending = 30 * time.Second
+
 // compete has one replica of several work at a time. A replica that stops gives the lease away once its workers have ended.
 func compete(settings *ctrl.Options, restConfig *rest.Config, options config.Options) error {
 	if !options.LeaderElect {

@@ -3,6 +3,7 @@ package controller
 import (
 	"crypto/tls"
 
+	"k8s.io/utils/clock"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/lockstep-project/lockstep/controller/certificate"
@@ -16,7 +17,7 @@ func newMetrics(options config.Options, keeper *certificate.Keeper) metricsserve
 	if !options.MetricsSecure {
 		return settings
 	}
-	settings.FilterProvider = authenticateScrapers
+	settings.FilterProvider = authenticateScrapers(clock.RealClock{})
 	settings.TLSOpts = []func(*tls.Config){withoutStreams}
 	switch {
 	case keeper != nil:

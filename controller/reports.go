@@ -30,7 +30,8 @@ func statusServerURL(options config.Options) string {
 	return cmp.Or(options.StatusServerURL, "https://"+net.JoinHostPort(host, strconv.Itoa(options.StatusServerPort)))
 }
 
-// flushing is how long the status server may write reports when the controller ends: 10,000 at its usual rate. A pod has 30 s to end.
+// flushing is how long the status server may write reports when the controller ends: 10,000 at its usual rate. The grace period of
+// the Deployment has room for it.
 const flushing = 20 * time.Second
 
 // reporting is what the status server gives to others. Without one, it gives nothing and does nothing.

@@ -157,6 +157,8 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		Scheme:                 scheme,
 		Cache:                  cacheOptions(options),
 		HealthProbeBindAddress: options.HealthProbeBindAddress,
+		// controller-runtime's default, but the Deployment's grace period counts on it.
+		GracefulShutdownTimeout: new(ending),
 	}
 	if err = compete(&settings, restConfig, options); err != nil {
 		return nil, nil, err

@@ -2,9 +2,12 @@ package controller
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +24,11 @@ import (
 	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/lockstep-project/lockstep/controller/ratelimit"
 )
 
 const (
@@ -31,15 +38,25 @@ const (
 	scraperDenied = 10 * time.Second
 	// scraperPatience bounds one question to the API server.
 	scraperPatience = 10 * time.Second
+	// scraperPerSecond and scraperBurst limit how often one address may ask with credentials that are not known as a scraper's.
+	scraperPerSecond, scraperBurst = 5, 50
+	// scrapersKnown is how many scrapers' credentials are kept; a cluster has a handful of scrapers, whose tokens change by the hour.
+	scrapersKnown = 1024
 )
 
 // errUnknowable indicates that the API server could not be asked about a token. It is no verdict on the token.
 var errUnknowable = errors.New("asking the API server about a token")
 
-// authenticateScrapers is the filter of the metrics endpoint: 401 without a token or with a wrong one, 403 for an account that may
-// not get /metrics, 500 if the API server cannot be asked. controller-runtime's own filter answers a wrong token with 500 and logs
-// it as a fault, because a TokenReview gives the refusal as an error.
-func authenticateScrapers(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+// authenticateScrapers makes the filter of the metrics endpoint: 401 without a token or with a wrong one, 403 for an account that may
+// not get /metrics, 429 for an address that asks too often and is not known as a scraper's, 500 if the API server cannot be asked.
+// controller-runtime's own filter answers a wrong token with 500 and logs it as a fault, because a TokenReview gives the refusal as an error.
+func authenticateScrapers(c clock.PassiveClock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+	return func(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+		return newScraperFilter(config, client, c)
+	}
+}
+
+func newScraperFilter(config *rest.Config, client *http.Client, c clock.PassiveClock) (metricsserver.Filter, error) {
 	reviews, err := authenticationv1.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for token reviews: %w", err)
@@ -59,6 +76,8 @@ func authenticateScrapers(config *rest.Config, client *http.Client) (metricsserv
 	return func(log logr.Logger, handler http.Handler) (http.Handler, error) {
 		return &scraperFilter{
 			authenticate: bearertoken.New(tokens), authorize: authorizing, log: log, next: handler,
+			strangers: ratelimit.New(ratelimit.Rate{PerSecond: scraperPerSecond, Burst: scraperBurst}, c),
+			known:     lru.New(scrapersKnown),
 		}, nil
 	}, nil
 }
@@ -97,20 +116,47 @@ type scraperFilter struct {
 	authorize    authorizer.Authorizer
 	log          logr.Logger
 	next         http.Handler
+	// strangers limits each address, for each new token is a question to the API server. known are the digests of credentials that were let in,
+	// until they are wrong: a flood from a scraper's address does not shut it out.
+	strangers *ratelimit.Buckets
+	known     *lru.Cache
 }
 
 // ServeHTTP implements http.Handler.
 func (f *scraperFilter) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	credentials := sha256.Sum256([]byte(request.Header.Get("Authorization")))
+	if _, known := f.known.Get(credentials); !known {
+		source, _, _ := net.SplitHostPort(request.RemoteAddr)
+		if !f.strangers.Take(source) {
+			writer.Header().Set("Retry-After", strconv.Itoa(int(f.strangers.Wait().Seconds())))
+			http.Error(writer, "Too many requests", http.StatusTooManyRequests)
+			return
+		}
+	}
+	switch code := f.judge(request); code {
+	case http.StatusOK:
+		f.known.Add(credentials, nil)
+		f.next.ServeHTTP(writer, request)
+	case http.StatusInternalServerError:
+		http.Error(writer, "Internal error", code)
+	case http.StatusUnauthorized:
+		f.known.Remove(credentials)
+		writer.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(writer, "Unauthorized", code)
+	default:
+		http.Error(writer, "Forbidden", code)
+	}
+}
+
+// judge returns 200 for a request that may pass, and otherwise the code with which it is refused: 401, 403, or 500 if there is no verdict.
+func (f *scraperFilter) judge(request *http.Request) (code int) {
 	who, ok, err := f.authenticate.AuthenticateRequest(request)
 	switch {
 	case errors.Is(err, errUnknowable):
 		f.log.Error(err, "Authenticating a scraper")
-		http.Error(writer, "Internal error", http.StatusInternalServerError)
-		return
+		return http.StatusInternalServerError
 	case !ok || err != nil: // the error of a token that is wrong says no more than that
-		writer.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(writer, "Unauthorized", http.StatusUnauthorized)
-		return
+		return http.StatusUnauthorized
 	}
 	ctx, cancel := context.WithTimeout(request.Context(), scraperPatience)
 	defer cancel()
@@ -119,12 +165,12 @@ func (f *scraperFilter) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	})
 	switch {
 	case decision == authorizer.DecisionAllow:
-		f.next.ServeHTTP(writer, request)
+		return http.StatusOK
 	case err != nil:
 		f.log.Error(err, "Authorizing a scraper", "user", who.User.GetName())
-		http.Error(writer, "Internal error", http.StatusInternalServerError)
+		return http.StatusInternalServerError
 	default:
 		f.log.V(2).Info("Refused a scraper", "user", who.User.GetName(), "reason", reason)
-		http.Error(writer, "Forbidden", http.StatusForbidden)
+		return http.StatusForbidden
 	}
 }

@@ -2,16 +2,20 @@ package controller_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/testr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/controller"
 )
@@ -65,6 +69,11 @@ func reply(writer http.ResponseWriter, review any) {
 // guarded is the metrics endpoint behind its filter.
 func guarded(t *testing.T) (http.Handler, *reviewer) {
 	t.Helper()
+	return guardedAt(t, clock.RealClock{})
+}
+
+func guardedAt(t *testing.T, now clock.PassiveClock) (http.Handler, *reviewer) {
+	t.Helper()
 	reviews := &reviewer{}
 	server := httptest.NewServer(reviews)
 	t.Cleanup(server.Close)
@@ -75,7 +84,7 @@ func guarded(t *testing.T) (http.Handler, *reviewer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filter, err := controller.AuthenticateScrapers(config, client)
+	filter, err := controller.AuthenticateScrapers(now)(config, client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,5 +167,54 @@ func TestMetricsEndpoint_RemembersVerdictsOnly(t *testing.T) {
 		if asked := reviews.asked.Load() - before; asked != want {
 			t.Errorf("token %s: asked the API server %d times for 5 requests, want %d", token, asked, want)
 		}
+	}
+}
+
+// Each token that was made up is a question to the API server. An address may ask 50 at once and 5 a second; a scraper that was let in before is
+// let in from the same address all the same, and other addresses have their own limit.
+func TestMetricsEndpoint_LimitsEachAddress(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC))
+	handler, reviews := guardedAt(t, now)
+	scrape := func(source, token string) *httptest.ResponseRecorder {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+		request.RemoteAddr = source + ":1234"
+		request.Header.Set("Authorization", "Bearer "+token)
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, request)
+		return response
+	}
+	flood := func(name string) (codes map[int]int) {
+		codes = map[int]int{}
+		for i := range 300 {
+			response := scrape("10.0.0.1", fmt.Sprintf("%s-%d", name, i))
+			codes[response.Code]++
+			if wait := response.Header().Get("Retry-After"); (wait == "1") != (response.Code == http.StatusTooManyRequests) {
+				t.Errorf("Retry-After is %q with %d", wait, response.Code)
+			}
+		}
+		return codes
+	}
+	if code := scrape("10.0.0.1", "scraper").Code; code != http.StatusOK {
+		t.Fatalf("a scraper: %d", code)
+	}
+	before := reviews.asked.Load()
+	if codes := flood("first"); codes[401] != 49 || codes[429] != 251 {
+		t.Errorf("answers %v to a flood, want 49 times 401 and then 429", codes)
+	}
+	if asked := reviews.asked.Load() - before; asked != 49 {
+		t.Errorf("the API server was asked %d times, want 49", asked)
+	}
+	if code := scrape("10.0.0.1", "scraper").Code; code != http.StatusOK {
+		t.Errorf("the scraper at the address of the flood: %d", code)
+	}
+	if code := scrape("10.0.0.1", "stranger").Code; code != http.StatusTooManyRequests {
+		t.Errorf("an account without the right at the address of the flood: %d", code)
+	}
+	if code := scrape("10.0.0.2", "made-up").Code; code != http.StatusUnauthorized {
+		t.Errorf("another address: %d", code)
+	}
+	now.SetTime(now.Now().Add(time.Second))
+	if codes := flood("second"); codes[401] != 5 {
+		t.Errorf("answers %v to a flood a second later, want 5 times 401", codes)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -154,12 +155,14 @@ func refusal(ctx context.Context, err error) answer {
 	}
 }
 
-// jobOf is the job that a request reports on; ok is false for all requests that are no reports.
+// jobOf is the job that a request reports on; ok is false for all requests that are no reports, and for names that no object can have. The
+// limits remember names before anything is proven, so their length is bounded here.
 func jobOf(request *http.Request) (job types.NamespacedName, ok bool) {
 	parts := strings.Split(request.URL.Path, "/")
 	if request.Method != http.MethodPost || len(parts) != 9 {
 		return types.NamespacedName{}, false
 	}
 	job = types.NamespacedName{Namespace: parts[5], Name: parts[7]}
-	return job, job.Namespace != "" && job.Name != "" && request.URL.Path == plan.StatusPath(job)
+	return job, len(validation.IsDNS1123Label(job.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(job.Name)) == 0 &&
+		request.URL.Path == plan.StatusPath(job)
 }

@@ -112,6 +112,10 @@ func TestAnswers(t *testing.T) {
 		"another version":    {path: strings.Replace(path, "v1alpha1", "v2alpha1", 1), code: 404, message: "Not found"},
 		"more path":          {path: path + "/", code: 404, message: "Not found"},
 		"no name":            {path: strings.Replace(path, "/train/", "//", 1), code: 404, message: "Not found"},
+		"a long name":        {path: strings.Replace(path, "/train/", "/"+strings.Repeat("a", 254)+"/", 1), code: 404, message: "Not found"},
+		"a long namespace":   {path: strings.Replace(path, "team-a", strings.Repeat("a", 64), 1), code: 404, message: "Not found"},
+		"a name in capitals": {path: strings.Replace(path, "/train/", "/Train/", 1), code: 404, message: "Not found"},
+		"a dotted namespace": {path: strings.Replace(path, "team-a", "team.a", 1), code: 404, message: "Not found"},
 		"a hidden slash":     {path: strings.Replace(path, "/train/", "/a%2Ftrain/", 1), code: 404, message: "Not found"},
 		"no token":           {token: "none", body: `{`, code: 403, message: "Forbidden"},
 	} {

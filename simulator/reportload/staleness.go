@@ -22,15 +22,18 @@ type Shown struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// sent is when the report was sent that each job shows, and accepted when the newest was that was accepted.
-	sent, accepted map[string]time.Time
-	backwards      int
-	writes         int
+	// sent is when the report was sent that each job shows; first and accepted are when the first and the newest report were sent that were
+	// accepted.
+	sent, first, accepted map[string]time.Time
+	backwards             int
+	writes                int
 }
 
 // NewShown watches nothing before Follow.
 func NewShown(c clock.PassiveClock) *Shown {
-	return &Shown{clock: c, sent: map[string]time.Time{}, accepted: map[string]time.Time{}}
+	return &Shown{
+		clock: c, sent: map[string]time.Time{}, first: map[string]time.Time{}, accepted: map[string]time.Time{},
+	}
 }
 
 // Follow watches the TrainJobs of a namespace until ctx ends. An API server ends watches that do not keep up, as under load this one may.
@@ -104,19 +107,25 @@ func (s *Shown) show(job string, sent time.Time) {
 func (s *Shown) Accept(job int, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.accepted[Name(job)] = at
+	name := Name(job)
+	if _, ok := s.first[name]; !ok {
+		s.first[name] = at
+	}
+	s.accepted[name] = at
 }
 
-// Ages are how old the report is by now that each job shows, of all jobs of which one was accepted.
+// Ages returns how old the report is by now that each job shows, of all jobs of which one was accepted. A job that has shown none yet waits
+// since its first one.
 func (s *Shown) Ages() []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
 	ages := make([]time.Duration, 0, len(s.accepted))
-	for job := range s.accepted {
+	for job, since := range s.first {
 		if sent, ok := s.sent[job]; ok {
-			ages = append(ages, now.Sub(sent))
+			since = sent
 		}
+		ages = append(ages, now.Sub(since))
 	}
 	return ages
 }

@@ -101,6 +101,20 @@ func TestShown_Follow(t *testing.T) {
 	}
 }
 
+// A job whose reports are accepted and never shown is the worst of all: it must not be left out of the ages.
+func TestShown_AgesOfAJobThatShowsNothing(t *testing.T) {
+	start := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	now := clocktesting.NewFakePassiveClock(start)
+	shown := reportload.NewShown(now)
+	for i := range 4 {
+		now.SetTime(start.Add(time.Duration(i) * 5 * time.Second))
+		shown.Accept(0, now.Now())
+	}
+	if ages := shown.Ages(); len(ages) != 1 || ages[0] != 15*time.Second {
+		t.Errorf("ages %v, want 15 s: since the first report that was accepted", ages)
+	}
+}
+
 // The tables say what was answered, with "none" for no answer, and how many reports a second that is.
 func TestWrite_PrintsBothTables(t *testing.T) {
 	result := reportload.Result{
