@@ -12,6 +12,9 @@ type Event struct {
 	Type, Reason, Message string
 }
 
+// Passes reports whether the Event tells of a wait through which each gang passes as it starts: it is no news unless it lasts.
+func (e Event) Passes() bool { return e.Reason == noPods || e.Reason == notSeen }
+
 // News are the Events that follow from a change of status.scheduling. before is nil for a job that had none.
 func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 	if before == nil {
@@ -28,16 +31,19 @@ func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 			out = append(out, Event{kind.eventType, kind.condition, is.Message})
 		}
 	}
-	if why, ok := Standing(after); ok && isNews(before, why) {
+	if why, ok := Standing(after); ok && !why.Passes() && isNews(before, why) {
 		out = append(out, why)
 	}
 	return out
 }
 
-// Standing is the Event that says why a job waits; false if it does not, or if nobody has said why.
+// Standing is the Event that says why a job waits; false if it does not. status is nil for a job that has none.
 func Standing(status *trainerv1alpha1.SchedulingStatus) (Event, bool) {
+	if status == nil {
+		return Event{}, false
+	}
 	queued := holding(status.Conditions, trainerv1alpha1.SchedulingQueued)
-	if queued == nil || queued.Message == notSeen {
+	if queued == nil {
 		return Event{}, false
 	}
 	if evicted := holding(status.Conditions, trainerv1alpha1.SchedulingPreempted); evicted != nil &&

@@ -116,12 +116,17 @@ func (w *writer) leaves(reason, why string) {
 
 // runs is for a job whose JobSet may have pods.
 func (w *writer) runs(k Known) {
-	waiting := slices.DeleteFunc(standings(k.Groups), func(s groupStanding) bool { return s.placed })
+	unplaced := unplaced(k)
+	waiting := waiting(unplaced, k.JobSet)
+	w.preempted(unplaced)
 	switch {
-	case len(k.Groups) == 0 && k.JobSet != nil && plan.IsGrouped(k.JobSet.Spec):
-		w.waits(groupStanding{reason: "NotSeen", message: notSeen})
 	case len(waiting) > 0:
 		w.waits(waiting[0])
+	case len(unplaced) > 0:
+		w.WaitingSince = nil
+		w.starts(k.JobSet)
+		w.leaves(string(w.Phase), w.Reason)
+		w.ceases(trainerv1alpha1.SchedulingQueued, string(w.Phase), w.Reason)
 	default:
 		w.WaitingSince = nil
 		w.placed(k.Groups)
@@ -129,16 +134,23 @@ func (w *writer) runs(k Known) {
 	}
 }
 
-// waits is for a job that waits for nodes.
+// preempted says by what a group of the job was preempted that has no nodes since; of several groups, the first one.
+func (w *writer) preempted(unplaced []groupStanding) {
+	for _, s := range unplaced {
+		if s.evicted != nil && s.evicted.Reason == schedulingv1beta1.PodGroupReasonPreemptionByScheduler {
+			w.holds(trainerv1alpha1.SchedulingPreempted, s.evicted.Reason, s.evicted.Message)
+			return
+		}
+	}
+}
+
+// waits is for a job that waits for nodes, or for its pods.
 func (w *writer) waits(s groupStanding) {
 	w.Phase, w.Reason = trainerv1alpha1.PhaseWaiting, s.message
 	if w.WaitingSince == nil {
 		w.WaitingSince = w.now.DeepCopy()
 	}
 	w.leaves(s.reason, s.message)
-	if s.evicted != nil && s.evicted.Reason == schedulingv1beta1.PodGroupReasonPreemptionByScheduler {
-		w.holds(trainerv1alpha1.SchedulingPreempted, s.evicted.Reason, s.evicted.Message)
-	}
 	w.holds(trainerv1alpha1.SchedulingQueued, s.reason, s.message)
 	w.Queue = s.queue
 }
@@ -185,16 +197,18 @@ func notReady(jobSet *jobsetv1alpha2.JobSet) []string {
 	trains := plan.Trainers(jobSet.Spec)
 	var before, out []string
 	for _, job := range jobSet.Spec.ReplicatedJobs {
-		var status jobsetv1alpha2.ReplicatedJobStatus
-		for _, s := range jobSet.Status.ReplicatedJobsStatus {
-			if s.Name == job.Name {
-				status = s
+		status := statusOf(jobSet, job.Name)
+		isTrainer := slices.Contains(trains, job.Name)
+		how := jobsetv1alpha2.DependencyReady
+		for _, trainer := range trains {
+			if plan.Awaited(jobSet.Spec, trainer)[job.Name] == jobsetv1alpha2.DependencyComplete {
+				how = jobsetv1alpha2.DependencyComplete
 			}
 		}
-		ready := status.Ready + status.Succeeded
-		text := fmt.Sprintf("%s %d of %d", job.Name, ready, job.Replicas)
-		switch isTrainer := slices.Contains(trains, job.Name); {
-		case ready >= job.Replicas:
+		done := doneOf(status, how)
+		text := fmt.Sprintf("%s %d of %d", job.Name, done, job.Replicas)
+		switch {
+		case done >= job.Replicas:
 		case isTrainer:
 			out = append(out, text)
 		case status.Active > 0:

@@ -31,9 +31,11 @@ func newStory() *story {
 	node.Template.Spec.Parallelism = new(int32(4))
 	node.Template.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("train")}
 	jobSet.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{Name: "dataset-initializer", Replicas: 1}, node}
+	jobSet.Name = "job"
 	return &story{known: situation.Known{
-		Job: &trainerv1alpha1.TrainJob{}, JobSet: jobSet, Groups: make([]schedulingv1beta1.PodGroup, 1),
-		Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC),
+		Job: &trainerv1alpha1.TrainJob{}, JobSet: jobSet,
+		Groups: []schedulingv1beta1.PodGroup{{ObjectMeta: metav1.ObjectMeta{Name: "train"}}},
+		Now:    time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC),
 	}}
 }
 
@@ -123,6 +125,7 @@ func TestALifeWithAPreemption(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.tell("made", nil)
+	s.tell("its pods exist", func() { s.ready(0) })
 	s.tell("no room", func() { s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 3}) })
 	s.tell("nothing new", nil)
 	s.tell("reserved", func() {
@@ -153,7 +156,9 @@ func TestALifeWithAPreemption(t *testing.T) {
 	})
 	s.want(t, `
 == made
-Waiting (the scheduler has not looked at it yet) waits since 10:01 +Queued
+Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobSet job) waits since 10:01 +Queued
+== its pods exist
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:01 +Queued
 == no room
 Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 3 +Queued
    Warning NoRoom: needs 4 nodes; 2 are free
@@ -162,30 +167,31 @@ Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 3 +Queued
 == reserved
 Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 1 starts 11:00 in su-1 +Queued
 == placed
-Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:05 -Queued +Placed
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:06 -Queued +Placed
    Normal Placed: 4 nodes in su-1, quality 0.50
 == ready
-Running on 4 nodes of su-1 q=0.50 since 10:05 -Queued +Placed
+Running on 4 nodes of su-1 q=0.50 since 10:06 -Queued +Placed
 == preempted
-Waiting (preempted by gang ns/urgent) waits since 10:07 +Queued -Placed +Preempted
+Waiting (preempted by gang ns/urgent) waits since 10:08 +Queued -Placed +Preempted
    Warning Preempted: preempted by gang ns/urgent
 == waits again
-Waiting (needs 4 nodes; 3 are free) waits since 10:07 position 1 +Queued -Placed +Preempted
+Waiting (needs 4 nodes; 3 are free) waits since 10:08 position 1 +Queued -Placed +Preempted
    Warning NoRoom: needs 4 nodes; 3 are free
 == placed elsewhere
-Starting (not ready yet: node 0 of 1) on 4 nodes of su-2 q=0.50 since 10:09 -Queued +Placed -Preempted +Moved
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-2 q=0.50 since 10:10 -Queued +Placed -Preempted +Moved
    Normal Placed: 4 nodes in su-2, quality 0.50
    Normal Moved: from su-1 to su-2
 == ready again
-Running on 4 nodes of su-2 q=0.50 since 10:09 -Queued +Placed -Preempted +Moved
+Running on 4 nodes of su-2 q=0.50 since 10:10 -Queued +Placed -Preempted +Moved
 == complete
-Complete (all jobs are complete) on 4 nodes of su-2 q=0.50 since 10:09 -Queued -Placed -Preempted +Moved
+Complete (all jobs are complete) on 4 nodes of su-2 q=0.50 since 10:10 -Queued -Placed -Preempted +Moved
 `)
 }
 
 func TestAJobThatCannotBeResumed(t *testing.T) {
 	t.Parallel()
 	s := newStory()
+	groups := s.known.Groups
 	s.known.Groups = nil
 	s.tell("suspended by its owner", func() { s.known.Job.Spec.Suspend = new(true) })
 	s.tell("in a queue of Kueue's", func() {
@@ -198,7 +204,7 @@ func TestAJobThatCannotBeResumed(t *testing.T) {
 		})
 	})
 	s.tell("resumed", func() {
-		s.known.Hindrance, s.known.Groups = "", make([]schedulingv1beta1.PodGroup, 1)
+		s.known.Hindrance, s.known.Groups = "", groups
 	})
 	s.want(t, `
 == suspended by its owner
@@ -208,7 +214,96 @@ Suspended (Kueue keeps it suspended until queue research admits it)
 == cannot be resumed
 Blocked (field is immutable: spec.x) +NotResumed
 == resumed
-Waiting (the scheduler has not looked at it yet) waits since 10:04 -NotResumed +Queued
+Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobSet job) waits since 10:04 -NotResumed +Queued
+`)
+}
+
+// initializes has the trainer of the story wait until its data is fetched.
+func (s *story) initializes() {
+	s.known.JobSet.Spec.ReplicatedJobs[1].DependsOn = []jobsetv1alpha2.DependsOn{
+		{Name: "dataset-initializer", Status: jobsetv1alpha2.DependencyComplete},
+	}
+}
+
+// pods has the JobSet say which of its pods exist.
+func (s *story) pods(statuses ...jobsetv1alpha2.ReplicatedJobStatus) {
+	s.known.JobSet.Status.ReplicatedJobsStatus = statuses
+}
+
+// A gang whose data is fetched waits for no nodes, however long that takes.
+func TestAGangThatFetchesItsData(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.initializes()
+	s.tell("made", nil)
+	s.tell("the initializer is pending", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Active: 1})
+	})
+	s.tell("it fetches", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Active: 1, Ready: 1})
+	})
+	s.tell("the data is there", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Succeeded: 1})
+	})
+	s.tell("the gang's pods exist", func() { s.ready(0) })
+	s.tell("no room", func() { s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 1}) })
+	s.tell("placed", func() { s.placed("su-1") })
+	s.tell("preempted", func() {
+		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by ns/a")
+		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by ns/a")
+	})
+	s.tell("all starts again and fetches", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Active: 1, Ready: 1})
+	})
+	s.want(t, `
+== made
+Waiting (no pod of dataset-initializer is created: see the Events of Job job-dataset-initializer-0 and of JobSet job) waits since 10:01 +Queued
+== the initializer is pending
+Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued
+== it fetches
+Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued
+== the data is there
+Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobSet job) waits since 10:04 +Queued
+== the gang's pods exist
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:04 +Queued
+== no room
+Waiting (needs 4 nodes; 2 are free) waits since 10:04 position 1 +Queued
+   Warning NoRoom: needs 4 nodes; 2 are free
+== placed
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:07 -Queued +Placed
+   Normal Placed: 4 nodes in su-1, quality 0.50
+== preempted
+Waiting (preempted by ns/a) waits since 10:08 +Queued -Placed +Preempted
+   Warning Preempted: preempted by ns/a
+== all starts again and fetches
+Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued -Placed +Preempted
+`)
+}
+
+// A second gang that starts when the first one is ready does not wait for nodes before that.
+func TestAGangThatStartsAfterAnother(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	launcher := jobsetv1alpha2.ReplicatedJob{Name: "launcher", Replicas: 1, DependsOn: []jobsetv1alpha2.DependsOn{
+		{Name: "node", Status: jobsetv1alpha2.DependencyReady},
+	}}
+	launcher.Template.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("launch")}
+	s.known.JobSet.Spec.ReplicatedJobs = append(s.known.JobSet.Spec.ReplicatedJobs, launcher)
+	s.known.Groups = append(s.known.Groups, schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "launch"}})
+	s.tell("the first waits", func() {
+		s.ready(0)
+		s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 1})
+	})
+	s.tell("the first is placed", func() { s.placed("su-1") })
+	s.tell("the first is ready", func() { s.ready(1) })
+	s.want(t, `
+== the first waits
+Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 1 +Queued
+   Warning NoRoom: needs 4 nodes; 2 are free
+== the first is placed
+Starting (not ready yet: node 0 of 1, launcher 0 of 1) -Queued
+== the first is ready
+Waiting (no pod of launcher is created: see the Events of Job job-launcher-0 and of JobSet job) waits since 10:03 +Queued
 `)
 }
 
