@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,20 @@ func waiting(unplaced []groupStanding, jobSet *jobsetv1alpha2.JobSet) []groupSta
 		out = append(out, s)
 	}
 	return out
+}
+
+// lastOf returns the waiting group at the last position of the queue, on which the start of its job depends; of groups without a
+// position, the first one.
+func lastOf(waiting []groupStanding) groupStanding {
+	return slices.MaxFunc(waiting, func(a, b groupStanding) int { return cmp.Compare(a.position(), b.position()) })
+}
+
+// position is the group's place in the queue; 0 if it has none.
+func (s groupStanding) position() int32 {
+	if s.queue == nil {
+		return 0
+	}
+	return s.queue.Position
 }
 
 // standingOf reads the conditions of a group. Any scheduler says whether it was placed once; ours says more.

@@ -22,7 +22,7 @@ type Known struct {
 	Job *trainerv1alpha1.TrainJob
 	// JobSet is nil if there is none.
 	JobSet *jobsetv1alpha2.JobSet
-	// Groups are the PodGroups of the job that are not being deleted.
+	// Groups are the PodGroups of the job that are not being deleted, in any order.
 	Groups []schedulingv1beta1.PodGroup
 	// Hindrance is why the JobSet of a job that is to run does not; empty if nothing is known to hinder it.
 	Hindrance string
@@ -42,6 +42,10 @@ func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 	if k.JobSet != nil {
 		next.Ranks = plan.Ranks(k.JobSet.Spec)
 	}
+	// A cache lists groups in any order, and what a job says must not depend on it.
+	k.Groups = slices.SortedFunc(slices.Values(k.Groups), func(a, b schedulingv1beta1.PodGroup) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	w := &writer{SchedulingStatus: next, now: metav1.NewTime(k.Now)}
 	switch {
 	case ended(k.Job, trainerv1alpha1.TrainJobComplete) != nil:
@@ -121,7 +125,7 @@ func (w *writer) runs(k Known) {
 	w.preempted(unplaced)
 	switch {
 	case len(waiting) > 0:
-		w.waits(waiting[0])
+		w.waits(lastOf(waiting))
 	case len(unplaced) > 0:
 		w.WaitingSince = nil
 		w.starts(k.JobSet)

@@ -2,6 +2,8 @@ package situation_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -305,6 +307,74 @@ Starting (not ready yet: node 0 of 1, launcher 0 of 1) -Queued
 == the first is ready
 Waiting (no pod of launcher is created: see the Events of Job job-launcher-0 and of JobSet job) waits since 10:03 +Queued
 `)
+}
+
+// A cache lists the groups of a job in any order, and each list says the same, without an Event: of gangs that wait, what the last in the
+// queue waits for.
+func TestOf_TheOrderOfGroupsSaysNothing(t *testing.T) {
+	t.Parallel()
+	group := func(name string, conditions ...metav1.Condition) schedulingv1beta1.PodGroup {
+		return schedulingv1beta1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions},
+		}
+	}
+	is := func(kind, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+	}
+	waits := func(message string, position int) []metav1.Condition {
+		return []metav1.Condition{
+			is(standing.Waiting, "NoRoom", message),
+			is(standing.Queued, "NoRoom", standing.Turn{Position: position}.String()),
+		}
+	}
+	placed := func(domain string) metav1.Condition {
+		return is(standing.Placed, "Placed", standing.Place{Nodes: 2, Domain: domain, Quality: 1}.String())
+	}
+	for name, c := range map[string]struct {
+		groups []schedulingv1beta1.PodGroup
+		want   string
+	}{
+		"the last in the queue decides": {
+			[]schedulingv1beta1.PodGroup{
+				group("a", waits("a has no room", 2)...), group("b", waits("b has no room", 7)...),
+				group("c", waits("c has no room", 4)...), group("d"), group("e", placed("su-1")),
+			},
+			"Waiting (b has no room) waits since 10:00 position 7 +Queued",
+		},
+		"of those without a position, the first by name": {
+			[]schedulingv1beta1.PodGroup{
+				group("b", is(schedulingv1beta1.DisruptionTarget, "PreemptionByScheduler", "preempted by b")),
+				group("a", is(schedulingv1beta1.DisruptionTarget, "PreemptionByScheduler", "preempted by a")),
+			},
+			"Waiting (preempted by a) waits since 10:00 +Preempted +Queued",
+		},
+		"places are named in order": {
+			[]schedulingv1beta1.PodGroup{group("b", placed("su-2")), group("a", placed("su-1")), group("c", placed("su-3"))},
+			"Starting (not ready yet: node 0 of 1) on 6 nodes of su-1, su-2, su-3 q=1.00 since 00:00 +Placed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chance := rand.New(rand.NewPCG(1, 2))
+			known := newStory().known
+			known.Groups = c.groups
+			known.Job.Status.Scheduling = situation.Of(known)
+			for range 20 {
+				known.Groups = slices.Clone(c.groups)
+				chance.Shuffle(len(known.Groups), func(i, j int) {
+					known.Groups[i], known.Groups[j] = known.Groups[j], known.Groups[i]
+				})
+				before := known.Job.Status.Scheduling
+				after := situation.Of(known)
+				if got := picture(after); got != c.want {
+					t.Fatalf("it says\n%s, want\n%s", got, c.want)
+				}
+				if news := situation.News(before, after); len(news) > 0 || !cmp.Equal(before, after) {
+					t.Fatalf("%v is told, and written: %s", news, cmp.Diff(before, after))
+				}
+			}
+		})
+	}
 }
 
 // Without a group nobody says where the pods are, nor that they wait.
