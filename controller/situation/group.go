@@ -36,21 +36,22 @@ type groupStanding struct {
 	queue   *trainerv1alpha1.QueueStatus
 }
 
-func standings(groups []schedulingv1beta1.PodGroup) []groupStanding {
-	out := make([]groupStanding, len(groups))
-	for i := range groups {
-		out[i] = standingOf(groups[i].Status.Conditions)
-		out[i].name = groups[i].Name
-	}
-	return out
-}
-
-// unplaced are the standings of the job's groups that have no nodes. Groups that the cache does not show yet count as one.
-func unplaced(k Known) []groupStanding {
-	if len(k.Groups) == 0 && k.JobSet != nil && plan.IsGrouped(k.JobSet.Spec) {
+// unplaced are the standings of the job's groups that have no nodes. Groups that the cache does not show yet count as one. placedAt is
+// when the job last had nodes.
+func unplaced(
+	groups []schedulingv1beta1.PodGroup, jobSet *jobsetv1alpha2.JobSet, placedAt metav1.Time,
+) []groupStanding {
+	if len(groups) == 0 && jobSet != nil && plan.IsGrouped(jobSet.Spec) {
 		return []groupStanding{{reason: notSeen, message: notSeenMessage}}
 	}
-	return slices.DeleteFunc(standings(k.Groups), func(s groupStanding) bool { return s.placed })
+	var out []groupStanding
+	for i := range groups {
+		if s := standingOf(groups[i].Status.Conditions, placedAt); !s.placed {
+			s.name = groups[i].Name
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // waiting are those of the unplaced groups that wait for nodes, or for pods that nobody creates. The others wait for another part of
@@ -87,9 +88,13 @@ func (s groupStanding) position() int32 {
 	return s.queue.Position
 }
 
-// standingOf reads the conditions of a group. Any scheduler says whether it was placed once; ours says more.
-func standingOf(conditions []metav1.Condition) groupStanding {
+// standingOf reads the conditions of a group. Any scheduler says whether it was placed once; ours says more. An eviction before placedAt
+// is over: ours takes that condition back when it places the group again, and others leave it.
+func standingOf(conditions []metav1.Condition, placedAt metav1.Time) groupStanding {
 	out := groupStanding{evicted: holding(conditions, schedulingv1beta1.DisruptionTarget)}
+	if out.evicted != nil && out.evicted.LastTransitionTime.Before(&placedAt) {
+		out.evicted = nil
+	}
 	waits := holding(conditions, standing.Waiting)
 	scheduled := meta.FindStatusCondition(conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
 	switch {

@@ -120,7 +120,13 @@ func (w *writer) leaves(reason, why string) {
 
 // runs is for a job whose JobSet may have pods.
 func (w *writer) runs(k Known) {
-	unplaced := unplaced(k)
+	if areReady(k.JobSet) { // they have nodes, whatever is said of their groups: not every scheduler says it
+		w.WaitingSince = nil
+		w.placed(k.Groups)
+		w.starts(k.JobSet)
+		return
+	}
+	unplaced := unplaced(k.Groups, k.JobSet, w.placedAt())
 	waiting := waiting(unplaced, k.JobSet)
 	w.preempted(unplaced)
 	switch {
@@ -136,6 +142,15 @@ func (w *writer) runs(k Known) {
 		w.placed(k.Groups)
 		w.starts(k.JobSet)
 	}
+}
+
+// placedAt is since when the job last waited no more because it had nodes; zero if it waits, or if that is not known.
+func (w *writer) placedAt() metav1.Time {
+	queued := meta.FindStatusCondition(w.Conditions, trainerv1alpha1.SchedulingQueued)
+	if queued == nil || queued.Status == metav1.ConditionTrue || queued.Reason != trainerv1alpha1.SchedulingPlaced {
+		return metav1.Time{}
+	}
+	return queued.LastTransitionTime
 }
 
 // preempted says by what a group of the job was preempted that has no nodes since; of several groups, the first one.
@@ -193,6 +208,11 @@ func (w *writer) starts(jobSet *jobsetv1alpha2.JobSet) {
 		return
 	}
 	w.Phase = trainerv1alpha1.PhaseRunning
+}
+
+// areReady reports whether all ranks of a job are ready.
+func areReady(jobSet *jobsetv1alpha2.JobSet) bool {
+	return jobSet != nil && len(plan.Trainers(jobSet.Spec)) > 0 && len(notReady(jobSet)) == 0
 }
 
 // notReady are the jobs that train and are not ready yet, after those that run before them: "node 0 of 1". None if all that train

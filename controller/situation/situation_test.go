@@ -421,6 +421,61 @@ Starting (not ready yet: node 0 of 1) -Queued
 `)
 }
 
+// Our scheduler may preempt gangs of another one, which places them again and leaves our condition where it is. Ranks that are ready have
+// nodes, and the eviction before that explains nothing any more.
+func TestAPreemptedGangOfAnotherScheduler(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	preempted := func(by string) {
+		meta.RemoveStatusCondition(&s.known.Groups[0].Status.Conditions, schedulingv1beta1.DisruptionTarget)
+		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by "+by)
+		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by "+by)
+		s.ready(0)
+	}
+	s.tell("scheduled", func() {
+		s.ready(0)
+		s.says(schedulingv1beta1.PodGroupInitiallyScheduled, metav1.ConditionTrue, "Scheduled", "")
+	})
+	s.tell("ready", func() { s.ready(1) })
+	s.tell("preempted", func() { preempted("ns/a") })
+	s.tell("ready again", func() { s.ready(1) })
+	s.tell("nothing new", nil)
+	s.tell("one rank is lost", func() { s.ready(0) })
+	s.tell("preempted again", func() { preempted("ns/b") })
+	s.want(t, `
+== scheduled
+Starting (not ready yet: node 0 of 1)
+== ready
+Running
+== preempted
+Waiting (preempted by ns/a) waits since 10:03 +Preempted +Queued
+   Warning Preempted: preempted by ns/a
+== ready again
+Running -Preempted -Queued
+== nothing new
+Running -Preempted -Queued
+== one rank is lost
+Starting (not ready yet: node 0 of 1) -Preempted -Queued
+== preempted again
+Waiting (preempted by ns/b) waits since 10:07 +Preempted +Queued
+   Warning Preempted: preempted by ns/b
+`)
+}
+
+// A scheduler may say nothing of groups. Ranks that are ready have nodes all the same.
+func TestAGangOfASilentScheduler(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.tell("its pods exist", func() { s.ready(0) })
+	s.tell("ready", func() { s.ready(1) })
+	s.want(t, `
+== its pods exist
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:01 +Queued
+== ready
+Running -Queued
+`)
+}
+
 func TestWhatIsTooLongIsCut(t *testing.T) {
 	t.Parallel()
 	s := newStory()
