@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // Event is what a job's owner is told.
@@ -37,7 +38,8 @@ func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 	return out
 }
 
-// Standing is the Event that says why a job waits; false if it does not. status is nil for a job that has none.
+// Standing is the Event that says why a job waits; false if it does not. status is nil for a job that has none. Estimated instants are left
+// out: client-go drops Events of an object that has one each minute, and a preemption must not be among them. status.queue has them.
 func Standing(status *trainerv1alpha1.SchedulingStatus) (Event, bool) {
 	if status == nil {
 		return Event{}, false
@@ -50,7 +52,7 @@ func Standing(status *trainerv1alpha1.SchedulingStatus) (Event, bool) {
 		evicted.Message == queued.Message {
 		return Event{}, false // that is told already
 	}
-	return Event{corev1.EventTypeWarning, queued.Reason, queued.Message}, true
+	return Event{corev1.EventTypeWarning, queued.Reason, standing.WithoutInstants(queued.Message)}, true
 }
 
 func isNews(before *trainerv1alpha1.SchedulingStatus, why Event) bool {

@@ -476,6 +476,26 @@ Running -Queued
 `)
 }
 
+// An estimate shifts each minute. The status says it, and no Event: there is a limit of Events for each job, and the next preemption would
+// not be told.
+func TestAnEstimateThatShiftsIsNoNews(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	for _, at := range []string{"2026-11-24T11:00:00Z", "2026-11-24T11:01:00Z"} {
+		s.tell("estimated", func() {
+			s.waits("no room; a place is reserved for it in su-1"+standing.FreeAt(at, false),
+				standing.Turn{Position: 1, Reserved: "su-1", Start: at, Estimated: true})
+		})
+	}
+	s.want(t, `
+== estimated
+Waiting (no room; a place is reserved for it in su-1, estimated to be free at 2026-11-24T11:00:00Z) waits since 10:01 position 1 starts 11:00 in su-1 +Queued
+   Warning NoRoom: no room; a place is reserved for it in su-1
+== estimated
+Waiting (no room; a place is reserved for it in su-1, estimated to be free at 2026-11-24T11:01:00Z) waits since 10:01 position 1 starts 11:01 in su-1 +Queued
+`)
+}
+
 func TestWhatIsTooLongIsCut(t *testing.T) {
 	t.Parallel()
 	s := newStory()
