@@ -184,17 +184,16 @@ func (w *writer) placed(groups []schedulingv1beta1.PodGroup) {
 	}
 	w.Placement = place
 	w.holds(trainerv1alpha1.SchedulingPlaced, trainerv1alpha1.SchedulingPlaced, text)
-	if w.LastDomain != "" && w.LastDomain != place.Domain && place.Domain != "" {
-		w.holds(
-			trainerv1alpha1.SchedulingMoved,
-			trainerv1alpha1.SchedulingMoved,
-			"from "+w.LastDomain+" to "+place.Domain,
-		)
-		w.LastDomain = ""
-	} else if w.LastDomain == place.Domain {
-		w.LastDomain = ""
-		w.ceases(trainerv1alpha1.SchedulingMoved, "Stayed", "it is where it was before its last interruption")
+	if w.LastDomain == "" || place.Domain == "" { // of nodes that the filters chose no domain is known
+		return
 	}
+	if w.LastDomain == place.Domain {
+		w.ceases(trainerv1alpha1.SchedulingMoved, "Stayed", "it is where it was before its last interruption")
+	} else {
+		const moved = trainerv1alpha1.SchedulingMoved
+		w.holds(moved, moved, "from "+w.LastDomain+" to "+place.Domain)
+	}
+	w.LastDomain = ""
 }
 
 // starts tells a job whose ranks are ready from one whose are not.

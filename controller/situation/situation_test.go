@@ -496,6 +496,49 @@ Waiting (no room; a place is reserved for it in su-1, estimated to be free at 20
 `)
 }
 
+// Of nodes that the scheduler's filters chose no domain is known, and so not whether a gang stayed where it was.
+func TestAGangThatMovedAndThenLeavesTheTopology(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	preempted := func() {
+		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by ns/a")
+		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by ns/a")
+	}
+	s.ready(0)
+	s.tell("placed", func() { s.placed("su-1") })
+	s.tell("preempted", preempted)
+	s.tell("moved", func() { s.placed("su-2") })
+	s.tell("its nodes are replaced", func() {
+		s.says(standing.Placed, metav1.ConditionTrue, "Placed", standing.Place{}.String())
+	})
+	s.tell("preempted", preempted)
+	s.tell("placed anywhere", func() {
+		s.placed("su-2")
+		s.says(standing.Placed, metav1.ConditionTrue, "Placed", standing.Place{}.String())
+	})
+	s.want(t, `
+== placed
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:01 +Placed
+   Normal Placed: 4 nodes in su-1, quality 0.50
+== preempted
+Waiting (preempted by ns/a) waits since 10:02 -Placed +Preempted +Queued
+   Warning Preempted: preempted by ns/a
+== moved
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-2 q=0.50 since 10:03 +Placed -Preempted -Queued +Moved
+   Normal Placed: 4 nodes in su-2, quality 0.50
+   Normal Moved: from su-1 to su-2
+== its nodes are replaced
+Starting (not ready yet: node 0 of 1) on 0 nodes of  q= since 10:03 +Placed -Preempted -Queued +Moved
+   Normal Placed: nodes that the scheduler's filters chose
+== preempted
+Waiting (preempted by ns/a) waits since 10:05 -Placed +Preempted +Queued +Moved
+   Warning Preempted: preempted by ns/a
+== placed anywhere
+Starting (not ready yet: node 0 of 1) on 0 nodes of  q= since 10:06 +Placed -Preempted -Queued +Moved
+   Normal Placed: nodes that the scheduler's filters chose
+`)
+}
+
 func TestWhatIsTooLongIsCut(t *testing.T) {
 	t.Parallel()
 	s := newStory()
