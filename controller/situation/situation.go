@@ -47,11 +47,12 @@ func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	w := &writer{SchedulingStatus: next, now: metav1.NewTime(k.Now)}
+	end := k.Job.Ending()
 	switch {
-	case ended(k.Job, trainerv1alpha1.TrainJobComplete) != nil:
-		w.ends(trainerv1alpha1.PhaseComplete, ended(k.Job, trainerv1alpha1.TrainJobComplete))
-	case ended(k.Job, trainerv1alpha1.TrainJobFailed) != nil:
-		w.ends(trainerv1alpha1.PhaseFailed, ended(k.Job, trainerv1alpha1.TrainJobFailed))
+	case end != nil && end.Type == trainerv1alpha1.TrainJobComplete:
+		w.ends(trainerv1alpha1.PhaseComplete, end)
+	case end != nil:
+		w.ends(trainerv1alpha1.PhaseFailed, end)
 	case k.Job.Spec.Suspend != nil && *k.Job.Spec.Suspend:
 		w.rests(trainerv1alpha1.PhaseSuspended, suspendedBy(k.Job))
 	case k.Hindrance != "":
@@ -242,14 +243,6 @@ func notReady(jobSet *jobsetv1alpha2.JobSet) []string {
 		return nil
 	}
 	return append(before, out...)
-}
-
-func ended(job *trainerv1alpha1.TrainJob, how string) *metav1.Condition {
-	condition := meta.FindStatusCondition(job.Status.Conditions, how)
-	if condition == nil || condition.Status != metav1.ConditionTrue {
-		return nil
-	}
-	return condition
 }
 
 // suspendedBy says who keeps a job from running.
