@@ -11,11 +11,12 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// PatchesChanged reports whether the runtime patches mean something else, or were stamped anew.
-func PatchesChanged(old, next *trainerv1alpha1.TrainJob) bool {
+// patchesChanged reports whether the runtime patches mean something else, or were stamped anew.
+func patchesChanged(old, next *trainerv1alpha1.TrainJob) bool {
 	return !equality.Semantic.DeepEqual(old.Spec.RuntimePatches, next.Spec.RuntimePatches)
 }
 
@@ -26,6 +27,12 @@ func sizeChanged(old, next *trainerv1alpha1.TrainJob) bool {
 		!equality.Semantic.DeepEqual(was.ResourcesPerNode, is.ResourcesPerNode))
 }
 
+// priorityChanged reports whether a job has another priority class than before: it names one itself, by annotation or by a runtime patch, or
+// leaves that to its runtime now. Without a runtime only what the job itself says counts.
+func priorityChanged(old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime) bool {
+	return plan.NamedPriorityClass(old, runtime) != plan.NamedPriorityClass(next, runtime)
+}
+
 // shape is a part of a job that may change while the job is suspended.
 type shape struct {
 	path *field.Path
@@ -34,27 +41,28 @@ type shape struct {
 }
 
 // changedShapes returns the parts that differ between two versions of a job.
-func changedShapes(old, next *trainerv1alpha1.TrainJob) []shape {
+func changedShapes(old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime) []shape {
 	var changed []shape
-	if PatchesChanged(old, next) {
+	if patchesChanged(old, next) {
 		changed = append(changed, shape{field.NewPath("spec", "runtimePatches"), "RuntimePatches"})
 	}
 	if sizeChanged(old, next) {
 		changed = append(changed, shape{field.NewPath("spec", "trainer"), "numNodes and resourcesPerNode"})
 	}
-	if key := topology.AnnotationPriorityClass; old.Annotations[key] != next.Annotations[key] {
-		changed = append(changed, shape{field.NewPath("metadata", "annotations").Key(key), "The priority class"})
+	if priorityChanged(old, next, runtime) {
+		at := field.NewPath("metadata", "annotations").Key(topology.AnnotationPriorityClass)
+		changed = append(changed, shape{at, "The priority class"})
 	}
 	return changed
 }
 
-// CheckShapeChange refuses a change of the runtime patches, of the trainer's size, or of the priority of a job that runs: it would have no effect until
-// the job is suspended, and nobody would tell. jobs is the status of the ReplicatedJobs of the job's JobSet, empty without one.
-func CheckShapeChange(
-	old, next *trainerv1alpha1.TrainJob, jobs []jobsetv1alpha2.ReplicatedJobStatus,
+// refuseShapes refuses changes of parts of a job that runs: they would have no effect until the job is suspended, and nobody would tell. jobs
+// is the status of the ReplicatedJobs of the job's JobSet, empty without one.
+func refuseShapes(
+	changed []shape, old, next *trainerv1alpha1.TrainJob, jobs []jobsetv1alpha2.ReplicatedJobStatus,
 ) field.ErrorList {
 	var faults field.ErrorList
-	for _, part := range changedShapes(old, next) {
+	for _, part := range changed {
 		if !ptr.Deref(old.Spec.Suspend, false) && !ptr.Deref(next.Spec.Suspend, false) {
 			faults = append(faults, field.Forbidden(part.path,
 				part.name+" can only be modified when the TrainJob is suspended before or after the update"))
@@ -69,9 +77,12 @@ func CheckShapeChange(
 	return faults
 }
 
-// checkShapeChange reads the JobSet only when there is such a change.
-func (v *Validator) checkShapeChange(ctx context.Context, old, next *trainerv1alpha1.TrainJob) field.ErrorList {
-	changed := changedShapes(old, next)
+// checkShapeChange refuses a change of the runtime patches, of the trainer's size, or of the priority of a job that runs. It reads the JobSet
+// only when there is such a change.
+func (v *Validator) checkShapeChange(
+	ctx context.Context, old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime,
+) field.ErrorList {
+	changed := changedShapes(old, next, runtime)
 	if len(changed) == 0 {
 		return nil
 	}
@@ -81,5 +92,5 @@ func (v *Validator) checkShapeChange(ctx context.Context, old, next *trainerv1al
 			field.InternalError(changed[0].path, fmt.Errorf("getting JobSet %s: %w", next.Name, err)),
 		}
 	}
-	return CheckShapeChange(old, next, jobSet.Status.ReplicatedJobsStatus)
+	return refuseShapes(changed, old, next, jobSet.Status.ReplicatedJobsStatus)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Runtimes finds the runtime of a job: as it is now, or the job's own copy where it has one. The error is a resolve.ErrMissing
@@ -83,16 +82,17 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 // Update judges a change of a TrainJob. Only what it makes worse is refused: a job that is at fault already, maybe by a
 // younger rule, or whose runtime is gone, can still be suspended, relabeled and let go of.
 func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
-	faults := v.checkShapeChange(ctx, old, next)
 	respecified := !equality.Semantic.DeepEqual(lasting(old), lasting(next))
 	rewished := !maps.Equal(wishes(old), wishes(next))
-	if next.DeletionTimestamp == nil {
-		faults = append(faults, v.checkSwitchesChange(ctx, old, next)...)
+	if next.DeletionTimestamp != nil {
+		return Verdict{Refusal: v.checkShapeChange(ctx, old, next, plan.Runtime{}).ToAggregate()}, nil
 	}
-	if next.DeletionTimestamp != nil || !respecified && !rewished {
+	faults := v.checkSwitchesChange(ctx, old, next)
+	if !respecified && !rewished {
 		return Verdict{Refusal: faults.ToAggregate()}, nil
 	}
 	found, err := v.Runtimes.Find(ctx, next)
+	faults = append(v.checkShapeChange(ctx, old, next, found.Runtime), faults...)
 	verdict, err := judgeFound(next, found, err)
 	switch {
 	case err == nil && verdict.Refusal == nil:
@@ -105,7 +105,7 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 				faults = append(faults, fault)
 			}
 		}
-		if key := topology.AnnotationPriorityClass; old.Annotations[key] != next.Annotations[key] {
+		if priorityChanged(old, next, found.Runtime) {
 			var missing *field.Error
 			if missing, err = v.checkPriorityClasses(ctx, next, found.Runtime); missing != nil {
 				faults = append(faults, missing)

@@ -59,6 +59,14 @@ func there(t *testing.T) finds {
 	return finds{found: resolve.Found{Runtime: plan.Runtime{Kind: rt.Kind, Name: rt.Name, Spec: rt.Spec}}}
 }
 
+// annotating is there's runtime with an annotation.
+func annotating(t *testing.T, key, value string) finds {
+	t.Helper()
+	out := there(t)
+	out.found.Runtime.Annotations = map[string]string{key: value}
+	return out
+}
+
 func newValidator(t *testing.T, runtimes admission.Runtimes, objects ...client.Object) *admission.Validator {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -119,6 +127,18 @@ func annotated(key, value string) change {
 
 func refersTo(kind string) change {
 	return func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = new(kind) }
+}
+
+// prioritizedBy adds a manager's patch that names a priority class.
+func prioritizedBy(manager, class string) change {
+	return func(job *trainerv1alpha1.TrainJob) {
+		job.Spec.RuntimePatches = append(job.Spec.RuntimePatches, trainerv1alpha1.RuntimePatch{
+			Manager: manager,
+			TrainingRuntimeSpec: &trainerv1alpha1.TrainingRuntimeSpecPatch{Template: &trainerv1alpha1.JobSetTemplatePatch{
+				Metadata: &metav1.ObjectMeta{Annotations: map[string]string{"lockstep.dev/priority-class": class}},
+			}},
+		})
+	}
 }
 
 // patchedBy adds a manager's patch for a ReplicatedJob.
@@ -387,6 +407,31 @@ func TestUpdate(t *testing.T) {
 			runtimes: there(t), old: []change{suspended}, next: []change{suspended, annotated("lockstep.dev/priority-class", "high")},
 			want: `metadata.annotations[lockstep.dev/priority-class]: Invalid value: "high": PriorityClass "high" doesn't exist: ` +
 				`priorityclasses.scheduling.k8s.io "high" not found`,
+		},
+		"a priority of a patch that does not exist": {
+			runtimes: there(t), old: []change{suspended}, next: []change{suspended, prioritizedBy("a.io/b", "high")},
+			want: `metadata.annotations[lockstep.dev/priority-class]: Invalid value: "high": PriorityClass "high" doesn't exist: ` +
+				`priorityclasses.scheduling.k8s.io "high" not found`,
+		},
+		"a priority of a patch that exists": {
+			runtimes: there(t), jobSet: classOf("high"), old: []change{suspended},
+			next: []change{suspended, prioritizedBy("a.io/b", "high")},
+		},
+		"a running job names the priority that its runtime names": {
+			runtimes: annotating(t, "lockstep.dev/priority-class", "high"), old: []change{running},
+			next: []change{running, annotated("lockstep.dev/priority-class", "high")},
+		},
+		"a running job leaves its priority to its runtime": {
+			runtimes: annotating(t, "lockstep.dev/priority-class", "high"), jobSet: classOf("high"),
+			old: []change{running, annotated("lockstep.dev/priority-class", "")}, next: []change{running},
+			want: "metadata.annotations[lockstep.dev/priority-class]: Forbidden: The priority class can only be modified when the TrainJob " +
+				"is suspended before or after the update",
+		},
+		"another priority for a running job with the runtime gone": {
+			runtimes: missing(), old: []change{running},
+			next: []change{running, annotated("lockstep.dev/priority-class", "high")},
+			want: "metadata.annotations[lockstep.dev/priority-class]: Forbidden: The priority class can only be modified when the TrainJob " +
+				"is suspended before or after the update",
 		},
 		"a size for a suspended job": {runtimes: there(t), old: []change{suspended, nodes(2)}, next: []change{suspended, nodes(4)}},
 		"a size with a fault": {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -19,6 +20,7 @@ import (
 type turn struct {
 	Metadata struct {
 		Annotations map[string]string `json:"annotations"`
+		Labels      map[string]string `json:"labels"`
 	} `json:"metadata"`
 	Spec struct {
 		Suspend *bool `json:"suspend"`
@@ -33,9 +35,10 @@ func turnOf(raw []byte) (turn, bool) {
 
 func (t turn) suspended() bool { return ptr.Deref(t.Spec.Suspend, false) }
 
-// takeTurn writes since when a job waits for its turn, where that is not since its creation. Nobody else writes it. A job that its owner
-// resumes waits from then on: else suspended jobs were tickets, kept for the day on which one needs to be first. One that a controller
-// resumes, like Kueue, has been waiting all the time.
+// queue is the queue in which Kueue has the job; empty for none.
+func (t turn) queue() string { return t.Metadata.Labels[plan.KueueQueueLabel] }
+
+// takeTurn writes since when a job waits for its turn, where that is not since its creation. Nobody else writes it.
 func (d *Defaulter) takeTurn(ctx context.Context, user authenticationv1.UserInfo, old, next []byte) ([]byte, error) {
 	now, ok := turnOf(next)
 	if !ok {
@@ -43,19 +46,35 @@ func (d *Defaulter) takeTurn(ctx context.Context, user authenticationv1.UserInfo
 	}
 	before, _ := turnOf(old)
 	since := before.Metadata.Annotations[topology.AnnotationQueuedAt]
-	if before.suspended() && !now.suspended() {
-		controls, err := d.controls(ctx, user)
-		if err != nil {
-			return nil, err
-		}
-		if !controls {
-			since = d.Clock.Now().UTC().Format(time.RFC3339)
-		}
+	anew, err := d.queuesAnew(ctx, user, before, now)
+	if err != nil {
+		return nil, err
+	}
+	if anew {
+		since = d.Clock.Now().UTC().Format(time.RFC3339)
 	}
 	if now.Metadata.Annotations[topology.AnnotationQueuedAt] == since {
 		return next, nil
 	}
 	return annotate(next, topology.AnnotationQueuedAt, since)
+}
+
+// queuesAnew reports whether a job waits from this change on: else suspended jobs were tickets, kept for the day on which one needs to be
+// first. Time in suspension counts as waiting only if the job was in one queue of Kueue's all the time, and a controller resumes it. The
+// label must have been there before, because whoever may resume everything (Argo CD, another operator) passes for a controller.
+func (d *Defaulter) queuesAnew(ctx context.Context, user authenticationv1.UserInfo, before, now turn) (bool, error) {
+	switch {
+	case !before.suspended():
+		return false, nil
+	case before.queue() != now.queue(): // it may have named a queue that does not exist
+		return true, nil
+	case now.suspended():
+		return false, nil
+	case before.queue() == "":
+		return true, nil
+	}
+	controls, err := d.controls(ctx, user)
+	return !controls, err
 }
 
 // controls reports whether a user is a controller of TrainJobs, or might be one: he may write the status of all of them.

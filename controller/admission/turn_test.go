@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,12 @@ func (r *reviews) Create(_ context.Context, object client.Object, _ ...client.Cr
 	return r.err
 }
 
+// inQueue has a TrainJob wait in a queue of Kueue's.
+func inQueue(queue string, job []byte) []byte {
+	return bytes.Replace(job, []byte(`"metadata":{`),
+		fmt.Appendf(nil, `"metadata":{"labels":{"kueue.x-k8s.io/queue-name":%q},`, queue), 1)
+}
+
 // waiting is a TrainJob that is suspended or not, and says since when it waits; empty if it does not.
 func waiting(suspend bool, since string) []byte {
 	annotations := `"else":"kept"`
@@ -43,7 +50,7 @@ func waiting(suspend bool, since string) []byte {
 	)
 }
 
-// A job waits from its creation, or from its resumption by its owner. No user can write himself to the front.
+// A job waits from its creation, or from its resumption by its owner, or from a change of its queue. No user can write himself to the front.
 func TestDefaulter_TakesTheJobsTurn(t *testing.T) {
 	const early, noon = "2026-11-20T00:00:00Z", "2026-11-22T12:00:00Z"
 	for name, c := range map[string]struct {
@@ -52,18 +59,48 @@ func TestDefaulter_TakesTheJobsTurn(t *testing.T) {
 		want      string
 		asks      int
 	}{
-		"a new job waits since its creation":         {user: "ada", next: waiting(false, "")},
-		"nobody writes it on a new job":              {user: "ada", next: waiting(false, early)},
-		"nor on one that exists":                     {user: "ada", old: waiting(false, ""), next: waiting(false, early)},
-		"nor when it is suspended":                   {user: "ada", old: waiting(false, ""), next: waiting(true, early)},
-		"nor Kueue":                                  {user: "kueue", old: waiting(true, ""), next: waiting(false, early), asks: 1},
-		"nobody removes it":                          {user: "ada", old: waiting(false, noon), next: waiting(false, ""), want: noon},
-		"nor changes it":                             {user: "ada", old: waiting(false, noon), next: waiting(false, early), want: noon},
-		"what its owner resumes waits from now on":   {user: "ada", old: waiting(true, ""), next: waiting(false, ""), want: noon, asks: 1},
-		"again, and whatever he writes":              {user: "ada", old: waiting(true, early), next: waiting(false, early), want: noon, asks: 1},
-		"what Kueue resumes has waited all the time": {user: "kueue", old: waiting(true, ""), next: waiting(false, ""), asks: 1},
-		"or since its owner resumed it":              {user: "kueue", old: waiting(true, early), next: waiting(false, early), want: early, asks: 1},
-		"suspending keeps it":                        {user: "ada", old: waiting(false, early), next: waiting(true, early), want: early},
+		"a new job waits since its creation": {user: "ada", next: waiting(false, "")},
+		"nobody writes it on a new job":      {user: "ada", next: waiting(false, early)},
+		"nor on one that exists":             {user: "ada", old: waiting(false, ""), next: waiting(false, early)},
+		"nor when it is suspended":           {user: "ada", old: waiting(false, ""), next: waiting(true, early)},
+		"nor Kueue": {
+			user: "kueue", old: inQueue("a", waiting(true, "")), next: inQueue("a", waiting(false, early)), asks: 1,
+		},
+		"nobody removes it":                        {user: "ada", old: waiting(false, noon), next: waiting(false, ""), want: noon},
+		"nor changes it":                           {user: "ada", old: waiting(false, noon), next: waiting(false, early), want: noon},
+		"what its owner resumes waits from now on": {user: "ada", old: waiting(true, ""), next: waiting(false, ""), want: noon},
+		"again, and whatever he writes":            {user: "ada", old: waiting(true, early), next: waiting(false, early), want: noon},
+		"also from a queue of Kueue's": {
+			user: "ada", old: inQueue("a", waiting(true, "")), next: inQueue("a", waiting(false, "")), want: noon, asks: 1,
+		},
+		"what Kueue resumes has waited all the time": {
+			user: "kueue", old: inQueue("a", waiting(true, "")), next: inQueue("a", waiting(false, "")), asks: 1,
+		},
+		"or since its owner resumed it": {
+			user: "kueue", old: inQueue("a", waiting(true, early)), next: inQueue("a", waiting(false, early)),
+			want: early, asks: 1,
+		},
+		"what Argo CD resumes was in no queue": {user: "kueue", old: waiting(true, ""), next: waiting(false, ""), want: noon},
+		"nor is it if it enters one with that": {
+			user: "kueue", old: waiting(true, ""), next: inQueue("a", waiting(false, "")), want: noon,
+		},
+		"who enters a queue waits from then on": {
+			user: "ada", old: waiting(true, ""), next: inQueue("a", waiting(true, early)), want: noon,
+		},
+		"and who corrects its name": {
+			user: "ada", old: inQueue("ghost", waiting(true, early)), next: inQueue("a", waiting(true, early)), want: noon,
+		},
+		"and who leaves it": {
+			user: "ada", old: inQueue("a", waiting(true, early)), next: waiting(true, early), want: noon,
+		},
+		"a new job in a queue waits since its creation": {user: "ada", next: inQueue("a", waiting(true, early))},
+		"a running job's label says nothing": {
+			user: "ada", old: waiting(false, early), next: inQueue("a", waiting(false, early)), want: early,
+		},
+		"suspending keeps it": {user: "ada", old: waiting(false, early), next: waiting(true, early), want: early},
+		"also when Kueue does": {
+			user: "kueue", old: inQueue("a", waiting(false, early)), next: inQueue("a", waiting(true, early)), want: early,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := &reviews{}
@@ -97,7 +134,7 @@ func TestDefaulter_AsksWhoResumes(t *testing.T) {
 	user := authenticationv1.UserInfo{
 		Username: "ada", UID: "1", Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}},
 	}
-	change := admission.Change{Namespace: "team", User: user, Old: waiting(true, ""), Next: waiting(false, "")}
+	change := admission.Change{Namespace: "team", User: user, Old: inQueue("a", waiting(true, "")), Next: inQueue("a", waiting(false, ""))}
 	if _, err := d.Default(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}

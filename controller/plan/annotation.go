@@ -184,8 +184,9 @@ func ownAnnotations() []Annotation {
 			On:         []string{onTrainJob, onPodGroup},
 			Controller: true,
 			Values:     "an instant (RFC 3339)",
-			Meaning: "Since when the job waits, if not since its creation: since its owner resumed it. What a controller like Kueue " +
-				"resumes has been waiting all the time.",
+			Meaning: "Since when the job waits, if not since its creation: since it was resumed, or since its label " +
+				KueueQueueLabel + " changed while it was suspended. A job with that label that a controller (Kueue) resumes has been " +
+				"waiting all the time.",
 		},
 		{
 			Key:        topology.AnnotationExpectedEnd,

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // Event is what a job's owner is told.
@@ -11,6 +12,9 @@ type Event struct {
 	// Type is Normal or Warning, Reason a CamelCase word, Message a sentence.
 	Type, Reason, Message string
 }
+
+// Passes reports whether the Event tells of a wait through which each gang passes as it starts: it is no news unless it lasts.
+func (e Event) Passes() bool { return e.Reason == noPods || e.Reason == notSeen }
 
 // News are the Events that follow from a change of status.scheduling. before is nil for a job that had none.
 func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
@@ -28,23 +32,27 @@ func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 			out = append(out, Event{kind.eventType, kind.condition, is.Message})
 		}
 	}
-	if why, ok := Standing(after); ok && isNews(before, why) {
+	if why, ok := Standing(after); ok && !why.Passes() && isNews(before, why) {
 		out = append(out, why)
 	}
 	return out
 }
 
-// Standing is the Event that says why a job waits; false if it does not, or if nobody has said why.
+// Standing is the Event that says why a job waits; false if it does not. status is nil for a job that has none. Estimated instants are left
+// out: client-go drops Events of an object that has one each minute, and a preemption must not be among them. status.queue has them.
 func Standing(status *trainerv1alpha1.SchedulingStatus) (Event, bool) {
+	if status == nil {
+		return Event{}, false
+	}
 	queued := holding(status.Conditions, trainerv1alpha1.SchedulingQueued)
-	if queued == nil || queued.Message == notSeen {
+	if queued == nil {
 		return Event{}, false
 	}
 	if evicted := holding(status.Conditions, trainerv1alpha1.SchedulingPreempted); evicted != nil &&
 		evicted.Message == queued.Message {
 		return Event{}, false // that is told already
 	}
-	return Event{corev1.EventTypeWarning, queued.Reason, queued.Message}, true
+	return Event{corev1.EventTypeWarning, queued.Reason, standing.WithoutInstants(queued.Message)}, true
 }
 
 func isNews(before *trainerv1alpha1.SchedulingStatus, why Event) bool {

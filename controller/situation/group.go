@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,16 +10,25 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// notSeen is why a group waits of which the scheduler has said nothing yet.
-const notSeen = "the scheduler has not looked at it yet"
+// A group of which no scheduler has said anything waits for one of these reasons.
+const (
+	// noPods is for a group without pods: no scheduler looks at it.
+	noPods = "NoPods"
+	// notSeen is for a group with pods. Ours, and kube-scheduler, look at it when as many exist as have to start together.
+	notSeen        = "NotSeen"
+	notSeenMessage = "the scheduler has not looked at it yet; it does once all its pods exist"
+)
 
 // groupStanding is what the scheduler says of one group.
 type groupStanding struct {
+	name            string
 	placed          bool
 	reason, message string
 	// evicted is the group's condition that says so; nil if it was placed since.
@@ -26,17 +36,65 @@ type groupStanding struct {
 	queue   *trainerv1alpha1.QueueStatus
 }
 
-func standings(groups []schedulingv1beta1.PodGroup) []groupStanding {
-	out := make([]groupStanding, len(groups))
+// unplaced are the standings of the job's groups that have no nodes. Groups that the cache does not show yet count as one. placedAt is
+// when the job last had nodes.
+func unplaced(
+	groups []schedulingv1beta1.PodGroup, jobSet *jobsetv1alpha2.JobSet, placedAt metav1.Time,
+) []groupStanding {
+	if len(groups) == 0 && jobSet != nil && plan.IsGrouped(jobSet.Spec) {
+		return []groupStanding{{reason: notSeen, message: notSeenMessage}}
+	}
+	var out []groupStanding
 	for i := range groups {
-		out[i] = standingOf(groups[i].Status.Conditions)
+		if s := standingOf(groups[i].Status.Conditions, placedAt); !s.placed {
+			s.name = groups[i].Name
+			out = append(out, s)
+		}
 	}
 	return out
 }
 
-// standingOf reads the conditions of a group. Any scheduler says whether it was placed once; ours says more.
-func standingOf(conditions []metav1.Condition) groupStanding {
+// waiting are those of the unplaced groups that wait for nodes, or for pods that nobody creates. The others wait for another part of
+// their job, as trainers wait until an initializer has fetched their data.
+func waiting(unplaced []groupStanding, jobSet *jobsetv1alpha2.JobSet) []groupStanding {
+	var out []groupStanding
+	for _, s := range unplaced {
+		if jobSet != nil {
+			missing := podlessOf(jobSet, s.name)
+			switch {
+			case missing == nil:
+			case missing.behind:
+				continue
+			case s.reason == notSeen:
+				s.reason, s.message = noPods, missing.message(jobSet)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// lastOf returns the waiting group at the last position of the queue, on which the start of its job depends; of groups without a
+// position, the first one.
+func lastOf(waiting []groupStanding) groupStanding {
+	return slices.MaxFunc(waiting, func(a, b groupStanding) int { return cmp.Compare(a.position(), b.position()) })
+}
+
+// position is the group's place in the queue; 0 if it has none.
+func (s groupStanding) position() int32 {
+	if s.queue == nil {
+		return 0
+	}
+	return s.queue.Position
+}
+
+// standingOf reads the conditions of a group. Any scheduler says whether it was placed once; ours says more. An eviction before placedAt
+// is over: ours takes that condition back when it places the group again, and others leave it.
+func standingOf(conditions []metav1.Condition, placedAt metav1.Time) groupStanding {
 	out := groupStanding{evicted: holding(conditions, schedulingv1beta1.DisruptionTarget)}
+	if out.evicted != nil && out.evicted.LastTransitionTime.Before(&placedAt) {
+		out.evicted = nil
+	}
 	waits := holding(conditions, standing.Waiting)
 	scheduled := meta.FindStatusCondition(conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
 	switch {
@@ -49,7 +107,7 @@ func standingOf(conditions []metav1.Condition) groupStanding {
 	case scheduled != nil && !strings.Contains(scheduled.Message, standing.Waiting): // else our condition is on its way
 		out.reason, out.message = scheduled.Reason, scheduled.Message
 	default:
-		out.reason, out.message = "NotSeen", notSeen
+		out.reason, out.message = notSeen, notSeenMessage
 	}
 	if turn := holding(conditions, standing.Queued); turn != nil {
 		out.queue = queueOf(turn.Message)

@@ -22,7 +22,7 @@ type Known struct {
 	Job *trainerv1alpha1.TrainJob
 	// JobSet is nil if there is none.
 	JobSet *jobsetv1alpha2.JobSet
-	// Groups are the PodGroups of the job that are not being deleted.
+	// Groups are the PodGroups of the job that are not being deleted, in any order.
 	Groups []schedulingv1beta1.PodGroup
 	// Hindrance is why the JobSet of a job that is to run does not; empty if nothing is known to hinder it.
 	Hindrance string
@@ -42,12 +42,17 @@ func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 	if k.JobSet != nil {
 		next.Ranks = plan.Ranks(k.JobSet.Spec)
 	}
+	// A cache lists groups in any order, and what a job says must not depend on it.
+	k.Groups = slices.SortedFunc(slices.Values(k.Groups), func(a, b schedulingv1beta1.PodGroup) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	w := &writer{SchedulingStatus: next, now: metav1.NewTime(k.Now)}
+	end := k.Job.Ending()
 	switch {
-	case ended(k.Job, trainerv1alpha1.TrainJobComplete) != nil:
-		w.ends(trainerv1alpha1.PhaseComplete, ended(k.Job, trainerv1alpha1.TrainJobComplete))
-	case ended(k.Job, trainerv1alpha1.TrainJobFailed) != nil:
-		w.ends(trainerv1alpha1.PhaseFailed, ended(k.Job, trainerv1alpha1.TrainJobFailed))
+	case end != nil && end.Type == trainerv1alpha1.TrainJobComplete:
+		w.ends(trainerv1alpha1.PhaseComplete, end)
+	case end != nil:
+		w.ends(trainerv1alpha1.PhaseFailed, end)
 	case k.Job.Spec.Suspend != nil && *k.Job.Spec.Suspend:
 		w.rests(trainerv1alpha1.PhaseSuspended, suspendedBy(k.Job))
 	case k.Hindrance != "":
@@ -116,12 +121,23 @@ func (w *writer) leaves(reason, why string) {
 
 // runs is for a job whose JobSet may have pods.
 func (w *writer) runs(k Known) {
-	waiting := slices.DeleteFunc(standings(k.Groups), func(s groupStanding) bool { return s.placed })
+	if areReady(k.JobSet) { // they have nodes, whatever is said of their groups: not every scheduler says it
+		w.WaitingSince = nil
+		w.placed(k.Groups)
+		w.starts(k.JobSet)
+		return
+	}
+	unplaced := unplaced(k.Groups, k.JobSet, w.placedAt())
+	waiting := waiting(unplaced, k.JobSet)
+	w.preempted(unplaced)
 	switch {
-	case len(k.Groups) == 0 && k.JobSet != nil && plan.IsGrouped(k.JobSet.Spec):
-		w.waits(groupStanding{reason: "NotSeen", message: notSeen})
 	case len(waiting) > 0:
-		w.waits(waiting[0])
+		w.waits(lastOf(waiting))
+	case len(unplaced) > 0:
+		w.WaitingSince = nil
+		w.starts(k.JobSet)
+		w.leaves(string(w.Phase), w.Reason)
+		w.ceases(trainerv1alpha1.SchedulingQueued, string(w.Phase), w.Reason)
 	default:
 		w.WaitingSince = nil
 		w.placed(k.Groups)
@@ -129,16 +145,32 @@ func (w *writer) runs(k Known) {
 	}
 }
 
-// waits is for a job that waits for nodes.
+// placedAt is since when the job last waited no more because it had nodes; zero if it waits, or if that is not known.
+func (w *writer) placedAt() metav1.Time {
+	queued := meta.FindStatusCondition(w.Conditions, trainerv1alpha1.SchedulingQueued)
+	if queued == nil || queued.Status == metav1.ConditionTrue || queued.Reason != trainerv1alpha1.SchedulingPlaced {
+		return metav1.Time{}
+	}
+	return queued.LastTransitionTime
+}
+
+// preempted says by what a group of the job was preempted that has no nodes since; of several groups, the first one.
+func (w *writer) preempted(unplaced []groupStanding) {
+	for _, s := range unplaced {
+		if s.evicted != nil && s.evicted.Reason == schedulingv1beta1.PodGroupReasonPreemptionByScheduler {
+			w.holds(trainerv1alpha1.SchedulingPreempted, s.evicted.Reason, s.evicted.Message)
+			return
+		}
+	}
+}
+
+// waits is for a job that waits for nodes, or for its pods.
 func (w *writer) waits(s groupStanding) {
 	w.Phase, w.Reason = trainerv1alpha1.PhaseWaiting, s.message
 	if w.WaitingSince == nil {
 		w.WaitingSince = w.now.DeepCopy()
 	}
 	w.leaves(s.reason, s.message)
-	if s.evicted != nil && s.evicted.Reason == schedulingv1beta1.PodGroupReasonPreemptionByScheduler {
-		w.holds(trainerv1alpha1.SchedulingPreempted, s.evicted.Reason, s.evicted.Message)
-	}
 	w.holds(trainerv1alpha1.SchedulingQueued, s.reason, s.message)
 	w.Queue = s.queue
 }
@@ -153,17 +185,16 @@ func (w *writer) placed(groups []schedulingv1beta1.PodGroup) {
 	}
 	w.Placement = place
 	w.holds(trainerv1alpha1.SchedulingPlaced, trainerv1alpha1.SchedulingPlaced, text)
-	if w.LastDomain != "" && w.LastDomain != place.Domain && place.Domain != "" {
-		w.holds(
-			trainerv1alpha1.SchedulingMoved,
-			trainerv1alpha1.SchedulingMoved,
-			"from "+w.LastDomain+" to "+place.Domain,
-		)
-		w.LastDomain = ""
-	} else if w.LastDomain == place.Domain {
-		w.LastDomain = ""
-		w.ceases(trainerv1alpha1.SchedulingMoved, "Stayed", "it is where it was before its last interruption")
+	if w.LastDomain == "" || place.Domain == "" { // of nodes that the filters chose no domain is known
+		return
 	}
+	if w.LastDomain == place.Domain {
+		w.ceases(trainerv1alpha1.SchedulingMoved, "Stayed", "it is where it was before its last interruption")
+	} else {
+		const moved = trainerv1alpha1.SchedulingMoved
+		w.holds(moved, moved, "from "+w.LastDomain+" to "+place.Domain)
+	}
+	w.LastDomain = ""
 }
 
 // starts tells a job whose ranks are ready from one whose are not.
@@ -179,22 +210,29 @@ func (w *writer) starts(jobSet *jobsetv1alpha2.JobSet) {
 	w.Phase = trainerv1alpha1.PhaseRunning
 }
 
+// areReady reports whether all ranks of a job are ready.
+func areReady(jobSet *jobsetv1alpha2.JobSet) bool {
+	return jobSet != nil && len(plan.Trainers(jobSet.Spec)) > 0 && len(notReady(jobSet)) == 0
+}
+
 // notReady are the jobs that train and are not ready yet, after those that run before them: "node 0 of 1". None if all that train
 // are ready.
 func notReady(jobSet *jobsetv1alpha2.JobSet) []string {
 	trains := plan.Trainers(jobSet.Spec)
 	var before, out []string
 	for _, job := range jobSet.Spec.ReplicatedJobs {
-		var status jobsetv1alpha2.ReplicatedJobStatus
-		for _, s := range jobSet.Status.ReplicatedJobsStatus {
-			if s.Name == job.Name {
-				status = s
+		status := statusOf(jobSet, job.Name)
+		isTrainer := slices.Contains(trains, job.Name)
+		how := jobsetv1alpha2.DependencyReady
+		for _, trainer := range trains {
+			if plan.Awaited(jobSet.Spec, trainer)[job.Name] == jobsetv1alpha2.DependencyComplete {
+				how = jobsetv1alpha2.DependencyComplete
 			}
 		}
-		ready := status.Ready + status.Succeeded
-		text := fmt.Sprintf("%s %d of %d", job.Name, ready, job.Replicas)
-		switch isTrainer := slices.Contains(trains, job.Name); {
-		case ready >= job.Replicas:
+		done := doneOf(status, how)
+		text := fmt.Sprintf("%s %d of %d", job.Name, done, job.Replicas)
+		switch {
+		case done >= job.Replicas:
 		case isTrainer:
 			out = append(out, text)
 		case status.Active > 0:
@@ -205,14 +243,6 @@ func notReady(jobSet *jobsetv1alpha2.JobSet) []string {
 		return nil
 	}
 	return append(before, out...)
-}
-
-func ended(job *trainerv1alpha1.TrainJob, how string) *metav1.Condition {
-	condition := meta.FindStatusCondition(job.Status.Conditions, how)
-	if condition == nil || condition.Status != metav1.ConditionTrue {
-		return nil
-	}
-	return condition
 }
 
 // suspendedBy says who keeps a job from running.

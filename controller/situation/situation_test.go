@@ -2,6 +2,8 @@ package situation_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,9 +33,11 @@ func newStory() *story {
 	node.Template.Spec.Parallelism = new(int32(4))
 	node.Template.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("train")}
 	jobSet.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{Name: "dataset-initializer", Replicas: 1}, node}
+	jobSet.Name = "job"
 	return &story{known: situation.Known{
-		Job: &trainerv1alpha1.TrainJob{}, JobSet: jobSet, Groups: make([]schedulingv1beta1.PodGroup, 1),
-		Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC),
+		Job: &trainerv1alpha1.TrainJob{}, JobSet: jobSet,
+		Groups: []schedulingv1beta1.PodGroup{{ObjectMeta: metav1.ObjectMeta{Name: "train"}}},
+		Now:    time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC),
 	}}
 }
 
@@ -123,6 +127,7 @@ func TestALifeWithAPreemption(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.tell("made", nil)
+	s.tell("its pods exist", func() { s.ready(0) })
 	s.tell("no room", func() { s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 3}) })
 	s.tell("nothing new", nil)
 	s.tell("reserved", func() {
@@ -153,7 +158,9 @@ func TestALifeWithAPreemption(t *testing.T) {
 	})
 	s.want(t, `
 == made
-Waiting (the scheduler has not looked at it yet) waits since 10:01 +Queued
+Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobSet job) waits since 10:01 +Queued
+== its pods exist
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:01 +Queued
 == no room
 Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 3 +Queued
    Warning NoRoom: needs 4 nodes; 2 are free
@@ -162,30 +169,31 @@ Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 3 +Queued
 == reserved
 Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 1 starts 11:00 in su-1 +Queued
 == placed
-Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:05 -Queued +Placed
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:06 -Queued +Placed
    Normal Placed: 4 nodes in su-1, quality 0.50
 == ready
-Running on 4 nodes of su-1 q=0.50 since 10:05 -Queued +Placed
+Running on 4 nodes of su-1 q=0.50 since 10:06 -Queued +Placed
 == preempted
-Waiting (preempted by gang ns/urgent) waits since 10:07 +Queued -Placed +Preempted
+Waiting (preempted by gang ns/urgent) waits since 10:08 +Queued -Placed +Preempted
    Warning Preempted: preempted by gang ns/urgent
 == waits again
-Waiting (needs 4 nodes; 3 are free) waits since 10:07 position 1 +Queued -Placed +Preempted
+Waiting (needs 4 nodes; 3 are free) waits since 10:08 position 1 +Queued -Placed +Preempted
    Warning NoRoom: needs 4 nodes; 3 are free
 == placed elsewhere
-Starting (not ready yet: node 0 of 1) on 4 nodes of su-2 q=0.50 since 10:09 -Queued +Placed -Preempted +Moved
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-2 q=0.50 since 10:10 -Queued +Placed -Preempted +Moved
    Normal Placed: 4 nodes in su-2, quality 0.50
    Normal Moved: from su-1 to su-2
 == ready again
-Running on 4 nodes of su-2 q=0.50 since 10:09 -Queued +Placed -Preempted +Moved
+Running on 4 nodes of su-2 q=0.50 since 10:10 -Queued +Placed -Preempted +Moved
 == complete
-Complete (all jobs are complete) on 4 nodes of su-2 q=0.50 since 10:09 -Queued -Placed -Preempted +Moved
+Complete (all jobs are complete) on 4 nodes of su-2 q=0.50 since 10:10 -Queued -Placed -Preempted +Moved
 `)
 }
 
 func TestAJobThatCannotBeResumed(t *testing.T) {
 	t.Parallel()
 	s := newStory()
+	groups := s.known.Groups
 	s.known.Groups = nil
 	s.tell("suspended by its owner", func() { s.known.Job.Spec.Suspend = new(true) })
 	s.tell("in a queue of Kueue's", func() {
@@ -198,7 +206,7 @@ func TestAJobThatCannotBeResumed(t *testing.T) {
 		})
 	})
 	s.tell("resumed", func() {
-		s.known.Hindrance, s.known.Groups = "", make([]schedulingv1beta1.PodGroup, 1)
+		s.known.Hindrance, s.known.Groups = "", groups
 	})
 	s.want(t, `
 == suspended by its owner
@@ -208,8 +216,165 @@ Suspended (Kueue keeps it suspended until queue research admits it)
 == cannot be resumed
 Blocked (field is immutable: spec.x) +NotResumed
 == resumed
-Waiting (the scheduler has not looked at it yet) waits since 10:04 -NotResumed +Queued
+Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobSet job) waits since 10:04 -NotResumed +Queued
 `)
+}
+
+// initializes has the trainer of the story wait until its data is fetched.
+func (s *story) initializes() {
+	s.known.JobSet.Spec.ReplicatedJobs[1].DependsOn = []jobsetv1alpha2.DependsOn{
+		{Name: "dataset-initializer", Status: jobsetv1alpha2.DependencyComplete},
+	}
+}
+
+// pods has the JobSet say which of its pods exist.
+func (s *story) pods(statuses ...jobsetv1alpha2.ReplicatedJobStatus) {
+	s.known.JobSet.Status.ReplicatedJobsStatus = statuses
+}
+
+// A gang whose data is fetched waits for no nodes, however long that takes.
+func TestAGangThatFetchesItsData(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.initializes()
+	s.tell("made", nil)
+	s.tell("the initializer is pending", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Active: 1})
+	})
+	s.tell("it fetches", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Active: 1, Ready: 1})
+	})
+	s.tell("the data is there", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Succeeded: 1})
+	})
+	s.tell("the gang's pods exist", func() { s.ready(0) })
+	s.tell("no room", func() { s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 1}) })
+	s.tell("placed", func() { s.placed("su-1") })
+	s.tell("preempted", func() {
+		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by ns/a")
+		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by ns/a")
+	})
+	s.tell("all starts again and fetches", func() {
+		s.pods(jobsetv1alpha2.ReplicatedJobStatus{Name: "dataset-initializer", Active: 1, Ready: 1})
+	})
+	s.want(t, `
+== made
+Waiting (no pod of dataset-initializer is created: see the Events of Job job-dataset-initializer-0 and of JobSet job) waits since 10:01 +Queued
+== the initializer is pending
+Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued
+== it fetches
+Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued
+== the data is there
+Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobSet job) waits since 10:04 +Queued
+== the gang's pods exist
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:04 +Queued
+== no room
+Waiting (needs 4 nodes; 2 are free) waits since 10:04 position 1 +Queued
+   Warning NoRoom: needs 4 nodes; 2 are free
+== placed
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:07 -Queued +Placed
+   Normal Placed: 4 nodes in su-1, quality 0.50
+== preempted
+Waiting (preempted by ns/a) waits since 10:08 +Queued -Placed +Preempted
+   Warning Preempted: preempted by ns/a
+== all starts again and fetches
+Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued -Placed +Preempted
+`)
+}
+
+// A second gang that starts when the first one is ready does not wait for nodes before that.
+func TestAGangThatStartsAfterAnother(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	launcher := jobsetv1alpha2.ReplicatedJob{Name: "launcher", Replicas: 1, DependsOn: []jobsetv1alpha2.DependsOn{
+		{Name: "node", Status: jobsetv1alpha2.DependencyReady},
+	}}
+	launcher.Template.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("launch")}
+	s.known.JobSet.Spec.ReplicatedJobs = append(s.known.JobSet.Spec.ReplicatedJobs, launcher)
+	s.known.Groups = append(s.known.Groups, schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "launch"}})
+	s.tell("the first waits", func() {
+		s.ready(0)
+		s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 1})
+	})
+	s.tell("the first is placed", func() { s.placed("su-1") })
+	s.tell("the first is ready", func() { s.ready(1) })
+	s.want(t, `
+== the first waits
+Waiting (needs 4 nodes; 2 are free) waits since 10:01 position 1 +Queued
+   Warning NoRoom: needs 4 nodes; 2 are free
+== the first is placed
+Starting (not ready yet: node 0 of 1, launcher 0 of 1) -Queued
+== the first is ready
+Waiting (no pod of launcher is created: see the Events of Job job-launcher-0 and of JobSet job) waits since 10:03 +Queued
+`)
+}
+
+// A cache lists the groups of a job in any order, and each list says the same, without an Event: of gangs that wait, what the last in the
+// queue waits for.
+func TestOf_TheOrderOfGroupsSaysNothing(t *testing.T) {
+	t.Parallel()
+	group := func(name string, conditions ...metav1.Condition) schedulingv1beta1.PodGroup {
+		return schedulingv1beta1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions},
+		}
+	}
+	is := func(kind, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+	}
+	waits := func(message string, position int) []metav1.Condition {
+		return []metav1.Condition{
+			is(standing.Waiting, "NoRoom", message),
+			is(standing.Queued, "NoRoom", standing.Turn{Position: position}.String()),
+		}
+	}
+	placed := func(domain string) metav1.Condition {
+		return is(standing.Placed, "Placed", standing.Place{Nodes: 2, Domain: domain, Quality: 1}.String())
+	}
+	for name, c := range map[string]struct {
+		groups []schedulingv1beta1.PodGroup
+		want   string
+	}{
+		"the last in the queue decides": {
+			[]schedulingv1beta1.PodGroup{
+				group("a", waits("a has no room", 2)...), group("b", waits("b has no room", 7)...),
+				group("c", waits("c has no room", 4)...), group("d"), group("e", placed("su-1")),
+			},
+			"Waiting (b has no room) waits since 10:00 position 7 +Queued",
+		},
+		"of those without a position, the first by name": {
+			[]schedulingv1beta1.PodGroup{
+				group("b", is(schedulingv1beta1.DisruptionTarget, "PreemptionByScheduler", "preempted by b")),
+				group("a", is(schedulingv1beta1.DisruptionTarget, "PreemptionByScheduler", "preempted by a")),
+			},
+			"Waiting (preempted by a) waits since 10:00 +Preempted +Queued",
+		},
+		"places are named in order": {
+			[]schedulingv1beta1.PodGroup{group("b", placed("su-2")), group("a", placed("su-1")), group("c", placed("su-3"))},
+			"Starting (not ready yet: node 0 of 1) on 6 nodes of su-1, su-2, su-3 q=1.00 since 00:00 +Placed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chance := rand.New(rand.NewPCG(1, 2))
+			known := newStory().known
+			known.Groups = c.groups
+			known.Job.Status.Scheduling = situation.Of(known)
+			for range 20 {
+				known.Groups = slices.Clone(c.groups)
+				chance.Shuffle(len(known.Groups), func(i, j int) {
+					known.Groups[i], known.Groups[j] = known.Groups[j], known.Groups[i]
+				})
+				before := known.Job.Status.Scheduling
+				after := situation.Of(known)
+				if got := picture(after); got != c.want {
+					t.Fatalf("it says\n%s, want\n%s", got, c.want)
+				}
+				if news := situation.News(before, after); len(news) > 0 || !cmp.Equal(before, after) {
+					t.Fatalf("%v is told, and written: %s", news, cmp.Diff(before, after))
+				}
+			}
+		})
+	}
 }
 
 // Without a group nobody says where the pods are, nor that they wait.
@@ -253,6 +418,124 @@ Waiting (0/4 nodes are available) waits since 10:01 +Queued
    Warning Unschedulable: 0/4 nodes are available
 == scheduled
 Starting (not ready yet: node 0 of 1) -Queued
+`)
+}
+
+// Our scheduler may preempt gangs of another one, which places them again and leaves our condition where it is. Ranks that are ready have
+// nodes, and the eviction before that explains nothing any more.
+func TestAPreemptedGangOfAnotherScheduler(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	preempted := func(by string) {
+		meta.RemoveStatusCondition(&s.known.Groups[0].Status.Conditions, schedulingv1beta1.DisruptionTarget)
+		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by "+by)
+		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by "+by)
+		s.ready(0)
+	}
+	s.tell("scheduled", func() {
+		s.ready(0)
+		s.says(schedulingv1beta1.PodGroupInitiallyScheduled, metav1.ConditionTrue, "Scheduled", "")
+	})
+	s.tell("ready", func() { s.ready(1) })
+	s.tell("preempted", func() { preempted("ns/a") })
+	s.tell("ready again", func() { s.ready(1) })
+	s.tell("nothing new", nil)
+	s.tell("one rank is lost", func() { s.ready(0) })
+	s.tell("preempted again", func() { preempted("ns/b") })
+	s.want(t, `
+== scheduled
+Starting (not ready yet: node 0 of 1)
+== ready
+Running
+== preempted
+Waiting (preempted by ns/a) waits since 10:03 +Preempted +Queued
+   Warning Preempted: preempted by ns/a
+== ready again
+Running -Preempted -Queued
+== nothing new
+Running -Preempted -Queued
+== one rank is lost
+Starting (not ready yet: node 0 of 1) -Preempted -Queued
+== preempted again
+Waiting (preempted by ns/b) waits since 10:07 +Preempted +Queued
+   Warning Preempted: preempted by ns/b
+`)
+}
+
+// A scheduler may say nothing of groups. Ranks that are ready have nodes all the same.
+func TestAGangOfASilentScheduler(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.tell("its pods exist", func() { s.ready(0) })
+	s.tell("ready", func() { s.ready(1) })
+	s.want(t, `
+== its pods exist
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:01 +Queued
+== ready
+Running -Queued
+`)
+}
+
+// An estimate shifts each minute. The status says it, and no Event: there is a limit of Events for each job, and the next preemption would
+// not be told.
+func TestAnEstimateThatShiftsIsNoNews(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	for _, at := range []string{"2026-11-24T11:00:00Z", "2026-11-24T11:01:00Z"} {
+		s.tell("estimated", func() {
+			s.waits("no room; a place is reserved for it in su-1"+standing.FreeAt(at, false),
+				standing.Turn{Position: 1, Reserved: "su-1", Start: at, Estimated: true})
+		})
+	}
+	s.want(t, `
+== estimated
+Waiting (no room; a place is reserved for it in su-1, estimated to be free at 2026-11-24T11:00:00Z) waits since 10:01 position 1 starts 11:00 in su-1 +Queued
+   Warning NoRoom: no room; a place is reserved for it in su-1
+== estimated
+Waiting (no room; a place is reserved for it in su-1, estimated to be free at 2026-11-24T11:01:00Z) waits since 10:01 position 1 starts 11:01 in su-1 +Queued
+`)
+}
+
+// Of nodes that the scheduler's filters chose no domain is known, and so not whether a gang stayed where it was.
+func TestAGangThatMovedAndThenLeavesTheTopology(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	preempted := func() {
+		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by ns/a")
+		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by ns/a")
+	}
+	s.ready(0)
+	s.tell("placed", func() { s.placed("su-1") })
+	s.tell("preempted", preempted)
+	s.tell("moved", func() { s.placed("su-2") })
+	s.tell("its nodes are replaced", func() {
+		s.says(standing.Placed, metav1.ConditionTrue, "Placed", standing.Place{}.String())
+	})
+	s.tell("preempted", preempted)
+	s.tell("placed anywhere", func() {
+		s.placed("su-2")
+		s.says(standing.Placed, metav1.ConditionTrue, "Placed", standing.Place{}.String())
+	})
+	s.want(t, `
+== placed
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-1 q=0.50 since 10:01 +Placed
+   Normal Placed: 4 nodes in su-1, quality 0.50
+== preempted
+Waiting (preempted by ns/a) waits since 10:02 -Placed +Preempted +Queued
+   Warning Preempted: preempted by ns/a
+== moved
+Starting (not ready yet: node 0 of 1) on 4 nodes of su-2 q=0.50 since 10:03 +Placed -Preempted -Queued +Moved
+   Normal Placed: 4 nodes in su-2, quality 0.50
+   Normal Moved: from su-1 to su-2
+== its nodes are replaced
+Starting (not ready yet: node 0 of 1) on 0 nodes of  q= since 10:03 +Placed -Preempted -Queued +Moved
+   Normal Placed: nodes that the scheduler's filters chose
+== preempted
+Waiting (preempted by ns/a) waits since 10:05 -Placed +Preempted +Queued +Moved
+   Warning Preempted: preempted by ns/a
+== placed anywhere
+Starting (not ready yet: node 0 of 1) on 0 nodes of  q= since 10:06 +Placed -Preempted -Queued +Moved
+   Normal Placed: nodes that the scheduler's filters chose
 `)
 }
 

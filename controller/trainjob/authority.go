@@ -43,10 +43,14 @@ func outdated(have, want client.Object) bool {
 }
 
 // FollowAuthority brings back all unfinished jobs when there is a new authority, as there is for a controller that has just started, until
-// ctx ends. Jobs that something has happened to go first.
+// ctx ends. Jobs that something has happened to go first: the queue must be a PriorityQueue.
 func (r *Reconciler) FollowAuthority(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) error {
+	ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request])
+	if !ok {
+		return fmt.Errorf("following the authority: a %T has no priorities; set NewQueue", queue)
+	}
 	known := ""
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		now := r.Authority()
@@ -60,20 +64,14 @@ func (r *Reconciler) FollowAuthority(
 			return
 		}
 		known = now
-		addLast(queue, requests)
+		addLast(ordered, requests)
 	}, authorityPeriod)
 	return nil
 }
 
 // addLast adds requests behind those of jobs that have changed.
-func addLast(queue workqueue.TypedRateLimitingInterface[reconcile.Request], requests []reconcile.Request) {
-	if ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
-		return
-	}
-	for _, request := range requests {
-		queue.Add(request)
-	}
+func addLast(queue priorityqueue.PriorityQueue[reconcile.Request], requests []reconcile.Request) {
+	queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
 }
 
 // unfinished are all jobs that are ours and not over.

@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/trainjob"
+	"github.com/lockstep-project/lockstep/controller/turns"
 )
 
 const statusURL = "https://status.lockstep-system.svc:10443"
@@ -156,7 +157,7 @@ func TestWhomANewAuthorityBringsBack(t *testing.T) {
 		}))
 	authority := "first"
 	w.reporting(&authority)
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	queue := turns.New("test", trainjob.NewRateLimiter())
 	defer queue.ShutDown()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -179,7 +180,7 @@ func TestFollowAuthority_NewJobsGoFirst(t *testing.T) {
 	authority := "first"
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
-	queue := priorityqueue.New[reconcile.Request]("test")
+	queue := turns.New("test", trainjob.NewRateLimiter())
 	defer queue.ShutDown()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -196,6 +197,16 @@ func TestFollowAuthority_NewJobsGoFirst(t *testing.T) {
 	}
 	if first, _ := queue.Get(); first.NamespacedName != young {
 		t.Errorf("%s is first, want %s", first, young)
+	}
+}
+
+// Without priorities all jobs of a controller that has just started would stand before those that change.
+func TestFollowAuthority_RefusesAQueueWithoutPriorities(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch())
+	queue := workqueue.NewTypedRateLimitingQueue(trainjob.NewRateLimiter())
+	defer queue.ShutDown()
+	if err := w.FollowAuthority(t.Context(), queue); err == nil {
+		t.Error("a queue without priorities is taken")
 	}
 }
 

@@ -2,7 +2,6 @@ package trainjob
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/instruments"
@@ -49,7 +48,7 @@ func (r *Reconciler) count(old, next *trainerv1alpha1.TrainJob, framework string
 	case was && !is:
 		r.Instruments.Resumed(job)
 	}
-	end := ending(next)
+	end := next.Ending()
 	if end == nil || ended(old) {
 		return
 	}
@@ -64,15 +63,4 @@ func (r *Reconciler) count(old, next *trainerv1alpha1.TrainJob, framework string
 	} else {
 		r.Instruments.Failed(job, end.Reason, lasted)
 	}
-}
-
-// ending is the condition that ended the job; nil for one that is not over.
-func ending(job *trainerv1alpha1.TrainJob) *metav1.Condition {
-	for _, kind := range []string{trainerv1alpha1.TrainJobComplete, trainerv1alpha1.TrainJobFailed} {
-		if condition := meta.FindStatusCondition(job.Status.Conditions, kind); condition != nil &&
-			condition.Status == metav1.ConditionTrue {
-			return condition
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package trainjob_test
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -60,7 +61,7 @@ func TestAGangNeedsNoMemberThatIsComplete(t *testing.T) {
 		if got := w.podGroup().Spec.SchedulingPolicy.Gang.MinCount; got != step.wantNeed {
 			t.Errorf("when %s it needs %d members, want %d", step.when, got, step.wantNeed)
 		}
-		if again := result.RequeueAfter > 0; again != step.wantLook {
+		if again := result.RequeueAfter == 30*time.Second; again != step.wantLook {
 			t.Errorf("when %s it is looked at again after %s", step.when, result.RequeueAfter)
 		}
 	}

@@ -46,8 +46,12 @@ func (r *Reconciler) situate(
 	return nil
 }
 
-// An Event is gone after an hour, and a user who looks after two must still find out why his job waits.
-const remindAfter = 50 * time.Minute
+const (
+	// An Event is gone after an hour, and a user who looks after two must still find out why his job waits.
+	remindAfter = 50 * time.Minute
+	// startsWithin is how long the pods of a gang may take to exist, and a scheduler to look at them, before its owner is told.
+	startsWithin = time.Minute
+)
 
 // reminders know when each job that waits was last told why.
 type reminders struct {
@@ -62,6 +66,7 @@ func (r *Reconciler) tell(before, after *trainerv1alpha1.TrainJob) time.Duration
 		return 0
 	}
 	news := situation.News(before.Status.Scheduling, status)
+	told, _ := situation.Standing(before.Status.Scheduling)
 	why, waits := situation.Standing(status)
 	now := r.Clock.Now()
 	if waits && len(news) == 0 && r.reminders.left(after.UID, now) == 0 {
@@ -74,6 +79,8 @@ func (r *Reconciler) tell(before, after *trainerv1alpha1.TrainJob) time.Duration
 	case !waits:
 		r.reminders.drop(after.UID)
 		return 0
+	case why.Passes() && why.Reason != told.Reason:
+		r.reminders.keep(after.UID, now.Add(startsWithin-remindAfter))
 	case len(news) > 0:
 		r.reminders.keep(after.UID, now)
 	}

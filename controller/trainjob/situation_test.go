@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/topology/standing"
@@ -80,6 +81,37 @@ func TestWhoWaitsForLongIsReminded(t *testing.T) {
 		}
 		if got := w.event(); got != step.want {
 			t.Errorf("event %q at %v, want %q", got, step.at, step.want)
+		}
+	}
+}
+
+// A quota may refuse all pods of a job: its owner is told, but not of the moment in which each job has none.
+func TestWhoGetsNoPodsIsToldAfterAMinute(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.start()
+	const why = "Warning NoPods no pod of node is created: see the Events of Job train-node-0 and of JobSet train"
+	const unseen = "Warning NotSeen the scheduler has not looked at it yet; it does once all its pods exist"
+	for _, step := range []struct {
+		at   time.Duration
+		pods int32
+		want string
+		left time.Duration
+	}{
+		{0, 0, "", time.Minute},
+		{59 * time.Second, 0, "", time.Second},
+		{time.Minute, 0, why, 50 * time.Minute},
+		{2 * time.Minute, 0, "", 49 * time.Minute},
+		{51 * time.Minute, 0, why, 50 * time.Minute},
+		{60 * time.Minute, 1, "", time.Minute},
+		{61 * time.Minute, 1, unseen, 50 * time.Minute},
+	} {
+		w.clock.SetTime(created().Add(step.at))
+		w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+			status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "node", Active: step.pods}}
+		})
+		left := w.settle().RequeueAfter
+		if got := w.event(); got != step.want || left != step.left {
+			t.Errorf("event %q at %v, want %q; comes back after %v, want %v", got, step.at, step.want, left, step.left)
 		}
 	}
 }

@@ -52,15 +52,12 @@ func takeOver(
 	})
 }
 
-// ended reports whether the job is over, for good. A job that failed is not run again, whatever became of its JobSet.
-func ended(job *trainerv1alpha1.TrainJob) bool {
-	return meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobComplete) ||
-		meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobFailed)
-}
+// ended reports whether the job is over, for good.
+func ended(job *trainerv1alpha1.TrainJob) bool { return job.Ending() != nil }
 
 // endOf is when the job ended; zero for one that has not.
 func endOf(job *trainerv1alpha1.TrainJob) time.Time {
-	if end := ending(job); end != nil {
+	if end := job.Ending(); end != nil {
 		return end.LastTransitionTime.Time
 	}
 	return time.Time{}

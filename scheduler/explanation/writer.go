@@ -67,6 +67,9 @@ type told struct {
 	// goes says that the gang does not wait.
 	goes bool
 	at   time.Time
+	// placedAgain is the disruption after which the gang was placed again, by the instant of the group's condition. The cache shows that
+	// condition until it has seen ours, and each member of the gang is reported in the meantime.
+	placedAgain metav1.Time
 	// next is what came too early to be written.
 	next *note
 }
@@ -155,8 +158,8 @@ func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 func (w *Writer) Goes(group *schedulingv1beta1.PodGroup, place *standing.Place) {
 	w.mu.Lock()
 	t := w.gangs[group.UID]
+	waited := t != nil && !t.goes || t.outdates(group)
 	w.mu.Unlock()
-	waited := t != nil && !t.goes || isDisrupted(group)
 	if waited || place != nil && metav1.GetControllerOf(group) != nil {
 		w.tell(note{
 			group:   group,
@@ -168,9 +171,19 @@ func (w *Writer) Goes(group *schedulingv1beta1.PodGroup, place *standing.Place) 
 	}
 }
 
-// isDisrupted reports whether somebody evicted the gang, and it was not placed since.
-func isDisrupted(group *schedulingv1beta1.PodGroup) bool {
-	return meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget)
+// disruption is the condition that says that the gang was evicted, and not placed since; nil without one.
+func disruption(group *schedulingv1beta1.PodGroup) *metav1.Condition {
+	condition := meta.FindStatusCondition(group.Status.Conditions, schedulingv1beta1.DisruptionTarget)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return condition
+}
+
+// outdates reports whether the gang was evicted since it was last said to have its nodes. t is nil for a gang of which nothing is known.
+func (t *told) outdates(group *schedulingv1beta1.PodGroup) bool {
+	evicted := disruption(group)
+	return evicted != nil && (t == nil || !t.placedAgain.Equal(&evicted.LastTransitionTime))
 }
 
 // Forget drops what is known about a gang.
@@ -189,11 +202,12 @@ func (w *Writer) tell(n note) {
 		w.gangs[n.group.UID] = t
 	}
 	class := n.class()
-	if class == t.class && !isDisrupted(n.group) {
+	goes := n.status == metav1.ConditionFalse
+	if class == t.class && !(goes && t.outdates(n.group)) {
 		t.next = nil
 		return
 	}
-	if wait := t.at.Add(pause).Sub(w.timing.Clock.Now()); wait > 0 && n.status == metav1.ConditionTrue && !t.goes {
+	if wait := t.at.Add(pause).Sub(w.timing.Clock.Now()); wait > 0 && !goes && !t.goes {
 		w.keep(t, n, wait)
 		return
 	}
@@ -226,6 +240,9 @@ func (w *Writer) send(t *told, n note, class string) {
 	}
 	w.queue = append(w.queue, n)
 	t.class, t.at, t.next, t.goes = class, w.timing.Clock.Now(), nil, n.status == metav1.ConditionFalse
+	if evicted := disruption(n.group); t.goes && evicted != nil {
+		t.placedAgain = evicted.LastTransitionTime
+	}
 	if !w.writing {
 		w.writing = true
 		w.timing.Beside(w.drain)
@@ -271,7 +288,7 @@ func (n note) conditions(now metav1.Time) []any {
 	if n.place != nil {
 		out = append(out, condition(standing.Placed, metav1.ConditionTrue, Placed, n.place.String()))
 	}
-	if isDisrupted(n.group) {
+	if disruption(n.group) != nil {
 		out = append(out, map[string]any{"$patch": "delete", "type": schedulingv1beta1.DisruptionTarget})
 	}
 	return out

@@ -215,7 +215,8 @@ func TestAGangsStandingIsInItsConditions(t *testing.T) {
 	s.Goes(s.group, &place)
 	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
 	s.says(t, standing.Queued, metav1.ConditionFalse, "the gang does not wait")
-	s.Goes(s.group, nil) // its other members
+	s.Goes(s.group, nil)              // its other members
+	time.Sleep(50 * time.Millisecond) // what is queued is written
 	if n := s.writes() - before; n != 2 {
 		t.Errorf("%d writes for a gang of which one member was told already", n)
 	}
@@ -235,12 +236,9 @@ func TestAPlaceIsToldToAnOwner(t *testing.T) {
 	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
 }
 
-// A gang that was evicted is not said to be when it has its nodes again, even the same ones.
-func TestAnEvictedGangThatIsPlacedIsEvictedNoMore(t *testing.T) {
-	s := newStage(t)
-	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
-	s.Goes(s.group, &place)
-	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
+// evict marks the gang as preempted now, and returns the group as a cache shows it then.
+func (s *stage) evict(t *testing.T) *schedulingv1beta1.PodGroup {
+	t.Helper()
 	mark := eviction.Mark{Now: metav1.NewTime(s.clock.Now()), Reason: "PreemptionByScheduler", Message: "preempted"}
 	if err := eviction.MarkGroup(t.Context(), s.client, s.group, mark); err != nil {
 		t.Fatal(err)
@@ -251,11 +249,49 @@ func TestAnEvictedGangThatIsPlacedIsEvictedNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Goes(evicted, &place)
+	return evicted
+}
+
+// A gang that was evicted is not said to be when it has its nodes again, even the same ones, and each time anew. That is said once, though
+// its other members are reported while the cache still shows the eviction.
+func TestAnEvictedGangThatIsPlacedIsEvictedNoMore(t *testing.T) {
+	s := newStage(t)
+	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
+	s.Goes(s.group, &place)
 	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
-	now, err := s.client.SchedulingV1beta1().PodGroups("ns").Get(t.Context(), "train", metav1.GetOptions{})
-	if err != nil || apimeta.FindStatusCondition(now.Status.Conditions, schedulingv1beta1.DisruptionTarget) != nil {
-		t.Errorf("%v, %v", now.Status.Conditions, err)
+	for range 2 {
+		s.clock.Step(time.Minute)
+		evicted := s.evict(t)
+		before := s.writes()
+		s.Goes(evicted, &place)
+		for range 3 {
+			s.Goes(evicted, nil) // its other members
+		}
+		s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
+		now, err := s.client.SchedulingV1beta1().PodGroups("ns").Get(t.Context(), "train", metav1.GetOptions{})
+		if err != nil || apimeta.FindStatusCondition(now.Status.Conditions, schedulingv1beta1.DisruptionTarget) != nil {
+			t.Errorf("%v, %v", now.Status.Conditions, err)
+		}
+		time.Sleep(50 * time.Millisecond) // what is queued is written
+		if n := s.writes() - before; n != 1 {
+			t.Errorf("%d writes for a gang of four that was placed again, want 1", n)
+		}
+	}
+}
+
+// A gang that waits after a preemption is told why once, not at each attempt.
+func TestAPreemptedGangThatWaitsIsToldOnlyNews(t *testing.T) {
+	s := newStage(t)
+	evicted := s.evict(t)
+	before := s.writes()
+	for range 3 {
+		s.Waits(evicted, explanation.NoRoom, "3 nodes are full", standing.Turn{Position: 1})
+		s.expect(t, metav1.ConditionTrue, "3 nodes are full")
+		s.clock.Step(2 * time.Minute)
+	}
+	time.Sleep(50 * time.Millisecond) // what is queued is written
+	if n := s.writes() - before; n != 1 {
+		t.Errorf("%d writes of the same text, want 1", n)
 	}
 }
 

@@ -46,7 +46,7 @@ func besideLeases(namespace string, w contention.Wait) string {
 	}
 	text := "the nodes that would hold it are reserved for " + strings.Join(names, ", ")
 	if w.At != contention.None && w.At > 0 {
-		text += " until " + instant(w.At)
+		text += standing.Until(instant(w.At))
 	}
 	return text
 }
@@ -65,12 +65,8 @@ func leaseOf(out waiting.Outcome) string {
 		return ""
 	case l.Open:
 		return "; it has a place in " + l.Within.String() + ", which others may use: too many accelerators would idle until it is free"
-	case !l.Firm:
-		return "; a place is reserved for it in " + l.Within.String() + ", estimated to be free at " + instant(
-			l.Instant,
-		)
 	}
-	return "; a place is reserved for it in " + l.Within.String() + ", expected to be free at " + instant(l.Instant)
+	return "; a place is reserved for it in " + l.Within.String() + standing.FreeAt(instant(l.Instant), l.Firm)
 }
 
 // turnOf is where a gang with a lease stands in the queue, but for its position.

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
 // prioritized is a TrainJob of two ranks that names its priority class.
@@ -83,6 +86,14 @@ func TestPriority_AJobNamesItsClass(t *testing.T) {
 			}
 		}
 		return false
+	})
+	within(t, 20*time.Second, "the job says that it has no pods", func() bool {
+		said := schedulingOf(t, poor, "beyond")
+		return said.Phase == trainerv1alpha1.PhaseWaiting &&
+			said.Reason == "no pod of node is created: see the Events of Job beyond-node-0 and of JobSet beyond"
+	})
+	within(t, 90*time.Second, "an Event that says so", func() bool {
+		return slices.Contains(toldOf(t, poor, "beyond"), "NoPods")
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 
 const queuedAt = "lockstep.dev/queued-at"
 
-// Suspended jobs are no tickets for the head of the queue: what its owner resumes waits from then on, whatever he writes, and what a
-// controller resumes (Kueue) has been waiting all the time.
+// Suspended jobs are no tickets for the head of the queue: what its owner resumes waits from then on, whatever he writes, and so does what
+// somebody with all rights resumes (Argo CD); what is in a queue and a controller resumes (Kueue) has been waiting all the time.
 func TestTurn_OwnersResumeAtTheEnd(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -27,18 +27,23 @@ func TestTurn_OwnersResumeAtTheEnd(t *testing.T) {
 	own := rule
 	own.Resources = append([]string{"trainjobs/status"}, rule.Resources...)
 	own.Verbs = append([]string{"update"}, rule.Verbs...)
+	const queued = `, labels: {kueue.x-k8s.io/queue-name: research}`
+	owner := dynamic.NewForConfigOrDie(tenantWith(t, namespace, "owner", []rbacv1.PolicyRule{own}))
+	controller := dynamic.NewForConfigOrDie(controllerOfJobs(t, own))
 	for name, c := range map[string]struct {
-		user dynamic.Interface
-		anew bool
+		user   dynamic.Interface
+		labels string
+		anew   bool
 	}{
 		// Who may write the status in his own namespace alone is no controller.
-		"owner":      {dynamic.NewForConfigOrDie(tenantWith(t, namespace, "owner", []rbacv1.PolicyRule{own})), true},
-		"controller": {dynamic.NewForConfigOrDie(controllerOfJobs(t, own)), false},
+		"owner":      {user: owner, labels: queued, anew: true},
+		"controller": {user: controller, labels: queued},
+		"deployer":   {user: controller, anew: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			created := kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: `+name+`, namespace: `+namespace+`, annotations: {`+queuedAt+`: "2020-01-01T00:00:00Z", lockstep.dev/gang: "on"}}
+metadata: {name: `+name+`, namespace: `+namespace+c.labels+`, annotations: {`+queuedAt+`: "2020-01-01T00:00:00Z", lockstep.dev/gang: "on"}}
 spec: {suspend: true, runtimeRef: {name: torch-distributed}}
 `)
 			if created.GetAnnotations()[queuedAt] != "" {

@@ -60,6 +60,25 @@ func TestWhatIsPrintedIsReadBack(t *testing.T) {
 	})
 }
 
+func TestWithoutInstants(t *testing.T) {
+	t.Parallel()
+	const at = "2026-11-24T10:00:00Z"
+	for _, message := range []string{
+		"no room; a place is reserved for it in su-1" + standing.FreeAt(at, true),
+		"no room; a place is reserved for it in su-1" + standing.FreeAt(at, false),
+		"no room; a place is reserved for it in su-1",
+	} {
+		const want = "no room; a place is reserved for it in su-1"
+		if got := standing.WithoutInstants(message); got != want {
+			t.Errorf("%q without instants is %q, want %q", message, got, want)
+		}
+	}
+	const said = "reserved for ns/a" + " and waits until all are there"
+	if got := standing.WithoutInstants("reserved for ns/a" + standing.Until(at) + " and waits until all are there"); got != said {
+		t.Errorf("without instants: %q, want %q", got, said)
+	}
+}
+
 func TestWhatNobodyPrintedIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "nodes", "x nodes", "99999999999999999999 nodes in a, quality 1.00", "4 nodes in a, quality 12"} {

@@ -12,9 +12,9 @@ const (
 	PhaseSuspended TrainJobPhase = "Suspended"
 	// PhaseBlocked is a job that is to run, and whose objects cannot be made.
 	PhaseBlocked TrainJobPhase = "Blocked"
-	// PhaseWaiting is a job that waits for nodes.
+	// PhaseWaiting is a job that waits for nodes, or for pods that nothing creates.
 	PhaseWaiting TrainJobPhase = "Waiting"
-	// PhaseStarting is a job that has its nodes, or needs none of its own choosing, and whose ranks are not all ready yet.
+	// PhaseStarting is a job whose ranks are not all ready yet: an initializer runs, or its gangs have their nodes, or it has no gang.
 	PhaseStarting TrainJobPhase = "Starting"
 	// PhaseRunning is a job all of whose ranks are ready.
 	PhaseRunning TrainJobPhase = "Running"

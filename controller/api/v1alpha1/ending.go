@@ -1,0 +1,18 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Ending returns the condition that ended the job for good, Complete or Failed; nil for a job that is not over. A job that failed is not run
+// again, whatever became of its JobSet.
+func (j *TrainJob) Ending() *metav1.Condition {
+	for _, kind := range []string{TrainJobComplete, TrainJobFailed} {
+		condition := meta.FindStatusCondition(j.Status.Conditions, kind)
+		if condition != nil && condition.Status == metav1.ConditionTrue {
+			return condition
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package situation
+
+import (
+	"fmt"
+	"slices"
+
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller/plan"
+)
+
+// statusOf returns what a JobSet says of one of its ReplicatedJobs; zero if it says nothing yet.
+func statusOf(jobSet *jobsetv1alpha2.JobSet, name string) jobsetv1alpha2.ReplicatedJobStatus {
+	for _, status := range jobSet.Status.ReplicatedJobsStatus {
+		if status.Name == name {
+			return status
+		}
+	}
+	return jobsetv1alpha2.ReplicatedJobStatus{}
+}
+
+// hasPods reports whether a ReplicatedJob has pods, or had some that ended well.
+func hasPods(jobSet *jobsetv1alpha2.JobSet, name string) bool {
+	status := statusOf(jobSet, name)
+	return status.Active+status.Ready+status.Succeeded > 0
+}
+
+// outstanding returns the ReplicatedJobs for which the named one still waits, in the order of the JobSet. An initializer whose pod is
+// ready is outstanding until that pod is complete.
+func outstanding(jobSet *jobsetv1alpha2.JobSet, name string) []string {
+	awaited := plan.Awaited(jobSet.Spec, name)
+	var out []string
+	for _, job := range jobSet.Spec.ReplicatedJobs {
+		how, ok := awaited[job.Name]
+		if ok && doneOf(statusOf(jobSet, job.Name), how) < job.Replicas {
+			out = append(out, job.Name)
+		}
+	}
+	return out
+}
+
+// doneOf is how many child Jobs are as far as a dependency wants them.
+func doneOf(status jobsetv1alpha2.ReplicatedJobStatus, how jobsetv1alpha2.DependsOnStatus) int32 {
+	if how == jobsetv1alpha2.DependencyComplete {
+		return status.Succeeded
+	}
+	return status.Ready + status.Succeeded
+}
+
+// podless is why a group has no pods.
+type podless struct {
+	// behind says that an earlier ReplicatedJob runs, for example an initializer.
+	behind bool
+	// job is the first ReplicatedJob, of the group or awaited by it, that has yet to be complete or ready.
+	job string
+}
+
+// podlessOf returns why a group has no pods; nil if it has some, or if the JobSet does not know the group. An empty name stands for all
+// groups of the JobSet.
+func podlessOf(jobSet *jobsetv1alpha2.JobSet, group string) *podless {
+	out := &podless{}
+	for i := range jobSet.Spec.ReplicatedJobs {
+		job := &jobSet.Spec.ReplicatedJobs[i]
+		if of := plan.GroupOf(job); of == "" || group != "" && of != group {
+			continue
+		}
+		if hasPods(jobSet, job.Name) {
+			return nil
+		}
+		first := outstanding(jobSet, job.Name)
+		out.behind = out.behind || slices.ContainsFunc(first, func(name string) bool { return hasPods(jobSet, name) })
+		if out.job == "" {
+			out.job = append(first, job.Name)[0]
+		}
+	}
+	if out.job == "" {
+		return nil
+	}
+	return out
+}
+
+// message says that no pod is created, and where to look for the reason: quotas and webhooks answer the Job's controller, not us.
+func (p *podless) message(jobSet *jobsetv1alpha2.JobSet) string {
+	return fmt.Sprintf("no pod of %s is created: see the Events of Job %s-%s-0 and of JobSet %s",
+		p.job, jobSet.Name, p.job, jobSet.Name)
+}
