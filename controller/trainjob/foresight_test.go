@@ -64,8 +64,8 @@ func TestAClockThatIsAheadMovesNoEnd(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
 	w.reportAhead(time.Minute, 10*time.Minute, 3600)
-	for second := range time.Duration(600) {
-		w.clock.SetTime(created().Add(time.Minute + second*time.Second))
+	for second := range 600 {
+		w.clock.SetTime(created().Add(time.Minute + time.Duration(second)*time.Second))
 		w.settle()
 	}
 	if left := w.expected(time.Minute); left != time.Hour {

@@ -121,7 +121,7 @@ func TestWrite_PrintsBothTables(t *testing.T) {
 		Jobs:    10,
 		Seconds: 2,
 		Codes:   map[int]int{200: 3, 0: 1},
-		Writes:  8,
+		Writes:  map[string]float64{"written": 8, "conflict": 1, "failed": 3, "gone": 1},
 		Calls:   12,
 		Cores:   map[string]float64{"generator": 0.5, "kwok": 0},
 	}
@@ -131,7 +131,7 @@ func TestWrite_PrintsBothTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	for line, words := range map[int]string{1: "10 kept 0 0 2 none: 1, 200: 3 2.0 3.0 3", 4: "10 kept 4 6 0 0.00 generator 0.50 0"} {
+	for line, words := range map[int]string{1: "10 kept 0 0 2 none: 1, 200: 3 2.0 3.0 3", 4: "10 kept 4 0.5 2.0 6 0 0.00 generator 0.50 0"} {
 		if got := strings.Join(strings.Fields(lines[line]), " "); !strings.HasPrefix(got, words) {
 			t.Errorf("line %d is %q, want %q", line, got, words)
 		}

@@ -25,9 +25,9 @@ type Result struct {
 	P50     float64     `json:"p50_ms"`
 	P99     float64     `json:"p99_ms"`
 	Longest float64     `json:"longest_ms"`
-	// Writes are changes of what TrainJobs show, Calls requests of the controller to the API server.
-	Writes float64 `json:"writes"`
-	Calls  float64 `json:"calls"`
+	// Writes are the controller's attempts to write a report, by result, and Calls all of its requests to the API server.
+	Writes map[string]float64 `json:"writes"`
+	Calls  float64            `json:"calls"`
 	// Cores are processor seconds per second by component.
 	Cores map[string]float64 `json:"cores"`
 	// Reconciles and ReconcileMilliseconds are the controller's.
@@ -96,16 +96,32 @@ func Write(out io.Writer, results []Result) error {
 		)
 	}
 	line("")
-	line("jobs\tconnections\twrites/s\tcalls/s\treconciles/s\treconcile took ms\tcores by component\tmemory MB")
+	line("jobs\tconnections\twrites/s\tconflicts/s\tother failures/s\tcalls/s\treconciles/s\treconcile took ms\tcores by component\tmemory MB")
 	for i := range results {
 		r := &results[i]
-		line("%d\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%.0f", r.Jobs, r.connections(), r.Writes/r.Seconds, r.Calls/r.Seconds,
-			r.Reconciles/r.Seconds, r.ReconcileMilliseconds, printCores(r.Cores), r.MemoryMB)
+		written, conflicts, failed := r.writes()
+		line("%d\t%s\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\t%.2f\t%s\t%.0f", r.Jobs, r.connections(), written/r.Seconds,
+			conflicts/r.Seconds, failed/r.Seconds, r.Calls/r.Seconds, r.Reconciles/r.Seconds, r.ReconcileMilliseconds, printCores(r.Cores), r.MemoryMB)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("printing the tables: %w", err)
 	}
 	return nil
+}
+
+// writes sums the attempts to write a report.
+func (r *Result) writes() (written, conflicts, failed float64) {
+	for result, n := range r.Writes {
+		switch result {
+		case "written":
+			written += n
+		case "conflict":
+			conflicts += n
+		default:
+			failed += n
+		}
+	}
+	return written, conflicts, failed
 }
 
 func (r *Result) connections() string {

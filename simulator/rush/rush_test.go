@@ -31,6 +31,8 @@ controller_runtime_reconcile_time_seconds_bucket{controller="trainjob",le="0.005
 controller_runtime_reconcile_time_seconds_count{controller="trainjob"} 5
 controller_runtime_reconcile_time_seconds_sum{controller="trainjob"} 0.25
 controller_runtime_reconcile_time_seconds_count{controller="other"} 99
+lockstep_status_server_writes_total{result="written"} 8
+lockstep_status_server_writes_total{result="conflict"} 1
 process_cpu_seconds_total 1.5
 process_resident_memory_bytes 6.4e+07
 `
@@ -38,7 +40,8 @@ process_resident_memory_bytes 6.4e+07
 func TestUsageIsReadFromMetrics(t *testing.T) {
 	got, err := rush.ReadUsage(metrics)
 	want := rush.Usage{
-		Calls: map[string]float64{"GET": 10, "PATCH": 10}, Reconciles: 5, Seconds: 0.25, CPU: 1.5, Memory: 6.4e7,
+		Calls: map[string]float64{"GET": 10, "PATCH": 10}, Reports: map[string]float64{"written": 8, "conflict": 1},
+		Reconciles: 5, Seconds: 0.25, CPU: 1.5, Memory: 6.4e7,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("usage (-want +got):\n%s%v", diff, err)

@@ -17,6 +17,8 @@ import (
 type Usage struct {
 	// Calls are requests to the API server, by method; watches count once each.
 	Calls map[string]float64 `json:"calls"`
+	// Reports are attempts to write a report into a TrainJob, by result.
+	Reports map[string]float64 `json:"reports,omitempty"`
 	// Reconciles are reconciliations of TrainJobs, and Seconds how long they took together.
 	Reconciles float64 `json:"reconciles"`
 	Seconds    float64 `json:"seconds"`
@@ -51,7 +53,7 @@ func Scrape(client *http.Client, url string) func(context.Context) (Usage, error
 
 // ReadUsage reads the usage from metrics in Prometheus' text format.
 func ReadUsage(text string) (Usage, error) {
-	usage := Usage{Calls: map[string]float64{}}
+	usage := Usage{Calls: map[string]float64{}, Reports: map[string]float64{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		name := line[:max(0, strings.IndexAny(line, "{ "))]
@@ -63,11 +65,14 @@ func ReadUsage(text string) (Usage, error) {
 		if err != nil {
 			return Usage{}, fmt.Errorf("reading the controller's metrics: %q: %w", line, err)
 		}
-		if name == callsMetric {
+		switch name {
+		case callsMetric:
 			usage.Calls[label(line, "method")] += value
-			continue
+		case reportsMetric:
+			usage.Reports[label(line, "result")] += value
+		default:
+			*into += value
 		}
-		*into += value
 	}
 	if usage.CPU == 0 || usage.Reconciles == 0 && usage.Seconds != 0 {
 		return Usage{}, errNoUsage
@@ -78,12 +83,15 @@ func ReadUsage(text string) (Usage, error) {
 // errNoUsage is the answer to metrics of something else.
 var errNoUsage = errors.New("reading the controller's metrics: they do not tell its usage")
 
-const callsMetric = "rest_client_requests_total"
+const (
+	callsMetric   = "rest_client_requests_total"
+	reportsMetric = "lockstep_status_server_writes_total"
+)
 
 // field is where a metric's value goes; nil for a metric that is not used.
 func field(u *Usage, name, line string) *float64 {
 	switch name {
-	case callsMetric:
+	case callsMetric, reportsMetric:
 		return new(float64)
 	case "process_cpu_seconds_total":
 		return &u.CPU
@@ -109,14 +117,20 @@ func label(line, name string) string {
 
 // Since is what was used between two readings; memory is the later one's.
 func (u Usage) Since(earlier Usage) Usage {
-	calls := map[string]float64{}
-	for method, n := range u.Calls {
-		calls[method] = n - earlier.Calls[method]
-	}
 	return Usage{
-		Calls: calls, Reconciles: u.Reconciles - earlier.Reconciles, Seconds: u.Seconds - earlier.Seconds,
+		Calls: less(u.Calls, earlier.Calls), Reports: less(u.Reports, earlier.Reports),
+		Reconciles: u.Reconciles - earlier.Reconciles, Seconds: u.Seconds - earlier.Seconds,
 		CPU: u.CPU - earlier.CPU, Memory: u.Memory,
 	}
+}
+
+// less subtracts numbers by name.
+func less(later, earlier map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for name, n := range later {
+		out[name] = n - earlier[name]
+	}
+	return out
 }
 
 // Total is all calls.

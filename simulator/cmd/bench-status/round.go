@@ -51,7 +51,9 @@ func (s *stage) round(parent context.Context) (reportload.Result, error) {
 	if result.Replaced, err = s.restart(ctx); err != nil {
 		return result, err
 	}
-	s.clock.Sleep(time.Second) // the watch
+	if err := shown.Refresh(ctx, s.dynamic, namespace); err != nil {
+		return result, err
+	}
 	counts := shown.Counts()
 	result.Lost, result.Backwards = counts.Behind, counts.Backwards
 	return result, context.Cause(ctx)
@@ -108,7 +110,7 @@ func (s *stage) observe(
 	if err != nil {
 		return err
 	}
-	cores, began, written := s.processors(), s.clock.Now(), shown.Counts().Writes
+	cores, began := s.processors(), s.clock.Now()
 	var ages []time.Duration
 	for ctx.Err() == nil && s.clock.Since(began) < s.lasting {
 		s.clock.Sleep(time.Second)
@@ -116,13 +118,12 @@ func (s *stage) observe(
 	}
 	result.Seconds = s.clock.Since(began).Seconds()
 	codes, took := answers.Reset()
-	total := shown.Counts().Writes
 	after, err := s.usage(ctx)
 	if err != nil {
 		return err
 	}
 	used := after.Since(before)
-	result.Codes, result.Writes, result.Calls = codes, float64(total-written), used.Total()
+	result.Codes, result.Writes, result.Calls = codes, used.Reports, used.Total()
 	result.Reconciles, result.MemoryMB = used.Reconciles, used.Memory/(1<<20)
 	if used.Reconciles > 0 {
 		result.ReconcileMilliseconds = 1000 * used.Seconds / used.Reconciles
