@@ -134,9 +134,11 @@ func prioritizedBy(manager, class string) change {
 	return func(job *trainerv1alpha1.TrainJob) {
 		job.Spec.RuntimePatches = append(job.Spec.RuntimePatches, trainerv1alpha1.RuntimePatch{
 			Manager: manager,
-			TrainingRuntimeSpec: &trainerv1alpha1.TrainingRuntimeSpecPatch{Template: &trainerv1alpha1.JobSetTemplatePatch{
-				Metadata: &metav1.ObjectMeta{Annotations: map[string]string{"lockstep.dev/priority-class": class}},
-			}},
+			TrainingRuntimeSpec: &trainerv1alpha1.TrainingRuntimeSpecPatch{
+				Template: &trainerv1alpha1.JobSetTemplatePatch{
+					Metadata: &metav1.ObjectMeta{Annotations: map[string]string{"lockstep.dev/priority-class": class}},
+				},
+			},
 		})
 	}
 }

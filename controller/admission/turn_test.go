@@ -134,7 +134,12 @@ func TestDefaulter_AsksWhoResumes(t *testing.T) {
 	user := authenticationv1.UserInfo{
 		Username: "ada", UID: "1", Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}},
 	}
-	change := admission.Change{Namespace: "team", User: user, Old: inQueue("a", waiting(true, "")), Next: inQueue("a", waiting(false, ""))}
+	change := admission.Change{
+		Namespace: "team",
+		User:      user,
+		Old:       inQueue("a", waiting(true, "")),
+		Next:      inQueue("a", waiting(false, "")),
+	}
 	if _, err := d.Default(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}

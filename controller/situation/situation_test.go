@@ -483,7 +483,7 @@ func TestAnEstimateThatShiftsIsNoNews(t *testing.T) {
 	s := newStory()
 	for _, at := range []string{"2026-11-24T11:00:00Z", "2026-11-24T11:01:00Z"} {
 		s.tell("estimated", func() {
-			s.waits("no room; a place is reserved for it in su-1"+standing.FreeAt(at, false),
+			s.waits("no room; a place is reserved for it in su-1"+standing.EstimatedAt(at),
 				standing.Turn{Position: 1, Reserved: "su-1", Start: at, Estimated: true})
 		})
 	}

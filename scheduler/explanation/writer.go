@@ -203,7 +203,7 @@ func (w *Writer) tell(n note) {
 	}
 	class := n.class()
 	goes := n.status == metav1.ConditionFalse
-	if class == t.class && !(goes && t.outdates(n.group)) {
+	if class == t.class && (!goes || !t.outdates(n.group)) {
 		t.next = nil
 		return
 	}

@@ -65,8 +65,10 @@ func leaseOf(out waiting.Outcome) string {
 		return ""
 	case l.Open:
 		return "; it has a place in " + l.Within.String() + ", which others may use: too many accelerators would idle until it is free"
+	case l.Firm:
+		return "; a place is reserved for it in " + l.Within.String() + standing.ExpectedAt(instant(l.Instant))
 	}
-	return "; a place is reserved for it in " + l.Within.String() + standing.FreeAt(instant(l.Instant), l.Firm)
+	return "; a place is reserved for it in " + l.Within.String() + standing.EstimatedAt(instant(l.Instant))
 }
 
 // turnOf is where a gang with a lease stands in the queue, but for its position.

@@ -28,6 +28,15 @@ type cause struct {
 	by              *schedulingv1beta1.PodGroup
 }
 
+// preempted is the cause of units that leave for a gang.
+func preempted(by *schedulingv1beta1.PodGroup) cause {
+	return cause{
+		reason: corev1.PodReasonPreemptionByScheduler, event: "Preempted", action: "Preempting", by: by,
+		message: "preempted by gang " + klog.KObj(by).String() + ", which has a higher priority",
+		others:  "preempted by a gang of another namespace, which has a higher priority",
+	}
+}
+
 // to is what people of a namespace are told.
 func (c cause) to(namespace string) string {
 	if c.others == "" || namespace == c.by.Namespace {

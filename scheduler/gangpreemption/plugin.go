@@ -10,7 +10,6 @@ import (
 	"context"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -138,11 +137,7 @@ func (p *GangPreemption) leave(
 	x := needs.Question
 	p.recordVictims(ctx, x, of, victims)
 	p.queue.Evicting(of.Victims)
-	p.evict(victims, cause{
-		reason: corev1.PodReasonPreemptionByScheduler, event: "Preempted", action: "Preempting", by: x.Group,
-		message: "preempted by gang " + klog.KObj(x.Group).String() + ", which has a higher priority",
-		others:  "preempted by a gang of another namespace, which has a higher priority",
-	})
+	p.evict(victims, preempted(x.Group))
 }
 
 // units are the units of these names, with the accelerators of their claims.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,35 @@ func toldOf(t *testing.T, namespace, name string) []string {
 		}
 	}
 	return out
+}
+
+// A job whose data is fetched says so, and does not wait: its group is there already, and no scheduler can say anything of it.
+func TestExplains_AnInitializerThatRuns(t *testing.T) {
+	namespace := namespaceOf(t)
+	submit(t, strings.ReplaceAll(prepared, "run-time: 5s", "run-time: 15s"))
+	var said *trainerv1alpha1.SchedulingStatus
+	eventually(t, "the job says that its data is fetched", func() bool {
+		said = schedulingOf(t, namespace, "prepared")
+		return said.Reason == "not ready yet: dataset-initializer 0 of 1, node 0 of 1"
+	})
+	if _, err := shared.Client.SchedulingV1beta1().PodGroups(namespace).
+		Get(t.Context(), "prepared", metav1.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second)
+	still := schedulingOf(t, namespace, "prepared")
+	for _, s := range []*trainerv1alpha1.SchedulingStatus{said, still} {
+		if s.Phase != trainerv1alpha1.PhaseStarting || s.WaitingSince != nil {
+			t.Errorf("a job whose data is fetched is %s (%s), and waits since %v", s.Phase, s.Reason, s.WaitingSince)
+		}
+	}
+	newRunners(t, namespace, "prepared", 2, podsOf(t.Context(), t, namespace, "prepared"))
+	eventually(t, "the job runs", func() bool {
+		return schedulingOf(t, namespace, "prepared").Phase == trainerv1alpha1.PhaseRunning
+	})
+	if told := toldOf(t, namespace, "prepared"); slices.Contains(told, "NoPods") || slices.Contains(told, "NotSeen") {
+		t.Errorf("its owner is told %v", told)
+	}
 }
 
 // tellsOfItsPreemption checks what the owner of a gang sees that has just left for another one: the TrainJob's columns and status, the

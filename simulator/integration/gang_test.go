@@ -173,9 +173,8 @@ spec:
 	}
 }
 
-// An initializer runs before the gang and is not part of it: it has no rank, and while it runs the job is not given up.
-func TestAnInitializerRunsBeforeItsGang(t *testing.T) {
-	job := play(t, 2*time.Second, `apiVersion: trainer.kubeflow.org/v1alpha1
+// prepared is a gang of two nodes whose data is fetched first, by a pod that runs for as long as theirs.
+const prepared = `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {name: prepared, namespace: NAMESPACE, labels: {trainer.kubeflow.org/framework: torch}}
 spec:
@@ -207,7 +206,11 @@ metadata:
   annotations: {lockstep.dev/required-topology: nvidia.com/gpu.clique, simulator.lockstep.dev/run-time: 5s}
 spec:
   runtimeRef: {name: prepared, kind: TrainingRuntime}
-`)["prepared"]
+`
+
+// An initializer runs before the gang and is not part of it: it has no rank, and while it runs the job is not given up.
+func TestAnInitializerRunsBeforeItsGang(t *testing.T) {
+	job := play(t, 2*time.Second, prepared)["prepared"]
 	inOneClique(t, job, 2)
 	for _, rank := range job.Ranks {
 		if !strings.HasPrefix(rank.Pod, "prepared-node-0-") {

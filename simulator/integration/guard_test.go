@@ -49,7 +49,6 @@ func guardOf(t *testing.T, installation manifests.Installation) guard.Guard {
 		Stranger:   client(as("system:serviceaccount:" + installation.Namespace + ":" + guard.Account)),
 		Namespace:  installation.Namespace,
 		Namespaces: installation.Namespaces,
-		PodGroups:  true,
 		Patience:   5 * time.Second,
 	}
 }

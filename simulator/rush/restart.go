@@ -2,6 +2,7 @@ package rush
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,9 +23,10 @@ type Restart struct {
 }
 
 // Restarts makes the numbers of suspended jobs given, each on top of the one before, and at each restarts the controller and creates one
-// more.
+// more. The error says also which restarts took too much; all are measured.
 func (f Field) Restarts(ctx context.Context, order Order, sizes []int) ([]Restart, error) {
 	var restarts []Restart
+	var faults []error
 	for _, size := range sizes {
 		order.First += order.Count
 		order.Count = size - order.First
@@ -49,9 +51,9 @@ func (f Field) Restarts(ctx context.Context, order Order, sizes []int) ([]Restar
 				restart.CallsPerJob(),
 			),
 		)
-		restarts = append(restarts, restart)
+		restarts, faults = append(restarts, restart), append(faults, restart.Judge())
 	}
-	return restarts, nil
+	return restarts, errors.Join(faults...)
 }
 
 // restart restarts the controller while jobs exist, and creates the one job of an order when it is ready.
@@ -96,3 +98,32 @@ func (f Field) seen(ctx context.Context, looks int) error {
 
 // CallsPerJob is how often the controller called the API server for each job, what it calls once for all of them included.
 func (r Restart) CallsPerJob() float64 { return ratio(r.Usage.Total(), float64(r.Jobs)) }
+
+// The bounds of a restart, at any number of jobs: so many were measured with 10,000 (controller/BENCH.md), where all that is called once for
+// each job would be seen.
+const (
+	// mostReady is how long the next process may take to be ready, in seconds.
+	mostReady = 10.0
+	// mostCalls is how often it may call the API server for each job.
+	mostCalls = 1.0
+)
+
+// errSlowRestart is the judgment of a restart that took too much.
+var errSlowRestart = errors.New("the restart took too much")
+
+// Judge returns why a restart took too much; nil if it did not.
+func (r Restart) Judge() error {
+	var faults []error
+	if r.Ready > mostReady {
+		faults = append(faults, fmt.Errorf("%w: with %d jobs the controller was ready after %.1f s; at most %.0f",
+			errSlowRestart, r.Jobs, r.Ready, mostReady))
+	}
+	if calls := r.CallsPerJob(); calls > mostCalls {
+		faults = append(
+			faults,
+			fmt.Errorf("%w: with %d jobs it called the API server %.2f times for each; at most %.0f",
+				errSlowRestart, r.Jobs, calls, mostCalls),
+		)
+	}
+	return errors.Join(faults...)
+}

@@ -64,8 +64,8 @@ func TestWithoutInstants(t *testing.T) {
 	t.Parallel()
 	const at = "2026-11-24T10:00:00Z"
 	for _, message := range []string{
-		"no room; a place is reserved for it in su-1" + standing.FreeAt(at, true),
-		"no room; a place is reserved for it in su-1" + standing.FreeAt(at, false),
+		"no room; a place is reserved for it in su-1" + standing.ExpectedAt(at),
+		"no room; a place is reserved for it in su-1" + standing.EstimatedAt(at),
 		"no room; a place is reserved for it in su-1",
 	} {
 		const want = "no room; a place is reserved for it in su-1"
@@ -73,9 +73,10 @@ func TestWithoutInstants(t *testing.T) {
 			t.Errorf("%q without instants is %q, want %q", message, got, want)
 		}
 	}
-	const said = "reserved for ns/a" + " and waits until all are there"
-	if got := standing.WithoutInstants("reserved for ns/a" + standing.Until(at) + " and waits until all are there"); got != said {
-		t.Errorf("without instants: %q, want %q", got, said)
+	said := "reserved for ns/a" + standing.Until(at) + "; waits until all are there"
+	const want = "reserved for ns/a; waits until all are there"
+	if got := standing.WithoutInstants(said); got != want {
+		t.Errorf("%q without instants is %q, want %q", said, got, want)
 	}
 }
 

@@ -68,7 +68,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	restarts := flags.String(
 		"restarts",
 		"1000,4000,10000",
-		"with how many suspended jobs the controller is restarted, in rising order; empty for no such measurement",
+		"with how many suspended jobs the controller is restarted, in rising order, which fails if it is not ready within 10 s or calls\n"+
+			"the API server more than once for each; empty for no such measurement",
 	)
 	flags.IntVar(&b.crowd, "crowd", 10000,
 		"how many jobs one tenant has created when another creates his first; 0 for no such measurement")
@@ -164,7 +165,7 @@ func (b *bench) costs(ctx context.Context) error {
 	})
 }
 
-// restart measures restarts of the controller, on one cluster that grows.
+// restart measures restarts of the controller, on one cluster that grows. It fails if one takes too much.
 func (b *bench) restart(ctx context.Context) error {
 	return b.onCluster(ctx, time.Hour, func(ctx context.Context, field rush.Field) error {
 		var err error

@@ -1,0 +1,49 @@
+package gangpreemption
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+// recorded keeps what was recorded: the related object, and the note.
+type recorded struct {
+	related []runtime.Object
+	notes   []string
+}
+
+func (e *recorded) Eventf(_, related runtime.Object, _, _, _, note string, args ...any) {
+	e.related, e.notes = append(e.related, related), append(e.notes, fmt.Sprintf(note, args...))
+}
+
+// Tenants whose work leaves for a gang of their own namespace are told its name; others are told neither by the message, which is also on
+// their pods and groups, nor by the object that their Event is related to.
+func TestPreempted_NamesNoOtherTenant(t *testing.T) {
+	t.Parallel()
+	by := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "secret-project", Name: "gpt"}}
+	why := preempted(by)
+	for namespace, wantNamed := range map[string]bool{"secret-project": true, "team-a": false, "secret-project-2": false, "": false} {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: "victim"}
+		heard := &recorded{}
+		why.record(heard, snapshot.Unit{Group: &schedulingv1beta1.PodGroup{ObjectMeta: meta}})
+		why.record(heard, snapshot.Unit{Pods: []*corev1.Pod{{ObjectMeta: meta}}})
+		for i, text := range append(heard.notes, why.to(namespace)) {
+			if named := strings.Contains(text, "secret-project/gpt"); named != wantNamed {
+				t.Errorf("namespace %q is told %q", namespace, text)
+			}
+			if !wantNamed && (strings.Contains(text, "gpt") || strings.Contains(text, "secret-project")) {
+				t.Errorf("namespace %q is told %q", namespace, text)
+			}
+			if i < len(heard.related) && (heard.related[i] != nil) != wantNamed {
+				t.Errorf("an Event of namespace %q is related to %v", namespace, heard.related[i])
+			}
+		}
+	}
+}
