@@ -1,5 +1,11 @@
 package controller
 
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
 // NewWebhooks builds the webhook server as Run does, without a manager.
 var NewWebhooks = newWebhooks
 
@@ -16,6 +22,11 @@ const (
 	Ending   = ending
 	Flushing = flushing
 )
+
+// RunThenFlush runs a manager as Run does, with a status server.
+func RunThenFlush(ctx context.Context, server flusher, mgr manager.Runnable) error {
+	return reporting{server: server}.run(ctx, mgr)
+}
 
 // ServesState says whether the API server knows FrozenTrainJobs.
 var ServesState = servesState

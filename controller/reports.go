@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
@@ -34,21 +35,28 @@ func statusServerURL(options config.Options) string {
 // the Deployment has room for it.
 const flushing = 20 * time.Second
 
-// reporting is what the status server gives to others. Without one, it gives nothing and does nothing.
+// flusher writes the reports that it holds, until ctx ends.
+type flusher interface{ Flush(ctx context.Context) }
+
+// reporting is what the status server gives to others. Without one, it gives nothing.
 type reporting struct {
 	// authority returns who signed its certificate, as PEM, as it is by then; empty while it is not known.
 	authority func() string
-	server    *statusserver.Server
+	server    flusher
 }
 
-// flush writes the reports that the server holds, once the manager has ended. Until then no other replica could lead.
-func (r reporting) flush(ctx context.Context) {
-	if r.server == nil {
-		return
+// run runs the manager until it ends, and then writes the reports that the server holds. Until then no other replica could lead.
+func (r reporting) run(ctx context.Context, mgr manager.Runnable) error {
+	err := mgr.Start(ctx)
+	if r.server != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
+		defer cancel()
+		r.server.Flush(last)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
-	defer cancel()
-	r.server.Flush(last)
+	if err != nil {
+		return fmt.Errorf("running the controller: %w", err)
+	}
+	return nil
 }
 
 // limitedForReports returns the configuration of a client with a limit of its own: reports must not make reconciling wait, nor proofs of

@@ -113,3 +113,39 @@ func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// A server that holds reports until the manager has ended: another replica leads meanwhile.
+type holding struct {
+	managing bool
+	flushed  int
+	patience time.Duration
+}
+
+// Start is the manager's.
+func (h *holding) Start(ctx context.Context) error {
+	h.managing = true
+	<-ctx.Done()
+	h.managing = false
+	return errors.New("leader election lost")
+}
+
+// Flush is the status server's.
+func (h *holding) Flush(ctx context.Context) {
+	if deadline, bounded := ctx.Deadline(); !h.managing && bounded && ctx.Err() == nil {
+		h.flushed++
+		h.patience = time.Until(deadline)
+	}
+}
+
+// However the manager ends, the reports that are held are written then, within bounds, although the controller's context has ended.
+func TestReporting_FlushesWhenTheManagerHasEnded(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	server := &holding{}
+	if err := controller.RunThenFlush(ctx, server, server); err == nil {
+		t.Error("the manager's error is lost")
+	}
+	if server.flushed != 1 || server.patience > controller.Flushing || server.patience < controller.Flushing/2 {
+		t.Errorf("flushed %d times for %v, want once for %v", server.flushed, server.patience, controller.Flushing)
+	}
+}

@@ -193,6 +193,18 @@ func (h *held) count() (jobs, waiting int) {
 	return len(h.jobs), len(h.queue)
 }
 
+// unwritten is of how many jobs a report waits or is being written.
+func (h *held) unwritten() (jobs int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, entry := range h.jobs {
+		if entry.next != nil || entry.writing != nil {
+			jobs++
+		}
+	}
+	return jobs
+}
+
 // forgetIdle forgets jobs that report no more, so that those that are over or deleted take no memory.
 func (h *held) forgetIdle() {
 	h.mu.Lock()

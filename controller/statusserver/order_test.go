@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,11 +50,9 @@ func TestReports_OverReplicasNeverGoBack(t *testing.T) {
 		w := newWorld(t, family("train")...)
 		replicas := []*statusserver.Server{w.server}
 		for range 2 {
-			replicas = append(replicas, statusserver.New(statusserver.Options{
-				Cached: &behind{Client: w.cluster, chance: chance}, QueriesPerSecond: 200, Burst: 400,
-				Proofs: proofsOnly{w.cluster}, Writes: writesOnly{w.cluster},
-				Clock: w.clock, Registry: prometheus.NewRegistry(), Salt: strconv.Itoa(chance.Int()),
-			}))
+			options := w.options()
+			options.Cached, options.Salt = &behind{Client: w.cluster, chance: chance}, strconv.Itoa(chance.Int())
+			replicas = append(replicas, statusserver.New(options))
 		}
 		var last time.Time
 		writes := 0

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,27 +27,26 @@ import (
 // serve runs the world's server on loopback until the test ends, and returns a client that trusts it, and its address.
 func (w *world) serve() (*http.Client, string) {
 	w.t.Helper()
-	pair, roots := certificate(w.t)
-	w.server = statusserver.New(statusserver.Options{
-		Address:          "127.0.0.1:0",
-		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil },
-		Cached:           w.cluster,
-		Proofs:           proofsOnly{w.cluster},
-		Writes:           writesOnly{w.cluster},
-		QueriesPerSecond: 200,
-		Burst:            400,
-		Clock:            w.clock,
-		Registry:         prometheus.NewRegistry(),
-	})
-	stop := run(w.t, w.server)
+	client, address, stop := w.listen()
 	w.t.Cleanup(func() {
 		if err := stop(); err != nil {
 			w.t.Error(err)
 		}
 	})
+	return client, address
+}
+
+// listen runs the world's server on loopback until stop is called.
+func (w *world) listen() (trusting *http.Client, address string, stop func() error) {
+	w.t.Helper()
+	pair, roots := certificate(w.t)
+	options := w.options()
+	options.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil }
+	w.server = statusserver.New(options)
+	stop = run(w.t, w.server)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	w.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}, "https://" + w.server.Listens().String()
+	return &http.Client{Transport: transport}, "https://" + w.server.Listens().String(), stop
 }
 
 func certificate(tb testing.TB) (*tls.Certificate, *x509.CertPool) {
@@ -168,19 +169,113 @@ func TestServer_EndWritesWhatIsHeld(t *testing.T) {
 	}
 }
 
+// A replica that loses its lease flushes while the server still ends. What is being written by then is waited for, and what cannot be written
+// in time is counted.
+func TestServer_FlushWaitsForWhatIsBeingWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		answers bool // whether the API server answers before Flush has to end
+		left    string
+	}{
+		"an API server that answers":          {answers: true},
+		"an API server that answers too late": {left: `"reports"=1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, family("train")...)
+			writing, release := make(chan struct{}), make(chan struct{})
+			w.writing = func(string) error {
+				close(writing)
+				<-release
+				return nil
+			}
+			stop := run(t, w.server)
+			if code, body := w.post("train", token("train-pod", "train"), progress(6)); code != http.StatusOK {
+				t.Fatalf("answer %d %s", code, body)
+			}
+			<-writing
+			ended, flushed := make(chan error, 1), make(chan struct{})
+			go func() { ended <- stop() }()
+			var said strings.Builder
+			log := funcr.New(func(prefix, args string) { said.WriteString(prefix + args) }, funcr.Options{})
+			ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), log))
+			defer cancel()
+			go func() {
+				defer close(flushed)
+				w.server.Flush(ctx)
+			}()
+			select {
+			case <-flushed:
+				t.Error("Flush returned while a report was being written")
+			case <-time.After(500 * time.Millisecond):
+			}
+			if test.answers {
+				close(release)
+			} else {
+				cancel()
+			}
+			<-flushed
+			if test.answers != (said.String() == "") || !strings.Contains(said.String(), test.left) {
+				t.Errorf("Flush said %q, want %q", said.String(), test.left)
+			}
+			if !test.answers {
+				close(release)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if status := w.stands("train"); status == nil || *status.ProgressPercentage != 6 {
+				t.Errorf("%+v stands in the end", status)
+			}
+		})
+	}
+}
+
+// A request whose proof is under way when the server ends is answered, and what it reports is written by Flush. Beyond five seconds the sender
+// is not told that its report was accepted, for nobody writes it any more.
+func TestServer_FlushWritesWhatIsAcceptedMeanwhile(t *testing.T) {
+	for name, inTime := range map[string]bool{"in time": true, "too late": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, family("train")...)
+			proving, release := make(chan struct{}), make(chan struct{})
+			w.reviewing = func() error {
+				close(proving)
+				<-release
+				return nil
+			}
+			client, base, stop := w.listen()
+			code := make(chan int, 1)
+			go func() { code <- w.report(client, base, "train") }()
+			<-proving
+			ended, flushed := make(chan error, 1), make(chan struct{})
+			go func() { ended <- stop() }()
+			go func() {
+				defer close(flushed)
+				w.server.Flush(t.Context())
+			}()
+			if inTime {
+				time.AfterFunc(500*time.Millisecond, func() { close(release) })
+			}
+			<-flushed
+			if err := <-ended; (err == nil) != inTime {
+				t.Errorf("the server ended with %v", err)
+			}
+			if !inTime {
+				close(release)
+			}
+			status := w.stands("train")
+			if answer := <-code; (answer == http.StatusOK) != inTime || (status != nil) != inTime {
+				t.Errorf("answer %d, and %+v stands", answer, status)
+			}
+		})
+	}
+}
+
 // At the end the cache follows the cluster no more. What another one wrote into the TrainJob since is in conflict with what it shows.
 func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
 	w := newWorld(t, family("train")...)
-	frozen := &stale{Client: w.cluster}
-	server := statusserver.New(statusserver.Options{
-		Cached:           frozen,
-		Proofs:           proofsOnly{w.cluster},
-		Writes:           writesOnly{w.cluster},
-		QueriesPerSecond: 200,
-		Burst:            400,
-		Clock:            w.clock,
-		Registry:         prometheus.NewRegistry(),
-	})
+	options := w.options()
+	options.Cached = &stale{Client: w.cluster}
+	server := statusserver.New(options)
 	if code := reportTo(t, server, w.clock.Now(), 1); code != http.StatusOK {
 		t.Fatalf("answer %d", code)
 	}
