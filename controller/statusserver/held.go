@@ -119,8 +119,9 @@ func (r *reporting) latest() standing {
 	}
 }
 
-// look takes over what the TrainJob shows. What another replica wrote since the last look counts as written right after that look, so that the
-// next write is not late, and as heard now, so that no older report replaces it. What stood when this replica first looked counts as written
+// look takes over what the TrainJob shows. What another replica wrote since the last look counts as written when its trainer sent it, but after
+// that look and not in the future: the next write is neither early nor late by more than a report takes. It counts as heard now, so that no
+// older report replaces it. What stood when this replica first looked counts as written
 // at an instant that is different for each job, so that the jobs of a replica that starts are not all due at once.
 func (h *held) look(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Time) {
 	defer func() { entry.looked = now }()
@@ -139,7 +140,13 @@ func (h *held) look(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Ti
 		since := now.Add(-h.share("phase", entry.uid, h.period(entry.uid)))
 		entry.standing = standing{status: status, since: since, heard: now}
 	default:
-		entry.standing = standing{status: status, since: entry.looked, heard: now}
+		since := entry.looked
+		if status != nil && status.LastUpdatedTime.Time.Before(now) {
+			since = later(since, status.LastUpdatedTime.Time)
+		} else if status != nil {
+			since = now
+		}
+		entry.standing = standing{status: status, since: since, heard: now}
 	}
 }
 

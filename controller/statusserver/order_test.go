@@ -92,9 +92,10 @@ func TestReports_OverReplicasNeverGoBack(t *testing.T) {
 		if !last.Equal(newest) {
 			t.Fatalf("seed %d: %v stands in the end, want %v", seed, last, newest)
 		}
-		// Alone, one replica would write eleven or twelve times in these six minutes.
-		if writes > 20 {
-			t.Errorf("seed %d: %d writes", seed, writes)
+		// Alone, one replica writes eleven times in these six minutes. Three write no more than three times more: a report that arrived late
+		// seems to have been written before it was.
+		if writes > 11+3 {
+			t.Errorf("seed %d: %d writes, want 14 at most", seed, writes)
 		}
 	}
 }
