@@ -13,8 +13,8 @@ var NewWebhooks = newWebhooks
 var (
 	StatusServerURL  = statusServerURL
 	CertificateFiles = certificateFiles
-	// LimitedForReports configures a client of the status server.
-	LimitedForReports = limitedForReports
+	// ConnectForReports makes the clients of the status server.
+	ConnectForReports = connectForReports
 )
 
 // How long a controller that is stopped takes at most: first Ending, then Flushing.

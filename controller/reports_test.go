@@ -83,13 +83,10 @@ func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
 	mapper.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
 	options := config.Default()
 	options.StatusServerQueriesPerSecond, options.StatusServerBurst = 0.001, 4
-	connect := func() client.Client {
-		limited := controller.LimitedForReports(&rest.Config{Host: server.URL}, options)
-		connected, err := client.New(limited, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return connected
+	settings, err := controller.ConnectForReports(&rest.Config{Host: server.URL}, options,
+		client.Options{Scheme: scheme.Scheme, Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
 	}
 	// spend makes calls until one would have to wait, at most twice as many as there may be.
 	spend := func(with client.Client) (calls int) {
@@ -106,7 +103,7 @@ func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
 		}
 		return calls
 	}
-	for _, with := range []client.Client{connect(), connect()} {
+	for _, with := range []client.Client{settings.Proofs, settings.Writes} {
 		if calls := spend(with); calls != options.StatusServerBurst {
 			t.Errorf("%d calls without waiting, want %d, whatever their kind and whatever the other client has spent",
 				calls, options.StatusServerBurst)

@@ -51,7 +51,7 @@ type world struct {
 	// each write.
 	reviews atomic.Int64
 	review  func(*authenticationv1.TokenReviewStatus)
-	writing func(job string) error
+	writing func(ctx context.Context, job string) error
 	// reviewing is called before each TokenReview.
 	reviewing func() error
 }
@@ -91,7 +91,7 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 			) error {
 				named, _ := o.(interface{ GetName() string })
 				if w.writing != nil {
-					if err := w.writing(named.GetName()); errors.Is(err, errStored) {
+					if err := w.writing(ctx, named.GetName()); errors.Is(err, errStored) {
 						return nil
 					} else if err != nil {
 						return err

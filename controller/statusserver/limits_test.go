@@ -48,7 +48,7 @@ func TestAFloodDelaysNobody(t *testing.T) {
 	w := newWorld(t, append(family("flood"), family("train")...)...)
 	var written tally
 	stuck := make(chan struct{})
-	w.writing = func(job string) error {
+	w.writing = func(_ context.Context, job string) error {
 		written.Add(job)
 		if job == "flood" {
 			<-stuck

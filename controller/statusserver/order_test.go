@@ -124,7 +124,7 @@ func reportTo(t *testing.T, replica *statusserver.Server, at time.Time, loss int
 func TestReports_AreWrittenEachHalfMinute(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	var written tally
-	w.writing = func(job string) error {
+	w.writing = func(_ context.Context, job string) error {
 		written.Add(job)
 		return nil
 	}

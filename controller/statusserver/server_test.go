@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -132,7 +133,7 @@ func TestServer_EndWritesWhatIsHeld(t *testing.T) {
 	var written tally
 	var refuse atomic.Bool
 	first, release := make(chan struct{}), make(chan struct{})
-	w.writing = func(job string) error {
+	w.writing = func(_ context.Context, job string) error {
 		if refuse.CompareAndSwap(true, false) {
 			return errors.New("no answer")
 		}
@@ -182,7 +183,7 @@ func TestServer_FlushWaitsForWhatIsBeingWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, family("train")...)
 			writing, release := make(chan struct{}), make(chan struct{})
-			w.writing = func(string) error {
+			w.writing = func(context.Context, string) error {
 				close(writing)
 				<-release
 				return nil
@@ -293,6 +294,40 @@ func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
 	}
 }
 
+// The cache shows a job that was deleted since, and of whose name there is another one. What the first one's pod reports is not written into the
+// second.
+func TestReports_OfAJobThatWasReplacedUnseen(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	options := w.options()
+	options.Cached = &stale{Client: w.cluster}
+	server := statusserver.New(options)
+	if code := reportTo(t, server, w.clock.Now(), 1); code != http.StatusOK {
+		t.Fatalf("answer %d", code)
+	}
+	job := family("train")[0]
+	if err := w.cluster.Delete(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	job.SetUID("second")
+	job.SetResourceVersion("")
+	if err := w.cluster.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	writes := 0
+	w.writing = func(context.Context, string) error {
+		writes++
+		return nil
+	}
+	server.WriteDue(t.Context())
+	if writes != 1 {
+		t.Errorf("%d writes were tried, want one that is in conflict", writes)
+	}
+	server.Flush(t.Context())
+	if status := w.stands("train"); status != nil {
+		t.Errorf("the second job shows %+v", status)
+	}
+}
+
 // stale is a cache that shows each TrainJob as it was first.
 type stale struct {
 	client.Client
@@ -317,16 +352,44 @@ func (s *stale) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 
 // An API server that answers nothing holds up the end as long as it may, and no longer.
 func TestServer_FlushIsBounded(t *testing.T) {
-	w := newWorld(t, family("train")...)
-	w.post("train", token("train-pod", "train"), progress(6))
-	w.writing = func(string) error { return errors.New("no answer") }
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	began := time.Now()
-	w.server.Flush(ctx)
-	if took := time.Since(began); took < time.Second || took > 20*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, family("train")...)
+		w.post("train", token("train-pod", "train"), progress(6))
+		w.writing = func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		w.server.Flush(ctx)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it took %v, want 1 s", took)
+		}
+	})
+}
+
+// A write to which the API server does not answer is given up after a while and repeated.
+func TestServer_AWriteWithoutAnAnswerIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, family("train")...)
+		w.post("train", token("train-pod", "train"), progress(6))
+		writes := 0
+		w.writing = func(ctx context.Context, _ string) error {
+			if writes++; writes > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		w.server.Flush(ctx)
+		if took := time.Since(began); took > 15*time.Second || w.stands("train") == nil {
+			t.Errorf("after %v and %d writes %+v stands", took, writes, w.stands("train"))
+		}
+	})
 }
 
 func TestATakenPortIsAnError(t *testing.T) {
