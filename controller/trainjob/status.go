@@ -52,11 +52,7 @@ func takeOver(
 	})
 }
 
-// ended reports whether the job is over, for good. A job that failed is not run again, whatever became of its JobSet.
-func ended(job *trainerv1alpha1.TrainJob) bool {
-	return meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobComplete) ||
-		meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobFailed)
-}
+func ended(job *trainerv1alpha1.TrainJob) bool { return job.Ended() }
 
 // endOf is when the job ended; zero for one that has not.
 func endOf(job *trainerv1alpha1.TrainJob) time.Time {

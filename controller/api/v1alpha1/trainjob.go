@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -29,6 +30,12 @@ type TrainJob struct {
 	// status says how far it came.
 	// +optional
 	Status TrainJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// Ended reports whether the job is over, for good. A job that failed is not run again, whatever became of its JobSet.
+func (j *TrainJob) Ended() bool {
+	return meta.IsStatusConditionTrue(j.Status.Conditions, TrainJobComplete) ||
+		meta.IsStatusConditionTrue(j.Status.Conditions, TrainJobFailed)
 }
 
 // TrainJobList is a list of TrainJobs.
