@@ -53,7 +53,7 @@ type world struct {
 	review  func(*authenticationv1.TokenReviewStatus)
 	writing func(ctx context.Context, job string) error
 	// reviewing is called before each TokenReview.
-	reviewing func() error
+	reviewing func(context.Context) error
 }
 
 // errStored is what writing returns instead of having the report stored.
@@ -76,7 +76,7 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 				}
 				w.reviews.Add(1)
 				if w.reviewing != nil {
-					if err := w.reviewing(); err != nil {
+					if err := w.reviewing(ctx); err != nil {
 						return err
 					}
 				}

@@ -143,7 +143,7 @@ func TestProofs_UnderWayAreBounded(t *testing.T) {
 		t.Fatalf("the first report: %d %s", code, body)
 	}
 	release := make(chan struct{})
-	w.reviewing = func() error { <-release; return nil }
+	w.reviewing = func(context.Context) error { <-release; return nil }
 	reviewed := w.reviews.Load()
 	codes := make(chan int, jobs)
 	report := func(i int) {
@@ -212,7 +212,7 @@ func TestRenewals_UnderWayAreBounded(t *testing.T) {
 	}
 	reportAll()
 	proven, release := w.reviews.Load(), make(chan struct{})
-	w.reviewing = func() error { <-release; return nil }
+	w.reviewing = func(context.Context) error { <-release; return nil }
 	w.clock.SetTime(start().Add(statusserver.Believed))
 	reportAll()
 	if under := w.reviewsSince(proven, most); under != most {

@@ -238,7 +238,7 @@ func TestServer_FlushWritesWhatIsAcceptedMeanwhile(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, family("train")...)
 			proving, release := make(chan struct{}), make(chan struct{})
-			w.reviewing = func() error {
+			w.reviewing = func(context.Context) error {
 				close(proving)
 				<-release
 				return nil
