@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -283,6 +284,38 @@ func TestProof_AnAPIServerWithoutTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A report of a known pod needs one field of its JobSet, which may be large: the cache's own is read, not a copy.
+func TestToken_OfAKnownPodCopiesNoJobSet(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	options, reader := w.options(), &copying{Client: w.cluster}
+	options.Cached = reader
+	w.server = statusserver.New(options)
+	for range 2 {
+		reader.copies = 0
+		if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusOK {
+			t.Fatalf("answer %d %s", code, body)
+		}
+	}
+	if reader.copies != 0 {
+		t.Errorf("%d copies of the JobSet for a report of a known pod", reader.copies)
+	}
+}
+
+// copying is a cache that counts copies of JobSets.
+type copying struct {
+	client.Client
+
+	copies int
+}
+
+func (c *copying) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	options := (&client.GetOptions{}).ApplyOptions(opts)
+	if _, ok := object.(*jobsetv1alpha2.JobSet); ok && !ptr.Deref(options.UnsafeDisableDeepCopy, false) {
+		c.copies++
+	}
+	return c.Client.Get(ctx, key, object, opts...)
 }
 
 // A job of the same name is another job: nobody is believed for it who was for the first one.
