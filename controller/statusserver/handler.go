@@ -177,6 +177,6 @@ func jobOf(request *http.Request) (job types.NamespacedName, ok bool) {
 		return types.NamespacedName{}, false
 	}
 	job = types.NamespacedName{Namespace: parts[5], Name: parts[7]}
-	return job, len(validation.IsDNS1123Label(job.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(job.Name)) == 0 &&
-		request.URL.Path == plan.StatusPath(job)
+	possible := len(validation.IsDNS1123Label(job.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(job.Name)) == 0
+	return job, possible && request.URL.Path == plan.StatusPath(job)
 }

@@ -81,7 +81,7 @@ func TestAFloodDelaysNobody(t *testing.T) {
 // report reports over the network and returns the code; 0 for no answer.
 func (w *world) report(with *http.Client, base, job string) int {
 	key := types.NamespacedName{Namespace: namespace, Name: job}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(w.t.Context()), http.MethodPost, base+plan.StatusPath(key),
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, base+plan.StatusPath(key),
 		strings.NewReader(progress(1)))
 	if err != nil {
 		w.t.Error(err)
