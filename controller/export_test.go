@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"context"
+
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -13,8 +15,8 @@ var NewWebhooks = newWebhooks
 var (
 	StatusServerURL  = statusServerURL
 	CertificateFiles = certificateFiles
-	// LimitedForReports configures a client of the status server.
-	LimitedForReports = limitedForReports
+	// ConnectForReports makes the clients of the status server.
+	ConnectForReports = connectForReports
 )
 
 // How long a controller that is stopped takes at most: first Ending, then Flushing.
@@ -22,6 +24,11 @@ const (
 	Ending   = ending
 	Flushing = flushing
 )
+
+// RunThenFlush runs a manager as Run does, with a status server.
+func RunThenFlush(ctx context.Context, server flusher, mgr manager.Runnable) error {
+	return reporting{server: server}.run(ctx, mgr)
+}
 
 // ServesState says whether the API server knows FrozenTrainJobs.
 var ServesState = servesState

@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
@@ -34,32 +35,47 @@ func statusServerURL(options config.Options) string {
 // the Deployment has room for it.
 const flushing = 20 * time.Second
 
-// reporting is what the status server gives to others. Without one, it gives nothing and does nothing.
+// flusher writes the reports that it holds, until ctx ends.
+type flusher interface{ Flush(ctx context.Context) }
+
+// reporting is what the status server gives to others. Without one, it gives nothing.
 type reporting struct {
 	// authority returns who signed its certificate, as PEM, as it is by then; empty while it is not known.
 	authority func() string
-	server    *statusserver.Server
+	server    flusher
 }
 
-// flush writes the reports that the server holds, once the manager has ended. Until then no other replica could lead.
-func (r reporting) flush(ctx context.Context) {
-	if r.server == nil {
-		return
+// run runs the manager until it ends, and then writes the reports that the server holds. Until then no other replica could lead.
+func (r reporting) run(ctx context.Context, mgr manager.Runnable) error {
+	err := mgr.Start(ctx)
+	if r.server != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
+		defer cancel()
+		r.server.Flush(last)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
-	defer cancel()
-	r.server.Flush(last)
+	if err != nil {
+		return fmt.Errorf("running the controller: %w", err)
+	}
+	return nil
 }
 
-// limitedForReports returns the configuration of a client with a limit of its own: reports must not make reconciling wait, nor proofs of
-// identity writes, nor the reverse. The limiter is explicit, because controller-runtime otherwise makes one for each kind of object, and four
-// kinds could be asked for four times as often as the options say.
-func limitedForReports(restConfig *rest.Config, options config.Options) *rest.Config {
-	limited := rest.CopyConfig(restConfig)
-	limited.QPS = cmp.Or(options.StatusServerQueriesPerSecond, rest.DefaultQPS)
-	limited.Burst = cmp.Or(options.StatusServerBurst, rest.DefaultBurst)
-	limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(limited.QPS, limited.Burst)
-	return limited
+// connectForReports returns the part of the status server's options that says how it reaches the API server: by two clients, each with a limit
+// of its own. Reports must not make reconciling wait, nor proofs of identity writes, nor the reverse. The limiters are explicit, because
+// controller-runtime otherwise makes one for each kind of object, and four kinds could be asked for four times as often as the options say.
+func connectForReports(
+	restConfig *rest.Config, options config.Options, kinds client.Options,
+) (settings statusserver.Options, err error) {
+	settings.QueriesPerSecond = cmp.Or(options.StatusServerQueriesPerSecond, rest.DefaultQPS)
+	settings.Burst = cmp.Or(options.StatusServerBurst, rest.DefaultBurst)
+	for _, connected := range []*client.Client{&settings.Proofs, &settings.Writes} {
+		limited := rest.CopyConfig(restConfig)
+		limited.QPS, limited.Burst = settings.QueriesPerSecond, settings.Burst
+		limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(limited.QPS, limited.Burst)
+		if *connected, err = client.New(limited, kinds); err != nil {
+			return statusserver.Options{}, fmt.Errorf("connecting to the cluster: %w", err)
+		}
+	}
+	return settings, nil
 }
 
 // addStatusServer lets mgr run a status server with the webhooks' certificate.
@@ -67,28 +83,15 @@ func addStatusServer(
 	mgr ctrl.Manager, restConfig *rest.Config, keeper *certificate.Keeper, options config.Options,
 	registry prometheus.Registerer,
 ) (reporting, error) {
-	limited := limitedForReports(restConfig, options)
-	proofs, err := client.New(limited, client.Options{Scheme: mgr.GetScheme()})
+	settings, err := connectForReports(restConfig, options, client.Options{Scheme: mgr.GetScheme()})
 	if err != nil {
-		return reporting{}, fmt.Errorf("connecting to the cluster: %w", err)
+		return reporting{}, err
 	}
-	writes, err := client.New(limitedForReports(restConfig, options), client.Options{Scheme: mgr.GetScheme()})
-	if err != nil {
-		return reporting{}, fmt.Errorf("connecting to the cluster: %w", err)
-	}
+	settings.Address = net.JoinHostPort(options.WebhookHost, strconv.Itoa(options.StatusServerPort))
+	settings.Cached = mgr.GetClient()
+	settings.Clock, settings.Salt = clock.RealClock{}, rand.Text()
+	settings.Class, settings.Registry = options.Class(), registry
 	var authority func() string
-	settings := statusserver.Options{
-		Address:          net.JoinHostPort(options.WebhookHost, strconv.Itoa(options.StatusServerPort)),
-		Cached:           mgr.GetClient(),
-		Proofs:           proofs,
-		Writes:           writes,
-		QueriesPerSecond: limited.QPS,
-		Burst:            limited.Burst,
-		Clock:            clock.RealClock{},
-		Salt:             rand.Text(),
-		Class:            options.Class(),
-		Registry:         registry,
-	}
 	if keeper != nil {
 		settings.GetCertificate = keeper.GetCertificate
 		authority = func() string { return string(keeper.Trusted()) }

@@ -83,13 +83,10 @@ func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
 	mapper.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
 	options := config.Default()
 	options.StatusServerQueriesPerSecond, options.StatusServerBurst = 0.001, 4
-	connect := func() client.Client {
-		limited := controller.LimitedForReports(&rest.Config{Host: server.URL}, options)
-		connected, err := client.New(limited, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return connected
+	settings, err := controller.ConnectForReports(&rest.Config{Host: server.URL}, options,
+		client.Options{Scheme: scheme.Scheme, Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
 	}
 	// spend makes calls until one would have to wait, at most twice as many as there may be.
 	spend := func(with client.Client) (calls int) {
@@ -106,10 +103,46 @@ func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
 		}
 		return calls
 	}
-	for _, with := range []client.Client{connect(), connect()} {
+	for _, with := range []client.Client{settings.Proofs, settings.Writes} {
 		if calls := spend(with); calls != options.StatusServerBurst {
 			t.Errorf("%d calls without waiting, want %d, whatever their kind and whatever the other client has spent",
 				calls, options.StatusServerBurst)
 		}
+	}
+}
+
+// A server that holds reports until the manager has ended: another replica leads meanwhile.
+type holding struct {
+	managing bool
+	flushed  int
+	patience time.Duration
+}
+
+// Start is the manager's.
+func (h *holding) Start(ctx context.Context) error {
+	h.managing = true
+	<-ctx.Done()
+	h.managing = false
+	return errors.New("leader election lost")
+}
+
+// Flush is the status server's.
+func (h *holding) Flush(ctx context.Context) {
+	if deadline, bounded := ctx.Deadline(); !h.managing && bounded && ctx.Err() == nil {
+		h.flushed++
+		h.patience = time.Until(deadline)
+	}
+}
+
+// However the manager ends, the reports that are held are written then, within bounds, although the controller's context has ended.
+func TestReporting_FlushesWhenTheManagerHasEnded(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	server := &holding{}
+	if err := controller.RunThenFlush(ctx, server, server); err == nil {
+		t.Error("the manager's error is lost")
+	}
+	if server.flushed != 1 || server.patience > controller.Flushing || server.patience < controller.Flushing/2 {
+		t.Errorf("flushed %d times for %v, want once for %v", server.flushed, server.patience, controller.Flushing)
 	}
 }

@@ -114,12 +114,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if err = reconciler.SetupWithManager(ctx, mgr, options.Workers); err != nil {
 		return err
 	}
-	err = mgr.Start(ctx)
-	reports.flush(ctx)
-	if err != nil {
-		return fmt.Errorf("running the controller: %w", err)
-	}
-	return nil
+	return reports.run(ctx, mgr)
 }
 
 // planningFor returns what the administrator and the cluster decide for all jobs.

@@ -188,7 +188,8 @@ func TestMetricsEndpoint_LimitsEachAddress(t *testing.T) {
 		for i := range 300 {
 			response := scrape("10.0.0.1", fmt.Sprintf("%s-%d", name, i))
 			codes[response.Code]++
-			if wait := response.Header().Get("Retry-After"); (wait == "1") != (response.Code == http.StatusTooManyRequests) {
+			wait, limited := response.Header().Get("Retry-After"), response.Code == http.StatusTooManyRequests
+			if (wait == "1") != limited {
 				t.Errorf("Retry-After is %q with %d", wait, response.Code)
 			}
 		}

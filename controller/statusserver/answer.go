@@ -56,6 +56,13 @@ func tooMany(retryAfter time.Duration) answer {
 	return result
 }
 
+// unavailable asks to come back later, for the API server has no time.
+func unavailable(retryAfter time.Duration) answer {
+	result := failed(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "Service unavailable")
+	result.retryAfter = retryAfter
+	return result
+}
+
 // send writes the answer. A client that went away is no concern of ours.
 func (a answer) send(writer http.ResponseWriter) {
 	content, err := json.Marshal(a.body)

@@ -51,9 +51,9 @@ type world struct {
 	// each write.
 	reviews atomic.Int64
 	review  func(*authenticationv1.TokenReviewStatus)
-	writing func(job string) error
+	writing func(ctx context.Context, job string) error
 	// reviewing is called before each TokenReview.
-	reviewing func() error
+	reviewing func(context.Context) error
 }
 
 // errStored is what writing returns instead of having the report stored.
@@ -76,7 +76,7 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 				}
 				w.reviews.Add(1)
 				if w.reviewing != nil {
-					if err := w.reviewing(); err != nil {
+					if err := w.reviewing(ctx); err != nil {
 						return err
 					}
 				}
@@ -91,7 +91,7 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 			) error {
 				named, _ := o.(interface{ GetName() string })
 				if w.writing != nil {
-					if err := w.writing(named.GetName()); errors.Is(err, errStored) {
+					if err := w.writing(ctx, named.GetName()); errors.Is(err, errStored) {
 						return nil
 					} else if err != nil {
 						return err
@@ -106,8 +106,15 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 
 // of makes a server for the jobs of a class in the place of the one that there is.
 func (w *world) of(jobs class.Class) {
-	w.registry = prometheus.NewRegistry()
-	w.server = statusserver.New(statusserver.Options{
+	options := w.options()
+	options.Class, w.registry = jobs, prometheus.NewRegistry()
+	options.Registry = w.registry
+	w.server = statusserver.New(options)
+}
+
+// options are those of a server on loopback, with metrics of its own.
+func (w *world) options() statusserver.Options {
+	return statusserver.Options{
 		Address:          "127.0.0.1:0",
 		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errStored },
 		Cached:           w.cluster,
@@ -116,9 +123,8 @@ func (w *world) of(jobs class.Class) {
 		QueriesPerSecond: 200,
 		Burst:            400,
 		Clock:            w.clock,
-		Class:            jobs,
-		Registry:         w.registry,
-	})
+		Registry:         prometheus.NewRegistry(),
+	}
 }
 
 // proofsOnly is a client that must not be used to write reports, and writesOnly one that must not be used to prove who somebody is: behind

@@ -1,6 +1,7 @@
 package statusserver_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -21,7 +22,7 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	w := newWorld(f, family("train")...)
-	w.writing = func(string) error { return errStored }
+	w.writing = func(context.Context, string) error { return errStored }
 	accepted := func() (count float64) {
 		for _, outcome := range []string{"held", "older", "unchanged"} {
 			count += w.metric("lockstep_status_server_reports_total{outcome=\"" + outcome + "\"}")

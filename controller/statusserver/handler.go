@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -22,11 +23,14 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// patience is how long one request may take, from its first byte to its answer.
-const patience = 10 * time.Second
-
-// crowded is when to come back if too many proofs are under way.
-const crowded = time.Second
+const (
+	// patience is how long one request may take, from its first byte to its answer.
+	patience = 10 * time.Second
+	// asking is how long a request may wait for the API server. What is left of patience is for the answer that there was none.
+	asking = 8 * time.Second
+	// crowded is when to come back if too many proofs are under way, or the API server has no time for one.
+	crowded = time.Second
+)
 
 // handler answers requests.
 type handler struct {
@@ -66,7 +70,7 @@ func (h *handler) handle(writer http.ResponseWriter, request *http.Request) answ
 	if !h.class.Serves(key.Namespace) {
 		return forbidden()
 	}
-	ctx, cancel := context.WithTimeout(request.Context(), patience)
+	ctx, cancel := context.WithTimeout(request.Context(), asking)
 	defer cancel()
 	job, pod, refused := h.identify(ctx, request, key)
 	if refused != nil {
@@ -149,10 +153,20 @@ func refusal(ctx context.Context, err error) answer {
 		var refused apierrors.APIStatus
 		errors.As(err, &refused)
 		return invalid(refused.Status().Message)
+	case overloaded(err):
+		log.V(2).Info("API server has no time for a report", "reason", err.Error())
+		seconds, _ := apierrors.SuggestsClientDelay(err)
+		return unavailable(max(crowded, time.Duration(seconds)*time.Second))
 	default:
 		log.Error(err, "Answering a report")
 		return internal()
 	}
+}
+
+// overloaded reports whether the API server had no time: the same request may succeed later.
+func overloaded(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServiceUnavailable(err) || utilnet.IsTimeout(err)
 }
 
 // jobOf is the job that a request reports on; ok is false for all requests that are no reports, and for names that no object can have. The
@@ -163,6 +177,6 @@ func jobOf(request *http.Request) (job types.NamespacedName, ok bool) {
 		return types.NamespacedName{}, false
 	}
 	job = types.NamespacedName{Namespace: parts[5], Name: parts[7]}
-	return job, len(validation.IsDNS1123Label(job.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(job.Name)) == 0 &&
-		request.URL.Path == plan.StatusPath(job)
+	possible := len(validation.IsDNS1123Label(job.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(job.Name)) == 0
+	return job, possible && request.URL.Path == plan.StatusPath(job)
 }

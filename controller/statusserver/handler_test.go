@@ -1,6 +1,7 @@
 package statusserver_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -188,7 +189,7 @@ func TestReport_WriteMeets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, family("train")...)
 			tries := 0
-			w.writing = func(string) error {
+			w.writing = func(context.Context, string) error {
 				switch tries++; {
 				case test.err == nil:
 					panic("nobody thought of it")

@@ -35,7 +35,7 @@ func (h *held) take(horizon time.Time) (taken, bool) {
 	if !ok {
 		return taken{}, false
 	}
-	entry.writing, entry.next = entry.next, nil
+	entry.writing = entry.next
 	return taken{key: entry.key, uid: entry.uid}, true
 }
 
@@ -68,23 +68,15 @@ func (h *held) confirm(object *trainerv1alpha1.TrainJob, horizon time.Time) (wri
 		return write{}, false
 	}
 	now := h.clock.Now()
+	entry.writing = nil
 	h.look(entry, object, now)
-	h.putBack(entry)
 	h.plan(entry, object, now)
 	if entry.place < 0 || entry.due.After(later(now, horizon)) {
 		return write{}, false
 	}
 	h.unqueue(entry)
-	entry.writing, entry.next = entry.next, nil
+	entry.writing = entry.next
 	return write{key: entry.key, base: entry.base, status: entry.writing.status, at: entry.writing.at}, true
-}
-
-// putBack makes the report that is being written the one that waits, unless a newer one does.
-func (*held) putBack(entry *reporting) {
-	if entry.next == nil {
-		entry.next = entry.writing
-	}
-	entry.writing = nil
 }
 
 // written takes note of a write that succeeded, and of the TrainJob's version by then. A report that arrived meanwhile is looked at soon.
@@ -98,10 +90,8 @@ func (h *held) written(uid types.UID, version string) {
 	now := h.clock.Now()
 	entry.standing = entry.writing.standingSince(now)
 	entry.base, entry.written = version, version
-	entry.writing, entry.failures, entry.notBefore = nil, 0, time.Time{}
-	if entry.next != nil {
-		h.enqueue(entry, now)
-	}
+	entry.failures, entry.notBefore = 0, time.Time{}
+	h.finish(entry, now)
 }
 
 // conflict puts a report back whose TrainJob is not the one that the cache showed.
@@ -125,7 +115,7 @@ func (h *held) again(uid types.UID, wait func(*reporting) time.Duration) {
 	if entry == nil || entry.writing == nil {
 		return
 	}
-	h.putBack(entry)
+	entry.writing = nil
 	entry.notBefore = h.clock.Now().Add(wait(entry))
 	h.enqueue(entry, entry.notBefore)
 }
@@ -138,10 +128,18 @@ func (h *held) drop(uid types.UID) {
 	if entry == nil {
 		return
 	}
-	entry.writing, entry.notBefore = nil, h.clock.Now().Add(Spacing)
-	if entry.next != nil {
-		h.enqueue(entry, entry.notBefore)
+	entry.notBefore = h.clock.Now().Add(Spacing)
+	h.finish(entry, entry.notBefore)
+}
+
+// finish is done with the report that was being written. A newer one is looked at when it is due.
+func (h *held) finish(entry *reporting, due time.Time) {
+	if entry.next == entry.writing {
+		entry.next = nil
+	} else {
+		h.enqueue(entry, due)
 	}
+	entry.writing = nil
 }
 
 // forget forgets a job that is gone.

@@ -50,13 +50,16 @@ type reporting struct {
 	uid     types.UID
 	key     client.ObjectKey
 	limiter flowcontrol.PassiveRateLimiter
+	// period is Period for this job and replica, less up to spread.
+	period time.Duration
 	// lastSeen is when the job reported last, and looked when its TrainJob was read last.
 	lastSeen, looked time.Time
 
 	standing standing
 	// base is the resourceVersion over which the next write goes, and written the one that the last write made.
 	base, written string
-	// next waits to be written, and writing is being written; nil for none.
+	// next is the newest report that is not written yet, and writing the one that is being written, next unless a newer one arrived since; nil
+	// for none. While there is writing, there is next.
 	next, writing *report
 	// due is when next is to be written, and notBefore holds it back after a failure.
 	due, notBefore time.Time
@@ -77,6 +80,7 @@ func (h *held) admit(job *trainerv1alpha1.TrainJob) bool {
 	if entry == nil {
 		entry = &reporting{
 			uid: job.UID, key: client.ObjectKeyFromObject(job), place: -1,
+			period:  Period - h.share("period", job.UID, spread),
 			limiter: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(jobPerSecond, jobBurst, h.clock),
 		}
 		h.jobs[job.UID] = entry
@@ -109,18 +113,15 @@ func (h *held) offer(job *trainerv1alpha1.TrainJob, r report) outcome {
 
 // latest is the newest report of the job that was accepted, as if it stood.
 func (r *reporting) latest() standing {
-	switch {
-	case r.next != nil:
+	if r.next != nil {
 		return r.next.standingSince(r.next.at)
-	case r.writing != nil:
-		return r.writing.standingSince(r.writing.at)
-	default:
-		return r.standing
 	}
+	return r.standing
 }
 
-// look takes over what the TrainJob shows. What another replica wrote since the last look counts as written right after that look, so that the
-// next write is not late, and as heard now, so that no older report replaces it. What stood when this replica first looked counts as written
+// look takes over what the TrainJob shows. What another replica wrote since the last look counts as written when its trainer sent it, but after
+// that look and not in the future: the next write is neither early nor late by more than a report takes. It counts as heard now, so that no
+// older report replaces it. What stood when this replica first looked counts as written
 // at an instant that is different for each job, so that the jobs of a replica that starts are not all due at once.
 func (h *held) look(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Time) {
 	defer func() { entry.looked = now }()
@@ -136,10 +137,16 @@ func (h *held) look(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Ti
 	switch {
 	case same(status, entry.standing.status):
 	case entry.looked.IsZero():
-		since := now.Add(-h.share("phase", entry.uid, h.period(entry.uid)))
+		since := now.Add(-h.share("phase", entry.uid, entry.period))
 		entry.standing = standing{status: status, since: since, heard: now}
 	default:
-		entry.standing = standing{status: status, since: entry.looked, heard: now}
+		since := entry.looked
+		if status != nil && status.LastUpdatedTime.Time.Before(now) {
+			since = later(since, status.LastUpdatedTime.Time)
+		} else if status != nil {
+			since = now
+		}
+		entry.standing = standing{status: status, since: since, heard: now}
 	}
 }
 
@@ -154,15 +161,9 @@ func (h *held) plan(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Ti
 		h.unqueue(entry)
 		return
 	}
-	due := entry.standing.due(job, *entry.next, now)
-	if due.Equal(entry.standing.since.Add(Period)) {
-		due = entry.standing.since.Add(h.period(entry.uid))
-	}
+	due := entry.standing.due(job, *entry.next, now, entry.period)
 	h.enqueue(entry, later(due, entry.notBefore))
 }
-
-// period is Period for this job and replica, less up to spread.
-func (h *held) period(uid types.UID) time.Duration { return Period - h.share("period", uid, spread) }
 
 // share is a part of a duration that differs by job, replica and what it is for.
 func (h *held) share(purpose string, uid types.UID, of time.Duration) time.Duration {
@@ -193,13 +194,25 @@ func (h *held) count() (jobs, waiting int) {
 	return len(h.jobs), len(h.queue)
 }
 
+// unwritten is of how many jobs a report waits or is being written.
+func (h *held) unwritten() (jobs int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, entry := range h.jobs {
+		if entry.next != nil {
+			jobs++
+		}
+	}
+	return jobs
+}
+
 // forgetIdle forgets jobs that report no more, so that those that are over or deleted take no memory.
 func (h *held) forgetIdle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.clock.Now()
 	for uid, entry := range h.jobs {
-		if entry.next == nil && entry.writing == nil && now.Sub(entry.lastSeen) >= idleJob {
+		if entry.next == nil && now.Sub(entry.lastSeen) >= idleJob {
 			delete(h.jobs, uid)
 		}
 	}

@@ -126,11 +126,52 @@ func TestHeld_SeesAnotherReplicasWriteLate(t *testing.T) {
 		t.Errorf("%v stands after %v", v.jobs[0].Status.TrainerStatus.LastUpdatedTime, newest.status.LastUpdatedTime)
 	}
 
-	// The next one is newer, and as this replica does not know when the standing one was written, it does not wait.
+	// The next one is newer.
 	v.clock.SetTime(ten().Add(4*time.Minute + 10*time.Second))
 	v.held.admit(v.jobs[0])
 	if became := v.held.offer(v.jobs[0], v.report(0)); became != outcomeHeld {
 		t.Errorf("a newer report is %s, want %s", became, outcomeHeld)
+	}
+}
+
+// Another replica wrote 27 s after this one last looked. The next report waits for half a minute from then, not from that look, and no longer where
+// the trainer's clock is ahead.
+func TestHeld_CountsFromAnotherReplicasWrite(t *testing.T) {
+	const sent, arrives = 27 * time.Second, 32 * time.Second
+	for name, test := range map[string]struct {
+		ahead, due time.Duration // how far the trainer's clock is ahead, and by when the next report has to be written
+	}{
+		"a clock that is right":         {due: sent + Period},
+		"a clock that is an hour ahead": {ahead: time.Hour, due: arrives + Period},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVirtual(1)
+			offer := func() {
+				r := v.report(0)
+				r.status.LastUpdatedTime = metav1.NewTime(r.at.Add(test.ahead))
+				v.held.admit(v.jobs[0])
+				v.held.offer(v.jobs[0], r)
+			}
+			offer()
+			v.write(1)
+			v.clock.SetTime(ten().Add(sent))
+			v.version++
+			v.jobs[0].ResourceVersion, v.jobs[0].Status.TrainerStatus = strconv.Itoa(v.version), v.report(0).status
+			v.jobs[0].Status.TrainerStatus.LastUpdatedTime = metav1.NewTime(ten().Add(sent + test.ahead))
+			v.clock.SetTime(ten().Add(arrives))
+			offer()
+			if written := v.write(1); written != 0 {
+				t.Error("the replica writes seconds after another one")
+			}
+			v.clock.SetTime(ten().Add(test.due - spread - time.Second))
+			if written := v.write(1); written != 0 {
+				t.Error("the replica writes early")
+			}
+			v.clock.SetTime(ten().Add(test.due))
+			if written := v.write(1); written != 1 {
+				t.Errorf("nothing is written after %v", test.due)
+			}
+		})
 	}
 }
 

@@ -125,10 +125,12 @@ func (i *identities) interval() time.Duration {
 	return max(Believed, time.Duration(round*float64(time.Second)))
 }
 
-// jobSetVersion is the version of the job's JobSet; empty if there is none.
+// jobSetVersion is the version of the job's JobSet; empty if there is none. It is read for each report, so the cache does not copy the JobSet, which
+// shares its parts with the cache and must not be changed.
 func (i *identities) jobSetVersion(ctx context.Context, job *trainerv1alpha1.TrainJob) string {
 	var jobSet jobsetv1alpha2.JobSet
-	if err := i.cached.Get(ctx, client.ObjectKeyFromObject(job), &jobSet); err != nil {
+	shared := &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
+	if err := i.cached.Get(ctx, client.ObjectKeyFromObject(job), &jobSet, shared); err != nil {
 		return ""
 	}
 	return jobSet.ResourceVersion

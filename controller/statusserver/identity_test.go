@@ -1,16 +1,21 @@
 package statusserver_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -219,7 +224,7 @@ func withoutJobSet(w *world) {
 func TestToken_WithoutAnAPIServer(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	w.post("train", token("train-pod", "train"), progress(1))
-	w.reviewing = func() error { return errors.New("no answer") }
+	w.reviewing = func(context.Context) error { return errors.New("no answer") }
 	for range 9 {
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		code, body := w.post("train", token("train-pod", "train"), progress(1))
@@ -236,6 +241,81 @@ func TestToken_WithoutAnAPIServer(t *testing.T) {
 	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusOK {
 		t.Errorf("when it answers again: %d", code)
 	}
+}
+
+// An API server that has no time for a proof is no fault: the sender is asked to come back, before its own patience of ten seconds ends.
+func TestProof_AnAPIServerWithoutTime(t *testing.T) {
+	reviews := schema.GroupResource{Group: authenticationv1.GroupName, Resource: "tokenreviews"}
+	for name, test := range map[string]struct {
+		meets func(ctx context.Context) error
+		retry string
+	}{
+		"too many requests": {retry: "7", meets: func(context.Context) error {
+			return apierrors.NewTooManyRequests("overloaded", 7)
+		}},
+		"a timeout of its own": {retry: "1", meets: func(context.Context) error {
+			return apierrors.NewServerTimeout(reviews, "create", 0)
+		}},
+		"no leader": {retry: "1", meets: func(context.Context) error {
+			return apierrors.NewServiceUnavailable("etcd has no leader")
+		}},
+		"silence": {retry: "1", meets: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, family("train")...)
+				w.reviewing = test.meets
+				began := time.Now()
+				response := w.send(http.MethodPost, "/apis/"+audience(), token("train-pod", "train"), progress(1))
+				retry := response.Header().Get("Retry-After")
+				if response.Code != http.StatusServiceUnavailable || retry != test.retry {
+					t.Errorf("answer %d, Retry-After %q, want 503 and %q", response.Code, retry, test.retry)
+				}
+				if took := time.Since(began); took >= 10*time.Second {
+					t.Errorf("the answer takes %v: nobody waits for it any more", took)
+				}
+				w.reviewing = nil
+				if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusOK {
+					t.Errorf("when it has time: %d %s", code, body)
+				}
+			})
+		})
+	}
+}
+
+// A report of a known pod needs one field of its JobSet, which may be large: the cache's own is read, not a copy.
+func TestToken_OfAKnownPodCopiesNoJobSet(t *testing.T) {
+	w := newWorld(t, family("train")...)
+	options, reader := w.options(), &copying{Client: w.cluster}
+	options.Cached = reader
+	w.server = statusserver.New(options)
+	for range 2 {
+		reader.copies = 0
+		if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusOK {
+			t.Fatalf("answer %d %s", code, body)
+		}
+	}
+	if reader.copies != 0 {
+		t.Errorf("%d copies of the JobSet for a report of a known pod", reader.copies)
+	}
+}
+
+// copying is a cache that counts copies of JobSets.
+type copying struct {
+	client.Client
+
+	copies int
+}
+
+func (c *copying) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	options := (&client.GetOptions{}).ApplyOptions(opts)
+	if _, ok := object.(*jobsetv1alpha2.JobSet); ok && !ptr.Deref(options.UnsafeDisableDeepCopy, false) {
+		c.copies++
+	}
+	return c.Client.Get(ctx, key, object, opts...)
 }
 
 // A job of the same name is another job: nobody is believed for it who was for the first one.

@@ -1,6 +1,7 @@
 package statusserver_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -47,7 +48,7 @@ func TestAFloodDelaysNobody(t *testing.T) {
 	w := newWorld(t, append(family("flood"), family("train")...)...)
 	var written tally
 	stuck := make(chan struct{})
-	w.writing = func(job string) error {
+	w.writing = func(_ context.Context, job string) error {
 		written.Add(job)
 		if job == "flood" {
 			<-stuck
@@ -55,23 +56,7 @@ func TestAFloodDelaysNobody(t *testing.T) {
 		return nil
 	}
 	client, base := w.serve()
-	report := func(job string) int {
-		key := types.NamespacedName{Namespace: namespace, Name: job}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+plan.StatusPath(key),
-			strings.NewReader(progress(1)))
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		request.Header.Set("Authorization", "bearer  "+token(job+"-pod", job))
-		response, err := client.Do(request)
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		_ = response.Body.Close()
-		return response.StatusCode
-	}
+	report := func(job string) int { return w.report(client, base, job) }
 	var flood, refused sync.WaitGroup
 	refused.Add(290)
 	for range 300 {
@@ -91,6 +76,25 @@ func TestAFloodDelaysNobody(t *testing.T) {
 		t.Errorf("%d writes of the flood are under way, want 1", n)
 	}
 	close(stuck)
+}
+
+// report reports over the network and returns the code; 0 for no answer.
+func (w *world) report(with *http.Client, base, job string) int {
+	key := types.NamespacedName{Namespace: namespace, Name: job}
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, base+plan.StatusPath(key),
+		strings.NewReader(progress(1)))
+	if err != nil {
+		w.t.Error(err)
+		return 0
+	}
+	request.Header.Set("Authorization", "bearer  "+token(job+"-pod", job))
+	response, err := with.Do(request)
+	if err != nil {
+		w.t.Log(err)
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
 }
 
 // TestTokenReviewsAreLimited floods with tokens that are not what they claim to be.
@@ -139,7 +143,7 @@ func TestProofs_UnderWayAreBounded(t *testing.T) {
 		t.Fatalf("the first report: %d %s", code, body)
 	}
 	release := make(chan struct{})
-	w.reviewing = func() error { <-release; return nil }
+	w.reviewing = func(context.Context) error { <-release; return nil }
 	reviewed := w.reviews.Load()
 	codes := make(chan int, jobs)
 	report := func(i int) {
@@ -208,7 +212,7 @@ func TestRenewals_UnderWayAreBounded(t *testing.T) {
 	}
 	reportAll()
 	proven, release := w.reviews.Load(), make(chan struct{})
-	w.reviewing = func() error { <-release; return nil }
+	w.reviewing = func(context.Context) error { <-release; return nil }
 	w.clock.SetTime(start().Add(statusserver.Believed))
 	reportAll()
 	if under := w.reviewsSince(proven, most); under != most {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,11 +50,9 @@ func TestReports_OverReplicasNeverGoBack(t *testing.T) {
 		w := newWorld(t, family("train")...)
 		replicas := []*statusserver.Server{w.server}
 		for range 2 {
-			replicas = append(replicas, statusserver.New(statusserver.Options{
-				Cached: &behind{Client: w.cluster, chance: chance}, QueriesPerSecond: 200, Burst: 400,
-				Proofs: proofsOnly{w.cluster}, Writes: writesOnly{w.cluster},
-				Clock: w.clock, Registry: prometheus.NewRegistry(), Salt: strconv.Itoa(chance.Int()),
-			}))
+			options := w.options()
+			options.Cached, options.Salt = &behind{Client: w.cluster, chance: chance}, strconv.Itoa(chance.Int())
+			replicas = append(replicas, statusserver.New(options))
 		}
 		var last time.Time
 		writes := 0
@@ -95,9 +92,10 @@ func TestReports_OverReplicasNeverGoBack(t *testing.T) {
 		if !last.Equal(newest) {
 			t.Fatalf("seed %d: %v stands in the end, want %v", seed, last, newest)
 		}
-		// Alone, one replica would write eleven or twelve times in these six minutes.
-		if writes > 20 {
-			t.Errorf("seed %d: %d writes", seed, writes)
+		// Alone, one replica writes eleven times in these six minutes. Three write no more than three times more: a report that arrived late
+		// seems to have been written before it was.
+		if writes > 11+3 {
+			t.Errorf("seed %d: %d writes, want 14 at most", seed, writes)
 		}
 	}
 }
@@ -126,7 +124,7 @@ func reportTo(t *testing.T, replica *statusserver.Server, at time.Time, loss int
 func TestReports_AreWrittenEachHalfMinute(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	var written tally
-	w.writing = func(job string) error {
+	w.writing = func(_ context.Context, job string) error {
 		written.Add(job)
 		return nil
 	}

@@ -62,6 +62,9 @@ type Server struct {
 	handler     http.Handler
 	writer      *writer
 	serving     atomic.Pointer[net.TCPAddr]
+	// started says that Start was called, and ended is closed when it has returned.
+	started atomic.Bool
+	ended   chan struct{}
 }
 
 // New makes a server that does nothing before Start.
@@ -76,7 +79,7 @@ func New(options Options) *Server {
 		return count
 	}
 	return &Server{
-		address: options.Address, certificate: options.GetCertificate,
+		address: options.Address, certificate: options.GetCertificate, ended: make(chan struct{}),
 		handler: &handler{
 			cached: options.Cached, clock: options.Clock, held: reports, class: options.Class,
 			identities: newIdentities(options, jobs, counters.proofs),
@@ -93,8 +96,10 @@ func New(options Options) *Server {
 // NeedLeaderElection is false: a pod may reach any replica.
 func (*Server) NeedLeaderElection() bool { return false }
 
-// Start serves until ctx ends, and then until what is being answered is answered. Flush writes what is held by then.
+// Start serves until ctx ends, and then until what is being answered is answered and what is being written is written. It may be called once.
 func (s *Server) Start(ctx context.Context) error {
+	s.started.Store(true)
+	defer close(s.ended)
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.address)
 	if err != nil {
@@ -116,7 +121,11 @@ func (s *Server) Start(ctx context.Context) error {
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 		defer cancel()
-		ended <- server.Shutdown(last)
+		err := server.Shutdown(last)
+		if err != nil { // a report that is accepted from now on might not be written: its sender should not see that it was
+			err = errors.Join(err, server.Close())
+		}
+		ended <- err
 	}()
 	address, _ := listener.Addr().(*net.TCPAddr)
 	s.serving.Store(address)
@@ -143,8 +152,15 @@ func (s *Server) startWriting(ctx context.Context) (finish func()) {
 	}
 }
 
-// Flush writes what is held when Start has returned, until ctx ends. It is apart from Start so that another replica can lead meanwhile.
+// Flush writes what is held when Start has returned, until ctx ends. It is apart from Start so that another replica can lead meanwhile. A manager
+// that loses its lease does not wait for Start, so Flush does: reports are accepted until then.
 func (s *Server) Flush(ctx context.Context) {
+	if s.started.Load() {
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+		}
+	}
 	if left := s.writer.drain(ctx); left > 0 {
 		klog.FromContext(ctx).Error(nil, "Stopped before all reports were written", "reports", left)
 	}

@@ -8,44 +8,39 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
 // serve runs the world's server on loopback until the test ends, and returns a client that trusts it, and its address.
 func (w *world) serve() (*http.Client, string) {
 	w.t.Helper()
-	pair, roots := certificate(w.t)
-	w.server = statusserver.New(statusserver.Options{
-		Address:          "127.0.0.1:0",
-		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil },
-		Cached:           w.cluster,
-		Proofs:           proofsOnly{w.cluster},
-		Writes:           writesOnly{w.cluster},
-		QueriesPerSecond: 200,
-		Burst:            400,
-		Clock:            w.clock,
-		Registry:         prometheus.NewRegistry(),
-	})
-	stop := run(w.t, w.server)
+	client, address, stop := w.listen()
 	w.t.Cleanup(func() {
 		if err := stop(); err != nil {
 			w.t.Error(err)
 		}
 	})
+	return client, address
+}
+
+// listen runs the world's server on loopback until stop is called.
+func (w *world) listen() (trusting *http.Client, address string, stop func() error) {
+	w.t.Helper()
+	pair, roots := certificate(w.t)
+	options := w.options()
+	options.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil }
+	w.server = statusserver.New(options)
+	stop = run(w.t, w.server)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	w.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}, "https://" + w.server.Listens().String()
+	return &http.Client{Transport: transport}, "https://" + w.server.Listens().String(), stop
 }
 
 func certificate(tb testing.TB) (*tls.Certificate, *x509.CertPool) {
@@ -122,115 +117,6 @@ func TestTheCertificateIsAskedForEachTime(t *testing.T) {
 	}
 	if server.Ready(nil) == nil {
 		t.Error("ready after the end")
-	}
-}
-
-// What was accepted when the server ends is written, also what would have waited, and the server ends.
-func TestServer_EndWritesWhatIsHeld(t *testing.T) {
-	w := newWorld(t, append(family("train"), family("other")...)...)
-	var written tally
-	var refuse atomic.Bool
-	first, release := make(chan struct{}), make(chan struct{})
-	w.writing = func(job string) error {
-		if refuse.CompareAndSwap(true, false) {
-			return errors.New("no answer")
-		}
-		written.Add(job)
-		if job == "train" && written.Count(job) == 1 {
-			close(first)
-			<-release
-		}
-		return nil
-	}
-	stop := run(t, w.server)
-	for _, job := range []string{"train", "other"} {
-		if code, body := w.post(job, token(job+"-pod", job), progress(6)); code != http.StatusOK {
-			t.Fatalf("answer %d %s", code, body)
-		}
-	}
-	<-first
-	written.Wait(t, "other")
-	for _, job := range []string{"train", "other"} {
-		w.post(job, token(job+"-pod", job), progress(7)) // would wait for half a minute
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- stop() }()
-	close(release)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	refuse.Store(true) // the API server has a bad moment
-	w.server.Flush(t.Context())
-	for _, job := range []string{"train", "other"} {
-		if status := w.status(job); *status.ProgressPercentage != 7 {
-			t.Errorf("%s is at %d per cent after the end, want 7", job, *status.ProgressPercentage)
-		}
-	}
-}
-
-// At the end the cache follows the cluster no more. What another one wrote into the TrainJob since is in conflict with what it shows.
-func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
-	w := newWorld(t, family("train")...)
-	frozen := &stale{Client: w.cluster}
-	server := statusserver.New(statusserver.Options{
-		Cached:           frozen,
-		Proofs:           proofsOnly{w.cluster},
-		Writes:           writesOnly{w.cluster},
-		QueriesPerSecond: 200,
-		Burst:            400,
-		Clock:            w.clock,
-		Registry:         prometheus.NewRegistry(),
-	})
-	if code := reportTo(t, server, w.clock.Now(), 1); code != http.StatusOK {
-		t.Fatalf("answer %d", code)
-	}
-	var job trainerv1alpha1.TrainJob
-	if err := w.cluster.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "train"}, &job); err != nil {
-		t.Fatal(err)
-	}
-	job.Labels = map[string]string{"changed": "since"}
-	if err := w.cluster.Update(t.Context(), &job); err != nil {
-		t.Fatal(err)
-	}
-	server.Flush(t.Context())
-	if status := w.stands("train"); status == nil || status.Metrics[0].Value != "1" {
-		t.Errorf("%+v stands after the end", status)
-	}
-}
-
-// stale is a cache that shows each TrainJob as it was first.
-type stale struct {
-	client.Client
-
-	first *trainerv1alpha1.TrainJob
-}
-
-func (s *stale) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	job, ok := object.(*trainerv1alpha1.TrainJob)
-	if !ok {
-		return s.Client.Get(ctx, key, object, opts...)
-	}
-	if s.first == nil {
-		if err := s.Client.Get(ctx, key, job, opts...); err != nil {
-			return err
-		}
-		s.first = job.DeepCopy()
-	}
-	s.first.DeepCopyInto(job)
-	return nil
-}
-
-// An API server that answers nothing holds up the end as long as it may, and no longer.
-func TestServer_FlushIsBounded(t *testing.T) {
-	w := newWorld(t, family("train")...)
-	w.post("train", token("train-pod", "train"), progress(6))
-	w.writing = func(string) error { return errors.New("no answer") }
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	began := time.Now()
-	w.server.Flush(ctx)
-	if took := time.Since(began); took < time.Second || took > 20*time.Second {
-		t.Errorf("it took %v", took)
 	}
 }
 

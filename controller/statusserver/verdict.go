@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
@@ -68,19 +68,19 @@ func (s standing) instant() time.Time {
 	return said
 }
 
-// due is when a report has to be written over the standing one. That is long ago, if it changes a decision or is what a user waits for: of
-// those that are late, the one that has been late for longest goes first.
-func (s standing) due(job *trainerv1alpha1.TrainJob, r report, now time.Time) time.Time {
+// due is when a report has to be written over the standing one: after the period, if it changes no decision. That is long ago, if it changes a
+// decision or is what a user waits for: of those that are late, the one that has been late for longest goes first.
+func (s standing) due(job *trainerv1alpha1.TrainJob, r report, now time.Time, period time.Duration) time.Time {
 	switch {
 	case s.status == nil:
 		return time.Time{}
 	case isComplete(s.status) != isComplete(r.status):
 		return s.since
-	case s.precedes(r.by), ended(job), !slices.Equal(metricNames(s.status), metricNames(r.status)),
+	case s.precedes(r.by), job.Ended(), !slices.Equal(metricNames(s.status), metricNames(r.status)),
 		!plan.SameTimetable(job, s.status, r.status, now):
 		return s.since.Add(Spacing)
 	default:
-		return s.since.Add(Period)
+		return s.since.Add(period)
 	}
 }
 
@@ -94,12 +94,6 @@ func later(a, b time.Time) time.Time {
 
 func isComplete(status *trainerv1alpha1.TrainerStatus) bool {
 	return status.ProgressPercentage != nil && *status.ProgressPercentage >= complete
-}
-
-// ended reports whether the job is over: its trainer's last words are not followed by newer ones.
-func ended(job *trainerv1alpha1.TrainJob) bool {
-	return meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobComplete) ||
-		meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobFailed)
 }
 
 // metricNames are the names of a report's metrics, in order.
@@ -117,14 +111,7 @@ func same(a, b *trainerv1alpha1.TrainerStatus) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return equal(a.ProgressPercentage, b.ProgressPercentage) &&
-		equal(a.EstimatedRemainingSeconds, b.EstimatedRemainingSeconds) &&
+	return ptr.Equal(a.ProgressPercentage, b.ProgressPercentage) &&
+		ptr.Equal(a.EstimatedRemainingSeconds, b.EstimatedRemainingSeconds) &&
 		a.LastUpdatedTime.Unix() == b.LastUpdatedTime.Unix() && slices.Equal(a.Metrics, b.Metrics)
-}
-
-func equal(a, b *int32) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }

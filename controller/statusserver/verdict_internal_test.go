@@ -129,7 +129,7 @@ func TestStanding_Due(t *testing.T) {
 				test.pod = member{uid: "first", created: ten().Add(-time.Minute)}
 			}
 			now := ten().Add(test.after)
-			got := stands.due(job, report{status: said(test.report), by: test.pod, at: now}, now)
+			got := stands.due(job, report{status: said(test.report), by: test.pod, at: now}, now, Period)
 			if waits := max(0, got.Sub(now)); waits != test.waits {
 				t.Errorf("waits for %v, want %v", waits, test.waits)
 			}

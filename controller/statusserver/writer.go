@@ -68,7 +68,7 @@ func (w *writer) writeDue(ctx context.Context, s *slots) {
 }
 
 // drain writes all that is held, whether it is due or not, the earliest reports first. It repeats what fails until ctx ends, and returns how many
-// reports are left.
+// reports are left, those included that are being written.
 func (w *writer) drain(ctx context.Context) (left int) {
 	w.held.hurry()
 	reader, horizon := w.cached, w.clock.Now().Add(Period)
@@ -76,10 +76,9 @@ func (w *writer) drain(ctx context.Context) (left int) {
 		w.pass(ctx, reader, horizon)
 		// The cache may have ended, and shows for ever what was in conflict.
 		reader = w.live
-		_, left = w.held.count()
-		return left == 0, nil
+		return w.held.unwritten() == 0, nil
 	})
-	return left
+	return w.held.unwritten()
 }
 
 // pass tries each report once that is held at its beginning.

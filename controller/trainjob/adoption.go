@@ -57,7 +57,7 @@ func (r *Reconciler) PreviewAdoption(ctx context.Context, job *trainerv1alpha1.T
 	switch {
 	case !r.Class.Handles(job):
 		return skipped(job), nil
-	case ended(job):
+	case job.Ended():
 		return Adoption{Action: ActionNone}, nil
 	}
 	jobSet, err := r.jobSet(ctx, job)
@@ -173,7 +173,7 @@ func bothContents(planned, there *jobsetv1alpha2.JobSet) (asked, before map[stri
 func (r *Reconciler) PreviewReturn(ctx context.Context, job *trainerv1alpha1.TrainJob) (Adoption, error) {
 	manager := managerOf(job)
 	switch {
-	case ended(job):
+	case job.Ended():
 		return Adoption{Action: ActionNone}, nil
 	case manager == trainerv1alpha1.LockstepManagedBy:
 		return Adoption{

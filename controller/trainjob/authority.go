@@ -82,7 +82,7 @@ func (r *Reconciler) unfinished(ctx context.Context) ([]reconcile.Request, error
 	}
 	var requests []reconcile.Request
 	for i := range jobs.Items {
-		if job := &jobs.Items[i]; !ended(job) && r.Class.Handles(job) {
+		if job := &jobs.Items[i]; !job.Ended() && r.Class.Handles(job) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
 		}
 	}

@@ -49,7 +49,7 @@ func (r *Reconciler) count(old, next *trainerv1alpha1.TrainJob, framework string
 		r.Instruments.Resumed(job)
 	}
 	end := next.Ending()
-	if end == nil || ended(old) {
+	if end == nil || old.Ended() {
 		return
 	}
 	lasted := instruments.Span{

@@ -14,7 +14,7 @@ import (
 // starts at creation and again at each resumption; it stands still while the job is suspended, or not resumed yet.
 func (r *Reconciler) deadline(job *trainerv1alpha1.TrainJob) time.Duration {
 	waits := suspended(job) || meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended)
-	if job.Spec.ActiveDeadlineSeconds == 0 || waits || ended(job) {
+	if job.Spec.ActiveDeadlineSeconds == 0 || waits || job.Ended() {
 		return 0
 	}
 	now := r.Clock.Now()

@@ -16,7 +16,7 @@ import (
 // the one that is in the cluster now, not the job's copy: how long finished jobs are kept is its administrator's business, also
 // for jobs that finished before he thought of it. Without a runtime a job stays.
 func (r *Reconciler) expire(ctx context.Context, job *trainerv1alpha1.TrainJob) (time.Duration, error) {
-	if !ended(job) {
+	if !job.Ended() {
 		return 0, nil
 	}
 	found, err := r.Resolver.Cached(ctx, job)

@@ -109,7 +109,7 @@ func firstEstimate(job *trainerv1alpha1.TrainJob, now time.Time) *trainerv1alpha
 	if job.Status.Scheduling != nil {
 		known = job.Status.Scheduling.FirstEstimate
 	}
-	if ended(job) || known != nil && !known.ReportedAt.Time.Before(began) {
+	if job.Ended() || known != nil && !known.ReportedAt.Time.Before(began) {
 		return known
 	}
 	report, ok := foresight.Reported(job.Status.TrainerStatus, began, now)

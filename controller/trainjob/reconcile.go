@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	began := r.Clock.Now()
 	jobSet, err := r.jobSet(ctx, &job)
 	done := outcome{framework: instruments.Unknown, err: err}
-	if err == nil && !ended(&job) {
+	if err == nil && !job.Ended() {
 		done = r.realize(ctx, &job, jobSet)
 	}
 	done.began = began
@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	r.count(&job, next, done.framework)
 	left = sooner(left, r.tell(&job, next))
-	if done.err == nil || ended(next) || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
+	if done.err == nil || next.Ended() || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
 		stop := r.timed(instruments.PhaseRelease)
 		kept, err := r.cleanUp(ctx, next, jobSet)
 		stop()

@@ -26,7 +26,7 @@ const linger = 45 * time.Second
 func (r *Reconciler) release(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
-	if ended(job) {
+	if job.Ended() {
 		if err := r.removeForeign(ctx, job, jobSet); err != nil {
 			return 0, err
 		}
@@ -36,7 +36,7 @@ func (r *Reconciler) release(
 			return 0, err
 		}
 	}
-	if !ended(job) && !suspended(job) {
+	if !job.Ended() && !suspended(job) {
 		return 0, nil
 	}
 	objects, err := r.gangObjects(ctx, job)

@@ -21,7 +21,7 @@ import (
 func (r *Reconciler) situate(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet, hindrance string,
 ) error {
-	if !ended(job) && !suspended(job) && hindrance == "" && !runs(jobSet) {
+	if !job.Ended() && !suspended(job) && hindrance == "" && !runs(jobSet) {
 		return nil
 	}
 	var groups schedulingv1beta1.PodGroupList

@@ -40,7 +40,7 @@ func takeOver(
 	job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet, from jobsetv1alpha2.JobSetConditionType, to string,
 ) {
 	condition := meta.FindStatusCondition(jobSet.Status.Conditions, string(from))
-	if condition == nil || condition.Status != metav1.ConditionTrue || ended(job) {
+	if condition == nil || condition.Status != metav1.ConditionTrue || job.Ended() {
 		return
 	}
 	meta.SetStatusCondition(&job.Status.Conditions, metav1.Condition{
@@ -51,9 +51,6 @@ func takeOver(
 		LastTransitionTime: condition.LastTransitionTime,
 	})
 }
-
-// ended reports whether the job is over, for good.
-func ended(job *trainerv1alpha1.TrainJob) bool { return job.Ending() != nil }
 
 // endOf is when the job ended; zero for one that has not.
 func endOf(job *trainerv1alpha1.TrainJob) time.Time {

@@ -28,7 +28,7 @@ import (
 func (r *Reconciler) tidy(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
-	if !ended(job) {
+	if !job.Ended() {
 		return 0, nil
 	}
 	leftovers, err := r.leftovers(ctx, job)

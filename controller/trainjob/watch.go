@@ -120,7 +120,7 @@ func (r *Reconciler) JobsOf(kind string) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for i := range jobs.Items {
-			if job := &jobs.Items[i]; r.Class.Handles(job) && (!ended(job) || expires(runtime)) {
+			if job := &jobs.Items[i]; r.Class.Handles(job) && (!job.Ended() || expires(runtime)) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
 			}
 		}
