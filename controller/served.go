@@ -30,7 +30,11 @@ const regainPause = 5 * time.Minute
 // reachable splits namespaces into those in which the controller may list and watch what it caches, and the others. One that is not
 // reachable would keep the caches of all from being filled: its administrator may delete the Role there, or the namespace. A name stands
 // for itself only, so without names all namespaces are reachable.
-func reachable(ctx context.Context, client kubernetes.Interface, namespaces []string) (served, lost []string, err error) {
+func reachable(
+	ctx context.Context,
+	client kubernetes.Interface,
+	namespaces []string,
+) (served, lost []string, err error) {
 	if len(namespaces) == 0 {
 		return nil, nil, nil
 	}
@@ -42,12 +46,17 @@ func reachable(ctx context.Context, client kubernetes.Interface, namespaces []st
 		case missing == "":
 			served = append(served, namespace)
 		default:
-			klog.FromContext(ctx).Error(nil, "Namespace is left alone: the controller lacks a right there", "namespace", namespace, "right", missing)
+			klog.FromContext(ctx).
+				Error(nil, "Namespace is left alone: the controller lacks a right there", "namespace", namespace, "right", missing)
 			lost = append(lost, namespace)
 		}
 	}
 	if len(served) == 0 {
-		return nil, lost, fmt.Errorf("%w: %s; apply manifests/controller as rendered for them", ErrNoNamespace, strings.Join(lost, ", "))
+		return nil, lost, fmt.Errorf(
+			"%w: %s; apply manifests/controller as rendered for them",
+			ErrNoNamespace,
+			strings.Join(lost, ", "),
+		)
 	}
 	return served, lost, nil
 }
@@ -65,7 +74,9 @@ func missingRight(ctx context.Context, client kubernetes.Interface, namespace st
 					Namespace: namespace, Verb: verb, Group: resource.Group, Resource: resource.Resource,
 				},
 			}}
-			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			answer, err := client.AuthorizationV1().
+				SelfSubjectAccessReviews().
+				Create(ctx, review, metav1.CreateOptions{})
 			if err != nil {
 				return "", fmt.Errorf("asking for the controller's rights in namespace %s: %w", namespace, err)
 			}

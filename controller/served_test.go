@@ -19,11 +19,15 @@ import (
 // rights answers reviews of the controller itself. It may do all but what denied says.
 func rights(denied func(*authorizationv1.ResourceAttributes) bool) *fake.Clientset {
 	client := fake.NewClientset()
-	client.PrependReactor("create", "selfsubjectaccessreviews", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		review := action.(kubetesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
-		review.Status.Allowed = !denied(review.Spec.ResourceAttributes)
-		return true, review, nil
-	})
+	client.PrependReactor(
+		"create",
+		"selfsubjectaccessreviews",
+		func(action kubetesting.Action) (bool, runtime.Object, error) {
+			review := action.(kubetesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+			review.Status.Allowed = !denied(review.Spec.ResourceAttributes)
+			return true, review, nil
+		},
+	)
 	return client
 }
 

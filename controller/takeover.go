@@ -43,8 +43,15 @@ func meetTrainer(
 	for i := range leases.Items {
 		found := &leases.Items[i]
 		if held(found, now) && found.Namespace != options.TakeOver {
-			return options, fmt.Errorf("%w: %s holds lease %s/%s; --take-over=%s takes over from it, --manage=%s works beside it",
-				ErrRival, *found.Spec.HolderIdentity, found.Namespace, found.Name, found.Namespace, class.Chosen)
+			return options, fmt.Errorf(
+				"%w: %s holds lease %s/%s; --take-over=%s takes over from it, --manage=%s works beside it",
+				ErrRival,
+				*found.Spec.HolderIdentity,
+				found.Namespace,
+				found.Name,
+				found.Namespace,
+				class.Chosen,
+			)
 		}
 	}
 	if options.TakeOver == "" {
@@ -53,7 +60,8 @@ func meetTrainer(
 	_, err = client.CoreV1().Namespaces().Get(ctx, options.TakeOver, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		klog.FromContext(ctx).Info("Nothing to take over: the namespace of Kubeflow Trainer does not exist", "namespace", options.TakeOver)
+		klog.FromContext(ctx).
+			Info("Nothing to take over: the namespace of Kubeflow Trainer does not exist", "namespace", options.TakeOver)
 		options.TakeOver = ""
 	case err != nil:
 		return options, fmt.Errorf("looking for a Kubeflow Trainer: %w", err)

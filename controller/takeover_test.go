@@ -22,7 +22,9 @@ func leaseOf(namespace, holder string, before time.Duration) *coordinationv1.Lea
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "trainer.kubeflow.org"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: &holder, RenewTime: &metav1.MicroTime{Time: noon().Add(-before)}, LeaseDurationSeconds: new(int32(15)),
+			HolderIdentity:       &holder,
+			RenewTime:            &metav1.MicroTime{Time: noon().Add(-before)},
+			LeaseDurationSeconds: new(int32(15)),
 		},
 	}
 }

@@ -132,7 +132,10 @@ func TestRender_TakesOver(t *testing.T) {
 		}
 	}
 	deployment := fmt.Sprint(objects["Deployment lockstep-system lockstep-controller"].Object)
-	if want := "--namespace=lockstep-system --take-over=kubeflow --gang-default=on]"; !strings.Contains(deployment, want) {
+	if want := "--namespace=lockstep-system --take-over=kubeflow --gang-default=on]"; !strings.Contains(
+		deployment,
+		want,
+	) {
 		t.Errorf("the Deployment has not the arguments %q:\n%s", want, deployment)
 	}
 	if len(rulesOf(t, objects["ClusterRole  lockstep-controller"])) !=

@@ -44,7 +44,10 @@ func (i Installation) Validate() error {
 		return fmt.Errorf("take-over %q: %s", i.TakeOver, strings.Join(faults, "; "))
 	}
 	if i.TakeOver != "" && len(i.Namespaces) > 0 {
-		return fmt.Errorf("take-over %s: must not be with namespaces: nobody would handle the TrainJobs of others", i.TakeOver)
+		return fmt.Errorf(
+			"take-over %s: must not be with namespaces: nobody would handle the TrainJobs of others",
+			i.TakeOver,
+		)
 	}
 	for n, name := range i.Namespaces {
 		if faults := validation.ValidateNamespaceName(name, false); len(faults) > 0 {

@@ -163,12 +163,18 @@ func TestWebhooks_LeaveOthersRuntimesToTheirController(t *testing.T) {
 	server := webhook.NewServer(webhook.Options{})
 	validator := newValidator(t, missing())
 	validator.Class.Choice = class.Chosen
-	admission.Register(server, validator, &admission.Defaulter{Class: validator.Class, Clock: clocktesting.NewFakePassiveClock(now())})
+	admission.Register(
+		server,
+		validator,
+		&admission.Defaulter{Class: validator.Class, Clock: clocktesting.NewFakePassiveClock(now())},
+	)
 	for _, path := range []string{admission.ValidateRuntimePath, admission.ValidateClusterRuntimePath} {
 		for labels, refused := range map[string]bool{`{}`: false, `{"lockstep.dev/trainer":"lockstep"}`: true, `{"lockstep.dev/trainer":"kubeflow"}`: false} {
 			got := send(t, server, path, &admissionv1.AdmissionRequest{
 				Operation: admissionv1.Create,
-				Object:    runtime.RawExtension{Raw: []byte(`{"metadata":{"name":"rt","labels":` + labels + `},` + replicated + `}`)},
+				Object: runtime.RawExtension{
+					Raw: []byte(`{"metadata":{"name":"rt","labels":` + labels + `},` + replicated + `}`),
+				},
 			})
 			if got.Allowed == refused {
 				t.Errorf("%s with labels %s: allowed %t, %v", path, labels, got.Allowed, got.Result)

@@ -254,8 +254,12 @@ func (o *Options) validateManage() error {
 	case !o.LeaderElect:
 		return fmt.Errorf("--take-over=%s: needs --leader-elect", o.TakeOver)
 	case len(o.Namespaces) > 0:
-		return fmt.Errorf("--take-over=%s: must not be with --namespaces: nobody would handle the TrainJobs of other namespaces; "+
-			"--manage=%s works beside Kubeflow Trainer", o.TakeOver, class.Chosen)
+		return fmt.Errorf(
+			"--take-over=%s: must not be with --namespaces: nobody would handle the TrainJobs of other namespaces; "+
+				"--manage=%s works beside Kubeflow Trainer",
+			o.TakeOver,
+			class.Chosen,
+		)
 	}
 	return nil
 }

@@ -60,7 +60,11 @@ func versioned(client *fake.Clientset) kubetesting.ReactionFunc {
 				return true, nil, err
 			}
 			if now.(*coordinationv1.Lease).ResourceVersion != next.ResourceVersion {
-				return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), next.Name, errors.New("it has changed"))
+				return true, nil, apierrors.NewConflict(
+					action.GetResource().GroupResource(),
+					next.Name,
+					errors.New("it has changed"),
+				)
 			}
 		}
 		versions++
@@ -244,7 +248,9 @@ func TestBoth_ADeletedLeaseIsMadeAgain(t *testing.T) {
 	if !s.leads("lockstep", 20*second) {
 		t.Fatal("it does not lead")
 	}
-	if err := s.client.CoordinationV1().Leases("kubeflow-system").Delete(t.Context(), lease.Trainer, metav1.DeleteOptions{}); err != nil {
+	if err := s.client.CoordinationV1().
+		Leases("kubeflow-system").
+		Delete(t.Context(), lease.Trainer, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(10 * second); s.holder(theirs) != "lockstep"; time.Sleep(second / 10) {

@@ -140,7 +140,14 @@ func TestPreviewAdoption(t *testing.T) {
 func dropGroups(jobSet map[string]any) {
 	replicated, _, _ := unstructured.NestedSlice(jobSet, "spec", "replicatedJobs")
 	for _, entry := range replicated {
-		unstructured.RemoveNestedField(entry.(map[string]any), "template", "spec", "template", "spec", "schedulingGroup")
+		unstructured.RemoveNestedField(
+			entry.(map[string]any),
+			"template",
+			"spec",
+			"template",
+			"spec",
+			"schedulingGroup",
+		)
 	}
 	if len(replicated) > 0 {
 		_ = unstructured.SetNestedSlice(jobSet, replicated, "spec", "replicatedJobs")

@@ -90,7 +90,10 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	if _, err = itself.CoreV1().ConfigMaps("narrow-b").List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("it cannot read in narrow-b: %v", err)
 	}
-	if text := log(); !strings.Contains(text, `"Namespace is left alone: the controller lacks a right there" namespace="narrow-lost"`) {
+	if text := log(); !strings.Contains(
+		text,
+		`"Namespace is left alone: the controller lacks a right there" namespace="narrow-lost"`,
+	) {
 		t.Errorf("the controller does not say that it left a namespace alone:\n%s", text)
 	}
 	if text := log(); strings.Contains(text, "forbidden") || strings.Contains(text, "unknown namespace") {

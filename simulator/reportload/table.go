@@ -96,12 +96,25 @@ func Write(out io.Writer, results []Result) error {
 		)
 	}
 	line("")
-	line("jobs\tconnections\twrites/s\tconflicts/s\tother failures/s\tcalls/s\treconciles/s\treconcile took ms\tcores by component\tmemory MB")
+	line(
+		"jobs\tconnections\twrites/s\tconflicts/s\tother failures/s\tcalls/s\treconciles/s\treconcile took ms\tcores by component\tmemory MB",
+	)
 	for i := range results {
 		r := &results[i]
 		written, conflicts, failed := r.writes()
-		line("%d\t%s\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\t%.2f\t%s\t%.0f", r.Jobs, r.connections(), written/r.Seconds,
-			conflicts/r.Seconds, failed/r.Seconds, r.Calls/r.Seconds, r.Reconciles/r.Seconds, r.ReconcileMilliseconds, printCores(r.Cores), r.MemoryMB)
+		line(
+			"%d\t%s\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\t%.2f\t%s\t%.0f",
+			r.Jobs,
+			r.connections(),
+			written/r.Seconds,
+			conflicts/r.Seconds,
+			failed/r.Seconds,
+			r.Calls/r.Seconds,
+			r.Reconciles/r.Seconds,
+			r.ReconcileMilliseconds,
+			printCores(r.Cores),
+			r.MemoryMB,
+		)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("printing the tables: %w", err)

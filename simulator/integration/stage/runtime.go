@@ -11,8 +11,10 @@ func TorchRuntime(name, runTime string) map[string]any {
 	node := map[string]any{
 		"name": "node",
 		"template": map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-			"spec":     map[string]any{"template": pod},
+			"metadata": map[string]any{
+				"labels": map[string]any{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"},
+			},
+			"spec": map[string]any{"template": pod},
 		},
 	}
 	return map[string]any{
