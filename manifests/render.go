@@ -32,7 +32,7 @@ func (i Installation) User() string {
 	return "system:serviceaccount:" + i.Namespace + ":" + i.Account
 }
 
-// Validate says which of the names cannot be one; nil if both can.
+// Validate says which of the names cannot be one, or cannot be beside another; nil if all can.
 func (i Installation) Validate() error {
 	if faults := validation.ValidateNamespaceName(i.Namespace, false); len(faults) > 0 {
 		return fmt.Errorf("namespace %q: %s", i.Namespace, strings.Join(faults, "; "))
@@ -60,9 +60,10 @@ func (i Installation) Validate() error {
 	return nil
 }
 
-// Render returns a manifest as it is to be applied for an installation: its objects in that namespace, its rights for that
-// account, and its policies by that user; its rights and webhooks in its Namespaces only, if it has any; and its Deployment with the flags that follow from that. Roles and policies keep their names. The account stands in the files as the name of
-// a ServiceAccount, as a subject of that kind, as that of pods, and as a user; a test holds the files to that.
+// Render returns a manifest as it is to be applied for an installation: its objects in that namespace, its rights for that account, its
+// policies by that user, and its Deployment with the flags that follow. With Namespaces, rights and webhooks are for those only. Roles and
+// policies keep their names. The account stands in the files as the name of a ServiceAccount, as a subject of that kind, as that of pods,
+// and as a user; a test holds the files to that.
 func Render(content []byte, installation Installation) ([]byte, error) {
 	written := Default()
 	account := func(before, after string) []string {

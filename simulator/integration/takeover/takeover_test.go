@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
@@ -68,9 +70,15 @@ func TestTakeover_WholeAndBack(t *testing.T) {
 			s.dryRun()
 			s.there(pods)
 			s.back(pods)
-			if i == 0 {
-				s.page()
+			if i > 0 {
+				s.complete(s.team, "running", "gang")
+				s.stateless()
+				return
 			}
+			s.suspendReturned("gang")
+			s.complete(s.team, "running")
+			s.stateless()
+			s.page()
 		})
 	}
 }
@@ -195,7 +203,27 @@ func (s scene) back(pods []string) {
 	}
 	s.samePods("running", pods)
 	s.samePods("gang", gang)
-	s.complete(s.team, "running", "gang")
+}
+
+// suspendReturned suspends a gang that runs across the return. Kubeflow Trainer cannot change its JobSet, so that has to go.
+func (s scene) suspendReturned(name string) {
+	s.t.Helper()
+	s.kubectl("suspend-returned", "patch", "trainjob", "-n", s.team, name, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	s.kubectl("suspend-returned", "delete", "jobset", "-n", s.team, name)
+	s.eventually("Kubeflow Trainer's own JobSet of "+name, patience, func() bool {
+		jobSet := s.jobSet(s.team, name)
+		if jobSet == nil || jobSet.GetDeletionTimestamp() != nil || s.isGang(s.team, name) {
+			return false
+		}
+		waits, _, _ := unstructured.NestedBool(jobSet.Object, "spec", "suspend")
+		return waits && len(s.pods(s.team, name)) == 0
+	})
+	s.say("%s is suspended, and Kubeflow Trainer's", name)
+}
+
+// stateless fails the test unless Lockstep's state of the jobs is gone.
+func (s scene) stateless() {
+	s.t.Helper()
 	if frozen := s.frozen(s.team); len(frozen) > 0 {
 		s.t.Errorf("Lockstep's state has stayed: %v", frozen)
 	}
