@@ -33,9 +33,13 @@ func (s scene) kubectl(block string, args ...string) {
 
 func (s scene) tryKubectl(block string, args ...string) (string, error) {
 	s.t.Helper()
-	actual := make([]string, len(args))
+	actual, shown := make([]string, len(args)), make([]string, len(args))
 	for i, arg := range args {
 		actual[i] = strings.Replace(arg, folderOfTrainer+"/manifests/base", s.release.Manifests, 1)
+		shown[i] = arg
+		if strings.ContainsAny(arg, `{"`) {
+			shown[i] = "'" + arg + "'" // as a shell has to get it
+		}
 	}
 	command := exec.CommandContext(s.t.Context(), filepath.Join(sourceTree(s.t), "bin", "kubectl"), actual...)
 	command.Dir = sourceTree(s.t)
@@ -43,7 +47,7 @@ func (s scene) tryKubectl(block string, args ...string) (string, error) {
 	command.Env = append(os.Environ(), "KUBECACHEDIR="+s.t.TempDir())
 	text, err := command.CombinedOutput()
 	out := strings.ReplaceAll(string(text), s.release.Manifests, folderOfTrainer+"/manifests/base")
-	s.show(block, "kubectl "+strings.Join(args, " "), out)
+	s.show(block, "kubectl "+strings.Join(shown, " "), out)
 	return out, err
 }
 
