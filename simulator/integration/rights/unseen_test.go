@@ -25,11 +25,6 @@ func unseen() []row {
 			file: "controller/resolve/resolve.go", code: "err = r.live.Get(ctx, ref.Key, into)",
 		},
 		{
-			role: controller, verbs: "list", resources: "resource.k8s.io/deviceclasses",
-			why:  "a job that asks for what no node offers",
-			file: "controller/admission/offer.go", code: "v.Live.List(ctx, &classes)",
-		},
-		{
 			role: controller, verbs: "delete", resources: "trainer.kubeflow.org/trainjobs",
 			why:  "no test waits for ttlSecondsAfterFinished, which unit tests do with a clock of their own",
 			file: "controller/trainjob/expiry.go", code: "r.erase(ctx, job)",
