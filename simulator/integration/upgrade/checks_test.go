@@ -3,10 +3,7 @@ package upgrade_test
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // settle waits until the controller has reconciled each job, and checks that the running ones are untouched.
@@ -32,18 +29,17 @@ func (j *jobs) wantRendered(how string, with bool) {
 	j.note("rendered "+how, now)
 }
 
-// wantStuck checks that so many jobs are not complete, and that an Event of each of those says that JobSet refuses it.
+// wantStuck checks that so many jobs are not complete, and that each of those says that it was resumed.
 func (j *jobs) wantStuck(want int) {
 	j.t.Helper()
-	refused := j.refused()
 	var stuck []string
 	for name, job := range j.look().jobs {
 		if job.state() == complete {
 			continue
 		}
 		stuck = append(stuck, name)
-		if !refused[name] {
-			j.t.Errorf("%s: no Event says why it does not start", name)
+		if !job.stuck() {
+			j.t.Errorf("%s is not complete, and not stuck either: %+v", name, job)
 		}
 	}
 	slices.Sort(stuck)
@@ -54,23 +50,6 @@ func (j *jobs) wantStuck(want int) {
 		j.t.Logf("under %s %d jobs are stuck, from %s to %s: JobSet refuses to patch what another release has rendered",
 			j.table.release, len(stuck), stuck[0], stuck[len(stuck)-1])
 	}
-}
-
-// refused returns the jobs of which an Event says that JobSet has refused their JobSet.
-func (j *jobs) refused() map[string]bool {
-	j.t.Helper()
-	events, err := shared.Client.EventsV1().Events(j.namespace).List(j.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		j.t.Fatal(err)
-	}
-	refused := map[string]bool{}
-	for i := range events.Items {
-		event := &events.Items[i]
-		if event.Reason == "TrainJobResourcesCreationFailed" && strings.Contains(event.Note, "vjobset.kb.io") {
-			refused[event.Regarding.Name] = true
-		}
-	}
-	return refused
 }
 
 // note adds a line to the transcript, and fails the test if a JobSet or a pod of a running job has changed since the jobs were created.

@@ -129,7 +129,7 @@ func (j *jobs) finish(selected selection) {
 		}
 	}
 	isDue := func(name string) bool { return due[name] }
-	j.until("the pods of the resumed jobs", func(s snapshot) bool { return s.noneStarts(isDue, j.refused()) })
+	j.until("the pods of the resumed jobs", func(s snapshot) bool { return s.noneStarts(isDue) })
 	j.completePods(isDue)
 	now := j.until("the end of the jobs", func(s snapshot) bool { return s.noneRuns(isDue) })
 	j.note("resumed and ended", now)

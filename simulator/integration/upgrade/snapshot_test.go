@@ -31,6 +31,8 @@ type jobSeen struct {
 	// jobSet is the UID of the JobSet; empty if there is none.
 	jobSet    types.UID
 	suspended bool
+	// resumed reports whether the TrainJob says that it was resumed.
+	resumed bool
 	// added reports whether the JobSet has the next release's variable.
 	added bool
 	// pods counts all pods, running those that run and are not being deleted.
@@ -70,11 +72,15 @@ func (s snapshot) count(kind, state string) int {
 	return count
 }
 
-// noneStarts reports whether each due job runs, is complete, or was refused and waits.
-func (s snapshot) noneStarts(due func(string) bool, refused map[string]bool) bool {
+// stuck reports whether the job waits though it says that it was resumed, which it does once its JobSet was patched, or was refused. Events
+// would say more, but a client that writes many of them drops some.
+func (j jobSeen) stuck() bool { return j.resumed && j.state() == waits }
+
+// noneStarts reports whether each due job runs, is complete, or is stuck.
+func (s snapshot) noneStarts(due func(string) bool) bool {
 	for name, job := range s.jobs {
 		state := job.state()
-		if due(name) && state != runs && state != complete && (state != waits || !refused[name]) {
+		if due(name) && state != runs && state != complete && !job.stuck() {
 			return false
 		}
 	}
@@ -91,14 +97,16 @@ func (s snapshot) noneRuns(due func(string) bool) bool {
 	return true
 }
 
-// look lists the jobs, their JobSets and their pods.
+// look lists the jobs, and then their JobSets and pods: what a job says of them was there before.
 func (j *jobs) look() snapshot {
 	j.t.Helper()
 	now := snapshot{jobs: map[string]jobSeen{}, running: fingerprints{}}
 	for _, job := range j.list(trainer("trainjobs")) {
 		kind, _, _ := strings.Cut(job.GetName(), "-")
 		conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-		now.jobs[job.GetName()] = jobSeen{kind: kind, complete: isTrue(conditions, "Complete")}
+		now.jobs[job.GetName()] = jobSeen{
+			kind: kind, complete: has(conditions, "Complete", "True"), resumed: has(conditions, "Suspended", "False"),
+		}
 	}
 	for _, jobSet := range j.list(schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}) {
 		job := now.jobs[jobSet.GetName()]
@@ -139,10 +147,10 @@ func (j *jobs) fingerprint(object metav1.Object, spec any) string {
 	return digest
 }
 
-func isTrue(conditions []any, kind string) bool {
+func has(conditions []any, kind, status string) bool {
 	return slices.ContainsFunc(conditions, func(item any) bool {
 		condition, ok := item.(map[string]any)
-		return ok && condition["type"] == kind && condition["status"] == "True"
+		return ok && condition["type"] == kind && condition["status"] == status
 	})
 }
 
