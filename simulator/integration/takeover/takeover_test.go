@@ -208,7 +208,17 @@ func (s scene) back(pods []string) {
 // suspendReturned suspends a gang that runs across the return. Kubeflow Trainer cannot change its JobSet, so that has to go.
 func (s scene) suspendReturned(name string) {
 	s.t.Helper()
-	s.kubectl("suspend-returned", "patch", "trainjob", "-n", s.team, name, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	s.kubectl(
+		"suspend-returned",
+		"patch",
+		"trainjob",
+		"-n",
+		s.team,
+		name,
+		"--type=merge",
+		"-p",
+		`{"spec":{"suspend":true}}`,
+	)
 	s.kubectl("suspend-returned", "delete", "jobset", "-n", s.team, name)
 	s.eventually("Kubeflow Trainer's own JobSet of "+name, patience, func() bool {
 		jobSet := s.jobSet(s.team, name)
