@@ -51,6 +51,8 @@ type world struct {
 	writes []string
 	// refused is the API server's answer to whoever applies a JobSet that is there; nil takes it.
 	refused error
+	// refuses limits refused to some contents; nil for all.
+	refuses func(content map[string]any) bool
 	// dropsGroups is an API server whose JobSets have no schedulingGroup.
 	dropsGroups bool
 }
@@ -107,7 +109,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 					verb = "try "
 				}
 				w.writes = append(w.writes, strings.TrimSuffix(verb+named.GetKind()+" "+named.GetName(), " train"))
-				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil {
+				content, isContent := o.(runtime.Unstructured)
+				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil &&
+					(w.refuses == nil || isContent && w.refuses(content.UnstructuredContent())) {
 					return w.refused
 				}
 				if object, ok := o.(runtime.Unstructured); ok && w.dropsGroups {

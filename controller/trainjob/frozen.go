@@ -88,7 +88,8 @@ type rendered struct {
 	options plan.Options
 }
 
-// render plans a job and writes nothing. A job that runs is planned within its JobSet, whichever controller made that.
+// render plans a job and writes nothing. A job that runs is planned within its JobSet, whichever controller made that, and so is one
+// whose JobSet is not replaced.
 func (r *Reconciler) render(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (rendered, error) {
@@ -109,7 +110,7 @@ func (r *Reconciler) render(
 	if err != nil {
 		return rendered{}, fmt.Errorf("planning: %w", err)
 	}
-	if runs(jobSet) {
+	if runs(jobSet) || plan.LosesVolumes(jobSet) {
 		planned = planned.Within(jobSet)
 	}
 	return rendered{planned, found, options}, nil
