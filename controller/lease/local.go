@@ -18,7 +18,8 @@ type Local struct {
 // Get returns the record; NotFound before the first write.
 func (l *Local) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	if l.record == nil {
-		return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, l.Identity()) //nolint:wrapcheck // the elector looks at its kind
+		missing := schema.GroupResource{Resource: "leases"}
+		return nil, nil, apierrors.NewNotFound(missing, l.Identity()) //nolint:wrapcheck // the elector looks at it
 	}
 	record := *l.record
 	raw, err := json.Marshal(record)

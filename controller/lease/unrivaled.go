@@ -31,15 +31,13 @@ type Unrivaled struct {
 
 // Get returns the record of the rival if one works, so that an elector waits for it; else the record of the lock.
 func (u *Unrivaled) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	if !u.holds {
-		if u.looked.IsZero() || u.Clock.Since(u.looked) >= u.Pause {
-			if err := u.look(ctx); err != nil {
-				return nil, nil, err
-			}
+	if isDue := u.looked.IsZero() || u.Clock.Since(u.looked) >= u.Pause; isDue && !u.holds {
+		if err := u.look(ctx); err != nil {
+			return nil, nil, err
 		}
-		if u.rival != nil {
-			return u.rival, []byte(u.rival.HolderIdentity + " " + u.rival.RenewTime.String()), nil
-		}
+	}
+	if u.rival != nil && !u.holds {
+		return u.rival, []byte(u.rival.HolderIdentity + " " + u.rival.RenewTime.String()), nil
 	}
 	record, raw, err := u.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != u.Identity() {
