@@ -155,13 +155,19 @@ func refusedJobSet(planned, there *jobsetv1alpha2.JobSet, refusal error) (Adopti
 	}
 	fields := requested(desired(before), desired(asked.Object))
 	if plan.LosesVolumes(there) {
-		return Adoption{Action: ActionKeep, Fields: fields, Reason: "its volume claims would be deleted with its JobSet"}, nil
+		return Adoption{
+			Action: ActionKeep,
+			Fields: fields,
+			Reason: "its volume claims would be deleted with its JobSet",
+		}, nil
 	}
 	return Adoption{Action: ActionReplace, Fields: fields}, nil
 }
 
 // bothContents returns as JSON what is applied of a planned JobSet, and the JobSet that is there.
-func bothContents(planned, there *jobsetv1alpha2.JobSet) (asked *unstructured.Unstructured, before map[string]any, err error) {
+func bothContents(
+	planned, there *jobsetv1alpha2.JobSet,
+) (asked *unstructured.Unstructured, before map[string]any, err error) {
 	content, err := jobSetContent(planned, there)
 	if err != nil {
 		return nil, nil, err
@@ -200,7 +206,10 @@ func (r *Reconciler) PreviewReturn(ctx context.Context, job *trainerv1alpha1.Tra
 	case runs(jobSet) && !suspended(job):
 		return keptInGroups(jobSet), nil
 	case plan.LosesVolumes(jobSet):
-		return Adoption{Action: ActionBlocked, Reason: "its volume claims would be deleted with its JobSet, which Kubeflow Trainer cannot change"}, nil
+		return Adoption{
+			Action: ActionBlocked,
+			Reason: "its volume claims would be deleted with its JobSet, which Kubeflow Trainer cannot change",
+		}, nil
 	}
 	err = r.Client.Get(ctx, r.Resolver.FrozenKey(job), &statev1alpha1.FrozenTrainJob{})
 	if apierrors.IsNotFound(err) {

@@ -53,6 +53,8 @@ type world struct {
 	refused error
 	// refuses limits refused to some contents; nil for all.
 	refuses func(content map[string]any) bool
+	// full is an API server that takes no object of a kind; empty takes all.
+	full string
 	// dropsGroups is an API server whose JobSets have no schedulingGroup.
 	dropsGroups bool
 }
@@ -91,6 +93,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				w.writes = append(w.writes, strings.TrimSuffix("create "+kind(o)+" "+o.GetName(), " train-uid"))
+				if kind(o) == w.full {
+					return apierrors.NewRequestEntityTooLargeError("etcdserver: request is too large")
+				}
 				return c.Create(ctx, o, opts...)
 			},
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {

@@ -51,9 +51,19 @@ func (r *Reconciler) keep(
 	r.applied.remember(there.UID, now)
 	if !planned.recorded() {
 		fields := requested(desired(before), desired(asked.Object))
-		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonKept, "%s",
-			shorten("The suspended JobSet goes on as it was created, because its volume claims would be deleted with it; differs at "+
-				strings.Join(fields, ", ")))
+		r.Recorder.Eventf(
+			job,
+			corev1.EventTypeNormal,
+			reasonKept,
+			"%s",
+			shorten(
+				"The suspended JobSet goes on as it was created, because its volume claims would be deleted with it; differs at "+
+					strings.Join(
+						fields,
+						", ",
+					),
+			),
+		)
 	}
 	return nil
 }

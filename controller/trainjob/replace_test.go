@@ -175,7 +175,14 @@ func resize(job *trainerv1alpha1.TrainJob) {
 // changesAccount reports whether a JobSet that is applied names another account than the empty one of the fixture.
 func changesAccount(content map[string]any) bool {
 	jobs, _, _ := unstructured.NestedSlice(content, "spec", "replicatedJobs")
-	account, _, _ := unstructured.NestedString(jobs[0].(map[string]any), "template", "spec", "template", "spec", "serviceAccountName")
+	account, _, _ := unstructured.NestedString(
+		jobs[0].(map[string]any),
+		"template",
+		"spec",
+		"template",
+		"spec",
+		"serviceAccountName",
+	)
 	return account != ""
 }
 
@@ -199,7 +206,8 @@ func TestReplace_VolumesKeepTheJobSet(t *testing.T) {
 				pods.Spec.NodeSelector = map[string]string{"pool": "a"}
 			})
 			w.settle()
-			if event := w.event(); !strings.Contains(event, "JobSetKept") || !strings.Contains(event, "serviceAccountName") {
+			if event := w.event(); !strings.Contains(event, "JobSetKept") ||
+				!strings.Contains(event, "serviceAccountName") {
 				t.Errorf("event %q", event)
 			}
 			if n := w.applies("JobSet"); n > 0 {
