@@ -136,8 +136,15 @@ func (r *rivals) Start(ctx context.Context) error {
 
 // describeRival says on one line which Kubeflow Trainer works, and what to do.
 func describeRival(found *coordinationv1.Lease) error {
-	return fmt.Errorf("%w in this cluster: %s holds lease %s/%s; --take-over=%s takes over from it, --manage=%s works beside it",
-		ErrRival, *found.Spec.HolderIdentity, found.Namespace, found.Name, found.Namespace, class.Chosen)
+	return fmt.Errorf(
+		"%w in this cluster: %s holds lease %s/%s; --take-over=%s takes over from it, --manage=%s works beside it",
+		ErrRival,
+		*found.Spec.HolderIdentity,
+		found.Namespace,
+		found.Name,
+		found.Namespace,
+		class.Chosen,
+	)
 }
 
 // held reports whether a lease has a holder who renews it.

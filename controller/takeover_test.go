@@ -36,7 +36,10 @@ func leaseOf(namespace, holder string, before time.Duration) *coordinationv1.Lea
 }
 
 // rivalsOf looks for a Kubeflow Trainer in a cluster with these objects.
-func rivalsOf(options config.Options, objects ...runtime.Object) (*controller.Rivals, *fake.Clientset, *clocktesting.FakeClock) {
+func rivalsOf(
+	options config.Options,
+	objects ...runtime.Object,
+) (*controller.Rivals, *fake.Clientset, *clocktesting.FakeClock) {
 	client, clock := fake.NewClientset(objects...), clocktesting.NewFakeClock(noon())
 	return controller.NewRivals(client, options, clock, prometheus.NewGauge(prometheus.GaugeOpts{})), client, clock
 }
@@ -111,7 +114,8 @@ func TestRivals_EndsTheLeader(t *testing.T) {
 	step()
 	err := <-ended
 	want := "a holds lease kubeflow/trainer.kubeflow.org; --take-over=kubeflow takes over from it, --manage=chosen works beside it"
-	if !errors.Is(err, controller.ErrRival) || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+	if !errors.Is(err, controller.ErrRival) || !strings.HasSuffix(err.Error(), want) ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("it ends with %v, want %q", err, want)
 	}
 }
@@ -131,7 +135,9 @@ func TestRivals_KeepFromLeading(t *testing.T) {
 	if err := lock.Create(t.Context(), mine); !errors.Is(err, controller.ErrRival) {
 		t.Errorf("leading beside it: %v", err)
 	}
-	if err := client.CoordinationV1().Leases("kubeflow").Delete(t.Context(), "trainer.kubeflow.org", metav1.DeleteOptions{}); err != nil {
+	if err := client.CoordinationV1().
+		Leases("kubeflow").
+		Delete(t.Context(), "trainer.kubeflow.org", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	clock.Step(controller.RivalPause)

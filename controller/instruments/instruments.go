@@ -67,8 +67,10 @@ func New(registry prometheus.Registerer) *Controller {
 			Help: "What the cluster offers for gangs: 1 for its mode (full, groups).",
 		}, []string{"mode"}),
 		Rival: factory.NewGauge(prometheus.GaugeOpts{
-			Namespace: "lockstep", Subsystem: "controller", Name: "rival",
-			Help: "1 while a Kubeflow Trainer holds a lease, so that this replica serves webhooks and reconciles no TrainJob.",
+			Namespace: "lockstep",
+			Subsystem: "controller",
+			Name:      "rival",
+			Help:      "1 while a Kubeflow Trainer holds a lease, so that this replica serves webhooks and reconciles no TrainJob.",
 		}),
 		Reconciles: factory.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "lockstep", Subsystem: "controller", Name: "reconciles_total",
