@@ -3,9 +3,13 @@ package controller
 import (
 	"context"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/lockstep-project/lockstep/controller/config"
 )
 
 // NewWebhooks builds the webhook server as Run does, without a manager.
@@ -41,6 +45,25 @@ var (
 	MeetTrainer = meetTrainer
 	Reachable   = reachable
 )
+
+// RivalPause is the time between two looks for a Kubeflow Trainer.
+const RivalPause = rivalPause
+
+// Rivals looks for a Kubeflow Trainer.
+type Rivals = rivals
+
+// NewRivals returns what looks for a Kubeflow Trainer.
+var NewRivals = newRivals
+
+// Working returns the lease of a Kubeflow Trainer that works.
+func (r *rivals) Working(ctx context.Context) (*coordinationv1.Lease, error) { return r.working(ctx) }
+
+// Lock returns the lock of a controller that runs alone.
+func (r *rivals) Lock(options config.Options) (resourcelock.Interface, error) {
+	var settings manager.Options
+	err := compete(&settings, nil, options, r)
+	return settings.LeaderElectionResourceLockInterface, err
+}
 
 // RegainPause and NewRegain are about the namespaces in which the controller lacks a right.
 const RegainPause = regainPause

@@ -9,6 +9,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lockstep-project/lockstep/controller"
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/manifests"
 )
 
@@ -44,5 +45,22 @@ func TestInstall_APodThatIsDeletedServesOnAndMayFinish(t *testing.T) {
 	if needs := serves + controller.Ending + controller.Flushing; grace < needs {
 		t.Errorf("the pod has %v to end, want %v: %v of service, %v to end and %v to write reports",
 			grace, needs, serves, controller.Ending, controller.Flushing)
+	}
+}
+
+// What the webhooks beside Kubeflow Trainer are asked about is what the controller calls its own.
+func TestInstall_BesideAsksAboutTheJobsThatAreOurs(t *testing.T) {
+	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	installation := manifests.Default()
+	installation.Flags = []string{"--manage=chosen"}
+	rendered, err := manifests.Render(content, installation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(rendered, []byte(".spec.managedBy == '"+trainerv1alpha1.LockstepManagedBy+"'")) {
+		t.Errorf("no condition asks about %s", trainerv1alpha1.LockstepManagedBy)
 	}
 }

@@ -41,14 +41,24 @@ const (
 // end within 2 s unless the API server does not answer. The status server's flushing follows.
 const ending = 30 * time.Second
 
-// compete has one replica of several work at a time. A replica that stops gives the lease away once its workers have ended.
-func compete(settings *ctrl.Options, restConfig *rest.Config, options config.Options) error {
-	if !options.LeaderElect {
+// compete has one replica of several work at a time, and none while a rival works. A replica that stops gives the lease away once its workers
+// have ended. A controller without leader election competes with rivals only.
+func compete(settings *ctrl.Options, restConfig *rest.Config, options config.Options, rivals *rivals) error {
+	if !options.LeaderElect && rivals == nil {
 		return nil
 	}
-	lock, err := lockOf(restConfig, options)
-	if err != nil {
-		return err
+	var lock resourcelock.Interface = &lease.Local{}
+	if options.LeaderElect {
+		var err error
+		if lock, err = lockOf(restConfig, options); err != nil {
+			return err
+		}
+	}
+	if rivals != nil {
+		lock = &lease.Unrivaled{Interface: lock, Rival: rivals.record, Pause: rivalPause, Clock: rivals.clock}
+	}
+	if options.LeaderElect {
+		lock = &lease.Bounded{Interface: lock, Lasting: leaseDuration, Clock: clock.RealClock{}}
 	}
 	settings.LeaderElection = true
 	settings.LeaderElectionResourceLockInterface = lock
@@ -83,9 +93,8 @@ func lockOf(restConfig *rest.Config, options config.Options) (resourcelock.Inter
 	}
 	own := single(options.Namespace, leaseName,
 		events.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: identity}))
-	lock := own
 	if options.TakeOver != "" {
-		lock = &lease.Both{Own: own, Other: single(options.TakeOver, lease.Trainer, nil)}
+		return &lease.Both{Own: own, Other: single(options.TakeOver, lease.Trainer, nil)}, nil
 	}
-	return &lease.Bounded{Interface: lock, Lasting: leaseDuration, Clock: clock.RealClock{}}, nil
+	return own, nil
 }

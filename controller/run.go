@@ -73,7 +73,8 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	options = found.options
 	metrics := instruments.New(registry)
 	metrics.ClusterMode.WithLabelValues(string(found.offer.Mode)).Set(1)
-	mgr, keeper, err := newManager(restConfig, options)
+	rivals := newRivals(found.clients, options, clock.RealClock{}, metrics.Rival)
+	mgr, keeper, err := newManager(restConfig, options, rivals)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,9 @@ func connect(options config.Options) (*rest.Config, error) {
 }
 
 // newManager builds the manager, and the keeper of the webhooks' certificate if we keep it.
-func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, *certificate.Keeper, error) {
+func newManager(
+	restConfig *rest.Config, options config.Options, rivals *rivals,
+) (ctrl.Manager, *certificate.Keeper, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, nil, err
@@ -155,7 +158,7 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 		// controller-runtime's default, but the Deployment's grace period counts on it.
 		GracefulShutdownTimeout: new(ending),
 	}
-	if err = compete(&settings, restConfig, options); err != nil {
+	if err = compete(&settings, restConfig, options, rivals); err != nil {
 		return nil, nil, err
 	}
 	var keeper *certificate.Keeper
@@ -168,6 +171,11 @@ func newManager(restConfig *rest.Config, options config.Options) (ctrl.Manager, 
 	mgr, err := ctrl.NewManager(restConfig, settings)
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the manager: %w", err)
+	}
+	if rivals != nil {
+		if err = mgr.Add(rivals); err != nil {
+			return nil, nil, fmt.Errorf("adding the watch of Kubeflow Trainer: %w", err)
+		}
 	}
 	if keeper != nil {
 		if err = mgr.Add(keeper); err != nil {

@@ -41,7 +41,7 @@ func survey(
 	if found.offer, err = ask(ctx, clients, options.Namespace); err != nil {
 		return surveyed{}, err
 	}
-	if found.options, err = meetTrainer(ctx, clients, options, time.Now()); err != nil {
+	if found.options, err = meetTrainer(ctx, clients, options); err != nil {
 		return surveyed{}, err
 	}
 	found.options.Namespaces, found.lost, err = reachable(ctx, clients, options.Namespaces)

@@ -68,6 +68,8 @@ func (i Installation) adaptObject(object *unstructured.Unstructured) ([]*unstruc
 	case object.GetName() == takeOverRole && i.TakeOver != "":
 		object.SetNamespace(i.TakeOver)
 		return []*unstructured.Unstructured{object}, nil
+	case strings.HasSuffix(kind, "WebhookConfiguration") && i.beside():
+		return i.askAboutChosen(object)
 	case len(i.Namespaces) == 0:
 		return nil, nil
 	case kind == "ClusterRole" && object.GetName() == ControllerRole:

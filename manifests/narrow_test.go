@@ -164,3 +164,37 @@ func TestWatched(t *testing.T) {
 		t.Errorf("it caches %v, want %s", got, want)
 	}
 }
+
+// Beside Kubeflow Trainer, its jobs do not depend on Lockstep's webhooks, which only choose among those that are new.
+func TestRender_BesideAsksAboutChosenJobs(t *testing.T) {
+	conditions := func(flags ...string) map[string]string {
+		installation := manifests.Default()
+		installation.Flags = flags
+		found := map[string]string{}
+		for _, object := range rendered(t, installation) {
+			webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+			for _, entry := range webhooks {
+				webhook := entry.(map[string]any)
+				for _, condition := range asSlice(webhook["matchConditions"]) {
+					found[webhook["name"].(string)] += condition.(map[string]any)["expression"].(string)
+				}
+			}
+		}
+		return found
+	}
+	const ours = ".spec.managedBy == 'lockstep.dev/trainjob-controller'"
+	got := conditions("--manage=chosen")
+	if len(got) != 2 || !strings.HasSuffix(got["validator.trainjob.trainer.kubeflow.org"], "object"+ours) ||
+		!strings.HasPrefix(got["defaulter.trainjob.trainer.kubeflow.org"], "request.operation == 'CREATE' || ") ||
+		!strings.HasSuffix(got["defaulter.trainjob.trainer.kubeflow.org"], "oldObject"+ours) {
+		t.Errorf("beside, the conditions are %v", got)
+	}
+	if alone := conditions("--gang-default=on"); len(alone) > 0 {
+		t.Errorf("alone, webhooks have conditions: %v", alone)
+	}
+}
+
+func asSlice(value any) []any {
+	slice, _ := value.([]any)
+	return slice
+}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/controller/admission"
@@ -105,10 +107,22 @@ func agree(t *testing.T, job *trainerv1alpha1.TrainJob, found plan.Runtime, opti
 		Nodes:   nothing{},
 		Options: options,
 	}
+	unusable := faultsOf(found)
 	verdict, err := validator.Create(t.Context(), job)
-	if err != nil || (verdict.Refusal == nil) != (len(faults) == 0) {
-		t.Fatalf("admission says %v (%v), the planner %v", verdict.Refusal, err, faults)
+	if err != nil || (verdict.Refusal == nil) != (len(faults) == 0 && len(unusable) == 0) {
+		t.Fatalf("admission says %v (%v), the planner %v, of the runtime %v", verdict.Refusal, err, faults, unusable)
 	}
+}
+
+// faultsOf is what is wrong with a runtime as the API server would have stored it.
+func faultsOf(found plan.Runtime) field.ErrorList {
+	spec := found.Spec.DeepCopy()
+	for i := range spec.Template.Spec.ReplicatedJobs {
+		if replicas := &spec.Template.Spec.ReplicatedJobs[i].Replicas; *replicas < 1 {
+			*replicas = 1
+		}
+	}
+	return admission.CheckRuntime(metav1.ObjectMeta{Name: found.Name, Annotations: found.Annotations}, *spec)
 }
 
 // nothing finds whatever it is asked for, and it is empty.

@@ -77,8 +77,8 @@ func refuseShapes(
 	return faults
 }
 
-// checkShapeChange refuses a change of the runtime patches, of the trainer's size, or of the priority of a job that runs. It reads the JobSet
-// only when there is such a change.
+// checkShapeChange refuses a change of the runtime patches, of the trainer's size, or of the priority of a job that runs, and of one whose
+// JobSet does not take the change. It reads the JobSet only when there is such a change.
 func (v *Validator) checkShapeChange(
 	ctx context.Context, old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime,
 ) field.ErrorList {
@@ -92,5 +92,6 @@ func (v *Validator) checkShapeChange(
 			field.InternalError(changed[0].path, fmt.Errorf("getting JobSet %s: %w", next.Name, err)),
 		}
 	}
-	return refuseShapes(changed, old, next, jobSet.Status.ReplicatedJobsStatus)
+	faults := refuseShapes(changed, old, next, jobSet.Status.ReplicatedJobsStatus)
+	return append(faults, v.refuseKept(old, next, runtime, &jobSet)...)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -58,6 +59,10 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 	if err != nil || verdict.Refusal != nil {
 		return verdict, err
 	}
+	if fault := unusable(found.Runtime); fault != nil {
+		verdict.Refusal = fault
+		return verdict, nil //nolint:nilerr // it is the verdict
+	}
 	if faults := plan.Validate(job, found.Runtime, v.Options); len(faults) > 0 {
 		verdict.Refusal = faults.ToAggregate()
 		return verdict, nil
@@ -105,6 +110,7 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 				faults = append(faults, fault)
 			}
 		}
+		verdict.Warnings = append(verdict.Warnings, v.unofferedTo(ctx, next, found)...)
 		if priorityChanged(old, next, found.Runtime) {
 			var missing *field.Error
 			if missing, err = v.checkPriorityClasses(ctx, next, found.Runtime); missing != nil {
@@ -116,6 +122,24 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 	}
 	verdict.Refusal = utilerrors.NewAggregate([]error{verdict.Refusal, faults.ToAggregate()})
 	return verdict, err
+}
+
+// unusable says what is wrong with a runtime whatever job uses it. The runtime may be older than that rule, or have been let in without a look.
+func unusable(runtime plan.Runtime) *field.Error {
+	spec := runtime.Spec.DeepCopy()
+	for i := range spec.Template.Spec.ReplicatedJobs {
+		replicas := &spec.Template.Spec.ReplicatedJobs[i].Replicas
+		*replicas = max(1, *replicas) // one of a file has not got the CRD's default
+	}
+	faults := CheckRuntime(metav1.ObjectMeta{Name: runtime.Name, Annotations: runtime.Annotations}, *spec)
+	if len(faults) == 0 {
+		return nil
+	}
+	return field.Invalid(
+		field.NewPath("spec", "runtimeRef"),
+		runtime.Name,
+		"this runtime cannot be used: "+faults.ToAggregate().Error(),
+	)
 }
 
 // judgeFound says why a job without a runtime is refused. The error is any other than that there is none.

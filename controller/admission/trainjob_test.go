@@ -162,6 +162,12 @@ func TestCreate(t *testing.T) {
 	old.found.Deprecated = true
 	own := old
 	own.found.Runtime.Kind = trainerv1alpha1.TrainingRuntimeKind
+	twice, large := there(t), there(t)
+	replicatedJobs := twice.found.Runtime.Spec.Template.Spec.ReplicatedJobs
+	for i := range replicatedJobs {
+		replicatedJobs[i].Replicas = 2
+	}
+	large.found.Runtime.Annotations = map[string]string{"example.com/files": strings.Repeat("x", 1<<20)}
 	long := strings.Repeat("x", 55)
 	for name, c := range map[string]struct {
 		runtimes       admission.Runtimes
@@ -182,6 +188,16 @@ func TestCreate(t *testing.T) {
 		"a kind of runtime that nobody knows": {
 			runtimes: finds{err: fmt.Errorf("%w: Other.acme.io", resolve.ErrUnknown)}, job: trainJob(refersTo("Other")),
 			want: `unsupported runtime: Other.acme.io`,
+		},
+		"a runtime of two times its nodes, let in before that was looked at": {
+			runtimes: twice, job: trainJob(),
+			want: `spec.runtimeRef: Invalid value: "rt": this runtime cannot be used: ` +
+				`spec.template.spec.replicatedJobs[1].replicas: Invalid value: 2: always must be 1`,
+		},
+		"a runtime that no job could keep a copy of": {
+			runtimes: large, job: trainJob(),
+			want: `spec.runtimeRef: Invalid value: "rt": this runtime cannot be used: spec: Too long: may not be more than 1048576 ` +
+				`bytes as JSON, because each of its jobs keeps a copy; move files into a volume or an image`,
 		},
 		"a deprecated cluster runtime": {runtimes: old, job: trainJob(), warnings: "Referenced " + deprecated},
 		"a deprecated cluster runtime and a fault": {
@@ -238,12 +254,18 @@ func TestResourcesThatNobodyOffers(t *testing.T) {
 		},
 		Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: new("example.com/nic")},
 	}
-	const later = ": no node of this cluster offers it; the job waits until one does"
+	const (
+		later = ": no node of this cluster offers it; the job waits until one does"
+		more  = "nvidia.com/gpu: a pod asks for 5, and no node of this cluster has more than 4; the job waits until one does"
+	)
 	for name, c := range map[string]struct {
 		asks  string
+		count string
 		nodes []client.Object
 		want  string
 	}{
+		"as much as a node has":       {asks: "nvidia.com/gpu", count: "4", nodes: []client.Object{node}},
+		"more than any node has":      {asks: "nvidia.com/gpu", count: "5", nodes: []client.Object{node}, want: more},
 		"what a node has":             {asks: "nvidia.com/gpu", nodes: []client.Object{node}},
 		"what none has":               {asks: "nvidia.com/gpuu", nodes: []client.Object{node}, want: "nvidia.com/gpuu" + later},
 		"what is broken":              {asks: "example.com/broken", nodes: []client.Object{node}, want: "example.com/broken" + later},
@@ -253,13 +275,19 @@ func TestResourcesThatNobodyOffers(t *testing.T) {
 		"a cluster without any nodes": {asks: "nvidia.com/gpu"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := trainJob(func(job *trainerv1alpha1.TrainJob) {
+			asking := func(job *trainerv1alpha1.TrainJob) {
 				job.Spec.Trainer = &trainerv1alpha1.Trainer{ResourcesPerNode: &corev1.ResourceRequirements{
-					Limits: corev1.ResourceList{corev1.ResourceName(c.asks): resource.MustParse("2")},
+					Limits: corev1.ResourceList{corev1.ResourceName(c.asks): resource.MustParse(cmp.Or(c.count, "2"))},
 				}}
-			})
-			got, err := newValidator(t, there(t), c.nodes...).Create(t.Context(), job)
+			}
+			validator := newValidator(t, there(t), c.nodes...)
+			got, err := validator.Create(t.Context(), trainJob(asking))
 			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, got, "", c.want)
+			// It may become so while the job is suspended, and is told then.
+			if got, err = validator.Update(t.Context(), trainJob(suspended), trainJob(suspended, asking)); err != nil {
 				t.Fatal(err)
 			}
 			check(t, got, "", c.want)

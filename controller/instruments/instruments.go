@@ -46,6 +46,8 @@ const upstream = "kubeflow_trainer"
 type Controller struct {
 	// ClusterMode is 1 for the mode that the cluster offers.
 	ClusterMode *prometheus.GaugeVec
+	// Rival is 1 while a Kubeflow Trainer works on the same jobs, so that this controller does not.
+	Rival prometheus.Gauge
 	// Reconciles counts reconciliations of TrainJobs.
 	Reconciles *prometheus.CounterVec
 
@@ -64,6 +66,12 @@ func New(registry prometheus.Registerer) *Controller {
 			Namespace: "lockstep", Name: "cluster_mode",
 			Help: "What the cluster offers for gangs: 1 for its mode (full, groups).",
 		}, []string{"mode"}),
+		Rival: factory.NewGauge(prometheus.GaugeOpts{
+			Namespace: "lockstep",
+			Subsystem: "controller",
+			Name:      "rival",
+			Help:      "1 while a Kubeflow Trainer holds a lease, so that this replica serves webhooks and reconciles no TrainJob.",
+		}),
 		Reconciles: factory.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "lockstep", Subsystem: "controller", Name: "reconciles_total",
 			Help: "Reconciliations of TrainJobs, by framework and result.",

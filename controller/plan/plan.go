@@ -35,6 +35,8 @@ type Options struct {
 	SecretSuffix string `json:"secretSuffix,omitempty"`
 	// ReportedEnd is when the job ends by what its trainer reports; zero if it reports no end.
 	ReportedEnd time.Time `json:"reportedEnd,omitzero"`
+	// Now bounds what a trainer says about the past; zero is no bound.
+	Now time.Time `json:"now,omitzero"`
 }
 
 // Runtime is a runtime of either kind, seen as a value.

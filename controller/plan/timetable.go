@@ -26,12 +26,12 @@ const (
 
 // timetable is what a PodGroup says about a job's time, by annotation. The scheduler orders its queue by it, fills gaps before
 // expected ends, and weighs what a preemption would lose.
-func timetable(job *trainerv1alpha1.TrainJob, reported time.Time) map[string]string {
+func timetable(job *trainerv1alpha1.TrainJob, reported, now time.Time) map[string]string {
 	times := map[string]string{topology.AnnotationQueuedAt: instant(queuedAt(job))}
 	if end := expectedEnd(job, reported); !end.IsZero() {
 		times[topology.AnnotationExpectedEnd] = instant(end)
 	}
-	if saved := lastCheckpoint(job.Status.TrainerStatus); !saved.IsZero() {
+	if saved := lastCheckpoint(job.Status.TrainerStatus, now); !saved.IsZero() {
 		times[topology.AnnotationLastCheckpoint] = instant(saved)
 	}
 	return times
@@ -69,8 +69,8 @@ func expectedEnd(job *trainerv1alpha1.TrainJob, reported time.Time) time.Time {
 }
 
 // lastCheckpoint is when the trainer last saved its work, as it says itself; zero if it does not, or if what it says cannot be:
-// an instant after the report itself.
-func lastCheckpoint(report *trainerv1alpha1.TrainerStatus) time.Time {
+// an instant after the report itself, or after now by our own clock, for a trainer's may be years ahead. Zero for now is no bound.
+func lastCheckpoint(report *trainerv1alpha1.TrainerStatus, now time.Time) time.Time {
 	if report == nil {
 		return time.Time{}
 	}
@@ -83,7 +83,7 @@ func lastCheckpoint(report *trainerv1alpha1.TrainerStatus) time.Time {
 			return time.Time{}
 		}
 		saved := time.Unix(int64(seconds), 0)
-		if saved.After(report.LastUpdatedTime.Add(clocksApart)) {
+		if saved.After(report.LastUpdatedTime.Add(clocksApart)) || !now.IsZero() && saved.After(now.Add(clocksApart)) {
 			return time.Time{}
 		}
 		return saved
@@ -109,9 +109,9 @@ func SameEnd(have, want string, reported time.Time) bool {
 func SameTimetable(job *trainerv1alpha1.TrainJob, have, want *trainerv1alpha1.TrainerStatus, now time.Time) bool {
 	reported := *job
 	reported.Status.TrainerStatus = have
-	before := timetable(&reported, said(&reported, now))
+	before := timetable(&reported, said(&reported, now), now)
 	reported.Status.TrainerStatus = want
-	after := timetable(&reported, said(&reported, now))
+	after := timetable(&reported, said(&reported, now), now)
 	const end, saved = topology.AnnotationExpectedEnd, topology.AnnotationLastCheckpoint
 	return before[saved] == after[saved] && SameEnd(before[end], after[end], now)
 }

@@ -60,11 +60,14 @@ func TestTimetable(t *testing.T) {
 		"checkpoint in the future": {
 			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("1795260700"))},
 		},
+		"checkpoint in the future of a clock that is ahead": {
+			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "23:30:00"), 60, saved("1795260700"))},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job, rt, options := readCase(t, "testdata/torch-gang")
 			job.Spec.ActiveDeadlineSeconds, job.Status = c.deadline, c.status
-			options.ReportedEnd = c.reported
+			options.ReportedEnd, options.Now = c.reported, clock(t, "10:30:10")
 			planned, err := plan.New(job, rt, options)
 			if err != nil {
 				t.Fatal(err)

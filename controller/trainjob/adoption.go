@@ -24,7 +24,8 @@ import (
 type Action string
 
 const (
-	// ActionKeep leaves a running JobSet alone until its job is suspended.
+	// ActionKeep leaves a running JobSet alone until its job is suspended, and of a suspended one with volume claims what JobSet does
+	// not let change.
 	ActionKeep Action = "keep"
 	// ActionNone leaves a finished job alone.
 	ActionNone Action = "none"
@@ -89,7 +90,7 @@ func keptJobSet(planned, there *jobsetv1alpha2.JobSet) (Adoption, error) {
 	if err != nil {
 		return Adoption{}, err
 	}
-	return Adoption{Action: ActionKeep, Fields: requested(desired(before), desired(content))}, nil
+	return Adoption{Action: ActionKeep, Fields: requested(desired(before), desired(content.Object))}, nil
 }
 
 // tryJobSet applies a planned JobSet with a dry run over the suspended one, if there is one.
@@ -145,18 +146,28 @@ func refusedJobSet(planned, there *jobsetv1alpha2.JobSet, refusal error) (Adopti
 	switch {
 	case there == nil:
 		return blocked(refusal), nil
-	case keepsVolumes(there):
+	case plan.LosesVolumes(there) && !plan.SameSize(planned, there):
 		return blocked(errKeepsVolumes), nil
 	}
 	asked, before, err := bothContents(planned, there)
 	if err != nil {
 		return Adoption{}, err
 	}
-	return Adoption{Action: ActionReplace, Fields: requested(desired(before), desired(asked))}, nil
+	fields := requested(desired(before), desired(asked.Object))
+	if plan.LosesVolumes(there) {
+		return Adoption{
+			Action: ActionKeep,
+			Fields: fields,
+			Reason: "its volume claims would be deleted with its JobSet",
+		}, nil
+	}
+	return Adoption{Action: ActionReplace, Fields: fields}, nil
 }
 
 // bothContents returns as JSON what is applied of a planned JobSet, and the JobSet that is there.
-func bothContents(planned, there *jobsetv1alpha2.JobSet) (asked, before map[string]any, err error) {
+func bothContents(
+	planned, there *jobsetv1alpha2.JobSet,
+) (asked *unstructured.Unstructured, before map[string]any, err error) {
 	content, err := jobSetContent(planned, there)
 	if err != nil {
 		return nil, nil, err
@@ -165,7 +176,7 @@ func bothContents(planned, there *jobsetv1alpha2.JobSet) (asked, before map[stri
 	if err != nil {
 		return nil, nil, fmt.Errorf("converting %s: %w", describe(there), err)
 	}
-	return content.Object, before, nil
+	return content, before, nil
 }
 
 // PreviewReturn returns what has to be done with a job before Kubeflow Trainer can have it back. Kubeflow Trainer renders JobSets
@@ -194,8 +205,11 @@ func (r *Reconciler) PreviewReturn(ctx context.Context, job *trainerv1alpha1.Tra
 		return Adoption{Action: ActionCreate}, nil
 	case runs(jobSet) && !suspended(job):
 		return keptInGroups(jobSet), nil
-	case keepsVolumes(jobSet):
-		return blocked(errKeepsVolumes), nil
+	case plan.LosesVolumes(jobSet):
+		return Adoption{
+			Action: ActionBlocked,
+			Reason: "its volume claims would be deleted with its JobSet, which Kubeflow Trainer cannot change",
+		}, nil
 	}
 	err = r.Client.Get(ctx, r.Resolver.FrozenKey(job), &statev1alpha1.FrozenTrainJob{})
 	if apierrors.IsNotFound(err) {

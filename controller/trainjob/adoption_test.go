@@ -103,6 +103,10 @@ func TestPreviewAdoption(t *testing.T) {
 		},
 		"volumes that would be deleted": {
 			options: gang(), objects: []client.Object{torch(), trainJob(suspend(true)), upstreams(t, keepsData)}, refused: immutable(),
+			want: trainjob.ActionKeep, reason: "volume claims", field: groupField,
+		},
+		"volumes that would be deleted, and another size": {
+			options: gang(), objects: []client.Object{torch(), trainJob(suspend(true), resize), upstreams(t, keepsData)}, refused: immutable(),
 			want: trainjob.ActionBlocked, reason: "volume claims",
 		},
 		"a policy that refuses the JobSet": {

@@ -51,6 +51,10 @@ type world struct {
 	writes []string
 	// refused is the API server's answer to whoever applies a JobSet that is there; nil takes it.
 	refused error
+	// refuses limits refused to some contents; nil for all.
+	refuses func(content map[string]any) bool
+	// full is an API server that takes no object of a kind; empty takes all.
+	full string
 	// dropsGroups is an API server whose JobSets have no schedulingGroup.
 	dropsGroups bool
 }
@@ -89,6 +93,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				w.writes = append(w.writes, strings.TrimSuffix("create "+kind(o)+" "+o.GetName(), " train-uid"))
+				if kind(o) == w.full {
+					return apierrors.NewRequestEntityTooLargeError("etcdserver: request is too large")
+				}
 				return c.Create(ctx, o, opts...)
 			},
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -107,7 +114,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 					verb = "try "
 				}
 				w.writes = append(w.writes, strings.TrimSuffix(verb+named.GetKind()+" "+named.GetName(), " train"))
-				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil {
+				content, isContent := o.(runtime.Unstructured)
+				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil &&
+					(w.refuses == nil || isContent && w.refuses(content.UnstructuredContent())) {
 					return w.refused
 				}
 				if object, ok := o.(runtime.Unstructured); ok && w.dropsGroups {

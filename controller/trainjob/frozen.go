@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -88,7 +89,8 @@ type rendered struct {
 	options plan.Options
 }
 
-// render plans a job and writes nothing. A job that runs is planned within its JobSet, whichever controller made that.
+// render plans a job and writes nothing. A job that runs is planned within its JobSet, whichever controller made that, and so is one
+// whose JobSet is not replaced.
 func (r *Reconciler) render(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (rendered, error) {
@@ -97,7 +99,8 @@ func (r *Reconciler) render(
 		return rendered{}, fmt.Errorf("finding the runtime: %w", err)
 	}
 	options := r.options(found)
-	options.ReportedEnd = r.reports.end(job, r.Clock.Now())
+	options.Now = r.Clock.Now()
+	options.ReportedEnd = r.reports.end(job, options.Now)
 	if options.SecretSuffix == "" && jobSet == nil {
 		// Pods of a JobSet that exists mount Secrets with the names that it says, also fixed ones of an earlier version.
 		options.SecretSuffix = newSecretSuffix()
@@ -109,7 +112,7 @@ func (r *Reconciler) render(
 	if err != nil {
 		return rendered{}, fmt.Errorf("planning: %w", err)
 	}
-	if runs(jobSet) {
+	if runs(jobSet) || plan.LosesVolumes(jobSet) {
 		planned = planned.Within(jobSet)
 	}
 	return rendered{planned, found, options}, nil
@@ -127,7 +130,11 @@ func (r *Reconciler) freeze(
 	if found.Adopted {
 		state.Spec.Rendering.Digest = "" // another version or controller has rendered the JobSet that is there
 	}
-	if err := r.Client.Create(ctx, state, client.FieldOwner(fieldManager)); err != nil {
+	err = r.Client.Create(ctx, state, client.FieldOwner(fieldManager))
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return nil, tooLarge(found.Runtime.Name, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("freezing the runtime of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
 	}
 	if found.Disbelieved != "" {
@@ -140,6 +147,19 @@ func (r *Reconciler) freeze(
 		r.Instruments.Created(job.UID, counted(job, planned.Framework))
 	}
 	return state, nil
+}
+
+// tooLarge refuses a job whose runtime, with what admission let in beside it, the API server does not store: it would not tomorrow either.
+func tooLarge(runtime string, refusal error) error {
+	return &plan.RefusalError{
+		Runtime: runtime,
+		Faults: field.ErrorList{
+			field.Forbidden(
+				field.NewPath("spec", "runtimeRef"),
+				"the job's copy of its runtime is larger than the API server takes ("+refusal.Error()+"); move files into a volume or an image",
+			),
+		},
+	}
 }
 
 // recordSecrets records the end of the names of the job's Secrets before they are created. Only a job that an earlier version has frozen,

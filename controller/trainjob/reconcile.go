@@ -72,6 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err := r.Client.Get(ctx, request.NamespacedName, &job)
 	switch {
 	case apierrors.IsNotFound(err):
+		r.reminders.drop(request.NamespacedName)
 		return ctrl.Result{}, r.forget(ctx, request.NamespacedName, "")
 	case err != nil:
 		return ctrl.Result{}, fmt.Errorf("getting TrainJob %s: %w", request, err)

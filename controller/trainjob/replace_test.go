@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -131,21 +132,9 @@ func TestReplace_JobSetStays(t *testing.T) {
 			},
 			job: patchAccount, want: "has not gone yet",
 		},
-		"what its pods saved would be lost": {
+		"its claims would be deleted, and its size is another": {
 			edit: func(s *jobsetv1alpha2.JobSet) { s.Spec.VolumeClaimPolicies, s.Generation = volumes, 3 },
-			job:  patchAccount, want: "its volume claims would be deleted with it",
-		},
-		"what its pods saved would be lost by default": {
-			edit: func(s *jobsetv1alpha2.JobSet) {
-				s.Spec.VolumeClaimPolicies, s.Generation = retaining(nil), 3
-			},
-			job: patchAccount, want: "its volume claims would be deleted with it",
-		},
-		"what its pods saved would be lost by the default of the policy": {
-			edit: func(s *jobsetv1alpha2.JobSet) {
-				s.Spec.VolumeClaimPolicies, s.Generation = retaining(&jobsetv1alpha2.VolumeRetentionPolicy{}), 3
-			},
-			job: patchAccount, want: "its volume claims would be deleted with it",
+			job:  resize, want: "the job has another size than its JobSet",
 		},
 		"another one would be refused, too": {
 			edit: func(*jobsetv1alpha2.JobSet) {}, job: func(*trainerv1alpha1.TrainJob) {}, want: "field is immutable",
@@ -173,6 +162,126 @@ func TestReplace_JobSetStays(t *testing.T) {
 			if got := w.suspendedBecause(); !strings.HasPrefix(got, "not resumed: ") ||
 				!strings.Contains(got, of.want) {
 				t.Errorf("the condition says %q, want %q", got, of.want)
+			}
+		})
+	}
+}
+
+// resize gives the job more nodes than its runtime says.
+func resize(job *trainerv1alpha1.TrainJob) {
+	job.Spec.Trainer = &trainerv1alpha1.Trainer{NumNodes: new(int32(3))}
+}
+
+// changesAccount reports whether a JobSet that is applied names another account than the empty one of the fixture.
+func changesAccount(content map[string]any) bool {
+	jobs, _, _ := unstructured.NestedSlice(content, "spec", "replicatedJobs")
+	account, _, _ := unstructured.NestedString(
+		jobs[0].(map[string]any),
+		"template",
+		"spec",
+		"template",
+		"spec",
+		"serviceAccountName",
+	)
+	return account != ""
+}
+
+// A JobSet whose claims would be deleted with it goes on with what it has: only what JobSet lets change of it is patched, and one Event says so.
+func TestReplace_VolumesKeepTheJobSet(t *testing.T) {
+	for name, policy := range map[string]*jobsetv1alpha2.VolumeRetentionPolicy{
+		"explicitly": {WhenDeleted: new(jobsetv1alpha2.RetentionPolicyDelete)}, "by default": nil, "by the default of the policy": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+			w.settle()
+			there := w.jobSet()
+			there.UID, there.Generation, there.Spec.VolumeClaimPolicies = "jobset-uid", 3, retaining(policy)
+			if err := w.Client.Update(t.Context(), there); err != nil {
+				t.Fatal(err)
+			}
+			w.refused, w.refuses = immutable(), changesAccount
+			w.change(patchAccount)
+			w.change(func(job *trainerv1alpha1.TrainJob) {
+				pods := job.Spec.RuntimePatches[0].TrainingRuntimeSpec.Template.Spec.ReplicatedJobs[0].Template.Spec.Template
+				pods.Spec.NodeSelector = map[string]string{"pool": "a"}
+			})
+			w.settle()
+			if event := w.event(); !strings.Contains(event, "JobSetKept") ||
+				!strings.Contains(event, "serviceAccountName") {
+				t.Errorf("event %q", event)
+			}
+			if n := w.applies("JobSet"); n > 0 {
+				t.Errorf("the JobSet is applied %d times more", n)
+			}
+			w.change(suspend(false))
+			w.settle()
+			pods := w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+			if *w.jobSet().Spec.Suspend || pods.ServiceAccountName != "" || pods.NodeSelector["pool"] != "a" {
+				t.Errorf("suspended %v, pods %+v", *w.jobSet().Spec.Suspend, pods)
+			}
+			if w.podGroup() == nil || w.jobSet().UID != there.UID {
+				t.Error("the job runs without its group, or with another JobSet")
+			}
+			for event := w.event(); event != ""; event = w.event() {
+				if strings.Contains(event, "JobSetKept") {
+					t.Errorf("again: %s", event)
+				}
+			}
+		})
+	}
+}
+
+// A JobSet that is not replaced, and whose pods are in no group, gets none: a gang without pods would wait for ever.
+func TestReplace_KeptJobSetGetsNoPhantomGroup(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w.settle()
+	there := w.jobSet()
+	there.Generation, there.Spec.VolumeClaimPolicies = 3, retaining(nil)
+	if err := w.Client.Update(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	w.refused, w.refuses = immutable(), changesAccount
+	w.change(patchAccount)
+	w.change(func(job *trainerv1alpha1.TrainJob) { job.Annotations = map[string]string{"lockstep.dev/gang": "on"} })
+	w.change(suspend(false))
+	w.settle()
+	if w.podGroup() != nil {
+		t.Error("there is a group of which no pod is")
+	}
+}
+
+// A queued JobSet with claims that was patched and never ran is replaced: there is nothing to lose.
+func TestReplace_VolumesOfAJobSetThatNeverRan(t *testing.T) {
+	for name, c := range map[string]struct {
+		suspended time.Duration
+		restarts  int32
+		replaced  bool
+	}{
+		"suspended since its creation": {suspended: time.Second, replaced: true},
+		"suspended after a run":        {suspended: time.Minute},
+		"suspended after a restart":    {suspended: time.Second, restarts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+			w.settle()
+			there := w.jobSet()
+			there.Generation, there.Spec.VolumeClaimPolicies = 2, retaining(nil)
+			there.CreationTimestamp = metav1.NewTime(created())
+			if err := w.Client.Update(t.Context(), there); err != nil {
+				t.Fatal(err)
+			}
+			w.say(func(s *jobsetv1alpha2.JobSetStatus) {
+				s.Restarts = c.restarts
+				s.Conditions = []metav1.Condition{{
+					Type: string(jobsetv1alpha2.JobSetSuspended), Status: metav1.ConditionTrue, Reason: "SuspendedJobs",
+					LastTransitionTime: metav1.NewTime(created().Add(c.suspended)),
+				}}
+			})
+			w.refused, w.refuses = immutable(), changesAccount
+			w.change(patchAccount)
+			_, _ = w.reconcile()
+			if replaced := w.jobSet() == nil; replaced != c.replaced {
+				t.Errorf("replaced is %v, want %v", replaced, c.replaced)
 			}
 		})
 	}

@@ -59,9 +59,11 @@ func (r *Reconciler) report(
 
 // brief returns the text of an error in at most noteLimit bytes. The middle is left out of a longer one: JobSet's answers print whole
 // templates between the field and what is wrong with it.
-func brief(err error) string {
+func brief(err error) string { return shorten(err.Error()) }
+
+// shorten leaves out the middle of a text of more than noteLimit bytes.
+func shorten(text string) string {
 	const gap = " ... "
-	text := err.Error()
 	if len(text) <= noteLimit {
 		return text
 	}

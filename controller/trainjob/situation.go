@@ -56,7 +56,13 @@ const (
 // reminders know when each job that waits was last told why.
 type reminders struct {
 	mu   sync.Mutex
-	told map[types.UID]time.Time
+	told map[types.NamespacedName]reminder
+}
+
+// reminder is when the job of that UID was told.
+type reminder struct {
+	uid types.UID
+	at  time.Time
 }
 
 // tell tells a job's owner what is new, and again what has long been so. It returns when to come back for that; zero for never.
@@ -69,7 +75,7 @@ func (r *Reconciler) tell(before, after *trainerv1alpha1.TrainJob) time.Duration
 	told, _ := situation.Standing(before.Status.Scheduling)
 	why, waits := situation.Standing(status)
 	now := r.Clock.Now()
-	if waits && len(news) == 0 && r.reminders.left(after.UID, now) == 0 {
+	if waits && len(news) == 0 && r.reminders.left(after, now) == 0 {
 		news = append(news, why)
 	}
 	for _, event := range news {
@@ -77,44 +83,44 @@ func (r *Reconciler) tell(before, after *trainerv1alpha1.TrainJob) time.Duration
 	}
 	switch {
 	case !waits:
-		r.reminders.drop(after.UID)
+		r.reminders.drop(client.ObjectKeyFromObject(after))
 		return 0
 	case why.Passes() && why.Reason != told.Reason:
-		r.reminders.keep(after.UID, now.Add(startsWithin-remindAfter))
+		r.reminders.keep(after, now.Add(startsWithin-remindAfter))
 	case len(news) > 0:
-		r.reminders.keep(after.UID, now)
+		r.reminders.keep(after, now)
 	}
-	return r.reminders.left(after.UID, now)
+	return r.reminders.left(after, now)
 }
 
-// drop forgets a job that no longer waits.
-func (m *reminders) drop(uid types.UID) {
+// drop forgets a job that no longer waits, or is gone.
+func (m *reminders) drop(job types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.told, uid)
+	delete(m.told, job)
 }
 
 // keep remembers that a job was told now.
-func (m *reminders) keep(uid types.UID, now time.Time) {
+func (m *reminders) keep(job *trainerv1alpha1.TrainJob, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.told == nil {
-		m.told = make(map[types.UID]time.Time)
+		m.told = make(map[types.NamespacedName]reminder)
 	}
-	m.told[uid] = now
+	m.told[client.ObjectKeyFromObject(job)] = reminder{job.UID, now}
 }
 
 // left returns how long it is until a job has to be reminded; zero for now. A job of which nothing is known, since this process just
 // started, was told some time within the last hour; when is guessed, so that not all come at once.
-func (m *reminders) left(uid types.UID, now time.Time) time.Duration {
+func (m *reminders) left(job *trainerv1alpha1.TrainJob, now time.Time) time.Duration {
 	m.mu.Lock()
-	last, known := m.told[uid]
+	last, known := m.told[client.ObjectKeyFromObject(job)]
 	m.mu.Unlock()
-	if !known {
-		last = now.Add(-guess(uid))
-		m.keep(uid, last)
+	if !known || last.uid != job.UID {
+		last.at = now.Add(-guess(job.UID))
+		m.keep(job, last.at)
 	}
-	return max(0, last.Add(remindAfter).Sub(now))
+	return max(0, last.at.Add(remindAfter).Sub(now))
 }
 
 // guess spreads jobs over the time between two reminders.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -113,5 +114,67 @@ func TestWhoGetsNoPodsIsToldAfterAMinute(t *testing.T) {
 		if got := w.event(); got != step.want || left != step.left {
 			t.Errorf("event %q at %v, want %q; comes back after %v, want %v", got, step.at, step.want, left, step.left)
 		}
+	}
+}
+
+// A job that is deleted while it waits is not remembered, or a controller that runs for months would grow with every one.
+func TestReminders_OfJobsThatAreGone(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob())
+	w.start()
+	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
+	w.settle()
+	if got := w.Reminded(); got != 1 {
+		t.Fatalf("%d jobs are remembered, want the one that waits", got)
+	}
+	if err := w.Client.Delete(t.Context(), w.job()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Reminded(); got != 0 {
+		t.Errorf("%d jobs that are gone are remembered", got)
+	}
+}
+
+// status.conditions holds upstream's three types and nothing else, in every phase of a life: Kueue reads it, and the SDK takes any entry for
+// "not running".
+func TestConditions_AreUpstreamsThree(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	seen := map[string]bool{}
+	look := func(phase string) {
+		t.Helper()
+		w.settle()
+		for _, condition := range w.job().Status.Conditions {
+			seen[condition.Type] = true
+			switch condition.Type {
+			case trainerv1alpha1.TrainJobSuspended, trainerv1alpha1.TrainJobComplete, trainerv1alpha1.TrainJobFailed:
+			default:
+				t.Errorf("%s: status.conditions has %s", phase, condition.Type)
+			}
+		}
+	}
+	look("suspended")
+	w.change(func(job *trainerv1alpha1.TrainJob) { job.Spec.Suspend = new(false) })
+	look("resumed")
+	for _, step := range []struct {
+		phase, kind string
+		status      metav1.ConditionStatus
+	}{
+		{"waiting", standing.Waiting, metav1.ConditionTrue},
+		{"queued", standing.Queued, metav1.ConditionTrue},
+		{"placed", standing.Placed, metav1.ConditionTrue},
+		{"preempted", schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue},
+		{"vacated", standing.Placed, metav1.ConditionFalse},
+	} {
+		w.hear(step.kind, step.status, "Because", "of the test")
+		look(step.phase)
+	}
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) { status.Restarts = 1 })
+	look("started again")
+	w.finish(w.clock.Now())
+	look("complete")
+	if !seen[trainerv1alpha1.TrainJobSuspended] || !seen[trainerv1alpha1.TrainJobComplete] {
+		t.Errorf("the life had conditions %v only", seen)
 	}
 }

@@ -50,7 +50,7 @@ func run(arguments []string) (int, error) {
 	switch {
 	case errors.Is(err, controller.ErrNoGroups), errors.Is(err, controller.ErrNoConfig),
 		errors.Is(err, controller.ErrNoCertificate), errors.Is(err, controller.ErrNoState),
-		errors.Is(err, controller.ErrUnguarded):
+		errors.Is(err, controller.ErrUnguarded), errors.Is(err, controller.ErrRival):
 		return 2, err
 	case err != nil:
 		return 1, err
