@@ -61,7 +61,7 @@ test: ## Run every test, with one embedded cluster for the integration tests.
 PREVIOUS ?= 85ea028
 
 .PHONY: test-full
-test-full: test ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
+test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
 	$(GO) test $(JOBS) -count=1 -timeout 30m ./simulator/integration -args -requests check
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run 'ForgersNeverWin|Guard_' ./simulator/integration -args -rounds 200 -long

@@ -41,6 +41,9 @@ const (
 	AnnotationPriorityClass = "lockstep.dev/priority-class"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
+	// AnnotationJobQueuedAt is the same instant on the TrainJob, where admission writes it. Its prefix is not that of the other keys because
+	// earlier releases refuse TrainJobs with a key of that prefix that they do not know: no resumed job would start after a rollback.
+	AnnotationJobQueuedAt = "state.lockstep.dev/queued-at"
 	// AnnotationExpectedEnd is the instant (RFC 3339) at which the job is expected to end, by its deadline or by its own
 	// report; written by the controller only.
 	AnnotationExpectedEnd = "lockstep.dev/expected-end"

@@ -45,7 +45,7 @@ func (d *Defaulter) takeTurn(ctx context.Context, user authenticationv1.UserInfo
 		return next, nil
 	}
 	before, _ := turnOf(old)
-	since := before.Metadata.Annotations[topology.AnnotationQueuedAt]
+	since := before.Metadata.Annotations[topology.AnnotationJobQueuedAt]
 	anew, err := d.queuesAnew(ctx, user, before, now)
 	if err != nil {
 		return nil, err
@@ -53,10 +53,10 @@ func (d *Defaulter) takeTurn(ctx context.Context, user authenticationv1.UserInfo
 	if anew {
 		since = d.Clock.Now().UTC().Format(time.RFC3339)
 	}
-	if now.Metadata.Annotations[topology.AnnotationQueuedAt] == since {
+	if now.Metadata.Annotations[topology.AnnotationJobQueuedAt] == since {
 		return next, nil
 	}
-	return annotate(next, topology.AnnotationQueuedAt, since)
+	return annotate(next, topology.AnnotationJobQueuedAt, since)
 }
 
 // queuesAnew reports whether a job waits from this change on: else suspended jobs were tickets, kept for the day on which one needs to be

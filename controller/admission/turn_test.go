@@ -40,7 +40,7 @@ func inQueue(queue string, job []byte) []byte {
 func waiting(suspend bool, since string) []byte {
 	annotations := `"else":"kept"`
 	if since != "" {
-		annotations += fmt.Sprintf(`,"lockstep.dev/queued-at":%q`, since)
+		annotations += fmt.Sprintf(`,"state.lockstep.dev/queued-at":%q`, since)
 	}
 	return fmt.Appendf(
 		nil,
@@ -117,7 +117,7 @@ func TestDefaulter_TakesTheJobsTurn(t *testing.T) {
 			if err := json.Unmarshal(out, &got); err != nil {
 				t.Fatal(err)
 			}
-			if since := got.Metadata.Annotations["lockstep.dev/queued-at"]; since != c.want {
+			if since := got.Metadata.Annotations["state.lockstep.dev/queued-at"]; since != c.want {
 				t.Errorf("it waits since %q, want %q", since, c.want)
 			}
 			if got.Metadata.Annotations["else"] != "kept" || len(asked.asked) != c.asks {

@@ -181,7 +181,14 @@ func ownAnnotations() []Annotation {
 		},
 		{
 			Key:        topology.AnnotationQueuedAt,
-			On:         []string{onTrainJob, onPodGroup},
+			On:         []string{onPodGroup},
+			Controller: true,
+			Values:     "an instant (RFC 3339)",
+			Meaning:    "Since when the job of the gang waits.",
+		},
+		{
+			Key:        topology.AnnotationJobQueuedAt,
+			On:         []string{onTrainJob},
 			Controller: true,
 			Values:     "an instant (RFC 3339)",
 			Meaning: "Since when the job waits, if not since its creation: since it was resumed, or since its label " +

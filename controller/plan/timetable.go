@@ -40,7 +40,7 @@ func timetable(job *trainerv1alpha1.TrainJob, reported, now time.Time) map[strin
 // queuedAt is since when a job waits: since its creation, or since its owner resumed it, as admission has written.
 func queuedAt(job *trainerv1alpha1.TrainJob) time.Time {
 	created := job.CreationTimestamp.Time
-	resumed, err := time.Parse(time.RFC3339, job.Annotations[topology.AnnotationQueuedAt])
+	resumed, err := time.Parse(time.RFC3339, job.Annotations[topology.AnnotationJobQueuedAt])
 	if err != nil || resumed.Before(created) {
 		return created
 	}

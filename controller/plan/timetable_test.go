@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,7 +117,7 @@ func TestQueuedAt(t *testing.T) {
 	} {
 		job, rt, options := readCase(t, "testdata/torch-gang")
 		if c.written != "" {
-			job.Annotations["lockstep.dev/queued-at"] = c.written
+			job.Annotations["state.lockstep.dev/queued-at"] = c.written
 		}
 		planned, err := plan.New(job, rt, options)
 		if err != nil {
@@ -165,5 +167,15 @@ func TestSameTimetable(t *testing.T) {
 				t.Error("the job was changed")
 			}
 		})
+	}
+}
+
+// Keys that the controller writes on TrainJobs have another prefix than users' keys: an earlier release refuses a TrainJob with a key of that
+// prefix that it does not know.
+func TestAnnotations_EarlierReleasesTakeWhatIsWrittenOnJobs(t *testing.T) {
+	for _, line := range plan.Annotations() {
+		if line.Controller && slices.Contains(line.On, "TrainJob") && strings.HasPrefix(line.Key, "lockstep.dev/") {
+			t.Errorf("an earlier release would refuse TrainJobs with %s", line.Key)
+		}
 	}
 }

@@ -92,19 +92,15 @@ func (d *draft) anyWish(key string) string {
 // checkKeys refuses annotations with our prefix that are none of ours, most likely misspelled, and those that only the
 // controller writes.
 func (d *draft) checkKeys() field.ErrorList {
-	known, own, admissions := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	known, own := map[string]bool{}, map[string]bool{}
 	for _, line := range Annotations() {
 		onJobs := slices.ContainsFunc(line.On, func(object string) bool {
 			return object == onTrainJob || object == onPods || object == onRuntime
 		})
 		known[line.Key], own[line.Key] = !line.Controller && onJobs, line.Controller
-		admissions[line.Key] = line.Controller &&
-			slices.Contains(line.On, onTrainJob) // admission lets nobody else write it there
 	}
 	maps.DeleteFunc(known, func(_ string, users bool) bool { return !users })
-	users := maps.Clone(d.job.Annotations)
-	maps.DeleteFunc(users, func(key, _ string) bool { return admissions[key] })
-	layers := []map[string]string{users, d.annotations, d.runtime.Annotations}
+	layers := []map[string]string{d.job.Annotations, d.annotations, d.runtime.Annotations}
 	for _, replicated := range d.spec.ReplicatedJobs {
 		layers = append(layers, replicated.Template.Spec.Template.Annotations)
 	}

@@ -54,20 +54,20 @@ func (c *Cluster) install(ctx context.Context) error {
 
 // applyFolder applies the Kubernetes objects of one folder of manifests in the order of their file names.
 func (c *Cluster) applyFolder(ctx context.Context, dir string) error {
-	return eachFile(dir, func(content []byte) error { return c.applyYAML(ctx, content) })
+	return eachFile(manifests.Files, dir, func(content []byte) error { return c.applyYAML(ctx, content) })
 }
 
-// eachFile calls back for the files of one folder of manifests in the order of their names.
-func eachFile(dir string, use func(content []byte) error) error {
-	entries, err := fs.ReadDir(manifests.Files, dir)
+// eachFile calls back for the YAML files of one folder of manifests in the order of their names.
+func eachFile(files fs.FS, dir string, use func(content []byte) error) error {
+	entries, err := fs.ReadDir(files, dir)
 	if err != nil {
 		return fmt.Errorf("reading manifests/%s: %w", dir, err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() {
+		if entry.IsDir() || path.Ext(entry.Name()) != ".yaml" {
 			continue
 		}
-		content, err := manifests.Files.ReadFile(path.Join(dir, entry.Name()))
+		content, err := fs.ReadFile(files, path.Join(dir, entry.Name()))
 		if err != nil {
 			return fmt.Errorf("reading manifests/%s: %w", dir, err)
 		}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lockstep-project/lockstep/manifests"
 )
 
 const (
@@ -149,7 +152,12 @@ func (c *Cluster) ApplyTrainerWebhooks(ctx context.Context, release Trainer) err
 
 // ApplyWebhooks registers Lockstep's webhooks.
 func (c *Cluster) ApplyWebhooks(ctx context.Context) error {
-	return eachFile("webhooks", func(content []byte) error {
+	return c.applyWebhooks(ctx, manifests.Files)
+}
+
+// applyWebhooks registers the webhooks of a release, of which files are the manifests.
+func (c *Cluster) applyWebhooks(ctx context.Context, files fs.FS) error {
+	return eachFile(files, "webhooks", func(content []byte) error {
 		ours, err := onLoopback(
 			content,
 			c.plan.ports.url("https", c.plan.ports.controllerWebhook),

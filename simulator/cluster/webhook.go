@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/manifests"
 )
 
 // labelJobSet marks the pods that a JobSet made: the only ones that JobSet's pod webhooks need to see.
@@ -37,7 +39,7 @@ func (c *Cluster) installWebhooks(ctx context.Context) error {
 			return fmt.Errorf("JobSet's webhooks: %w", err)
 		}
 	}
-	err = eachFile("webhooks", func(content []byte) error {
+	err = eachFile(manifests.Files, "webhooks", func(content []byte) error {
 		ours, err := onLoopback(content, c.plan.ports.url("https", c.plan.ports.controllerWebhook), authority)
 		configurations = append(configurations, ours...)
 		return err

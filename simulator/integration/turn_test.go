@@ -12,7 +12,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const queuedAt = "lockstep.dev/queued-at"
+// The keys of the instant since which a job waits, on its PodGroup and on itself.
+const (
+	queuedAt    = "lockstep.dev/queued-at"
+	jobQueuedAt = "state.lockstep.dev/queued-at"
+)
 
 // Suspended jobs are no tickets for the head of the queue: what its owner resumes waits from then on, whatever he writes, and so does what
 // somebody with all rights resumes (Argo CD); what is in a queue and a controller resumes (Kueue) has been waiting all the time.
@@ -43,15 +47,15 @@ func TestTurn_OwnersResumeAtTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			created := kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: `+name+`, namespace: `+namespace+c.labels+`, annotations: {`+queuedAt+`: "2020-01-01T00:00:00Z", lockstep.dev/gang: "on"}}
+metadata: {name: `+name+`, namespace: `+namespace+c.labels+`, annotations: {`+jobQueuedAt+`: "2020-01-01T00:00:00Z", lockstep.dev/gang: "on"}}
 spec: {suspend: true, runtimeRef: {name: torch-distributed}}
 `)
-			if created.GetAnnotations()[queuedAt] != "" {
-				t.Errorf("a new job waits since %s", created.GetAnnotations()[queuedAt])
+			if created.GetAnnotations()[jobQueuedAt] != "" {
+				t.Errorf("a new job waits since %s", created.GetAnnotations()[jobQueuedAt])
 			}
 			since := created.GetCreationTimestamp().Time
 			time.Sleep(2 * time.Second)
-			resume := `{"metadata":{"annotations":{"` + queuedAt + `":"2020-01-01T00:00:00Z"}},"spec":{"suspend":false}}`
+			resume := `{"metadata":{"annotations":{"` + jobQueuedAt + `":"2020-01-01T00:00:00Z"}},"spec":{"suspend":false}}`
 			within(t, 10*time.Second, "the right to resume", func() bool {
 				_, err := c.user.Resource(trainJobs).Namespace(namespace).
 					Patch(t.Context(), name, types.MergePatchType, []byte(resume), metav1.PatchOptions{})

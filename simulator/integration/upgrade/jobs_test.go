@@ -15,9 +15,6 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/rush"
 )
 
-// podsPerJob is how many pods each job has.
-const podsPerJob = 2
-
 // admission is the patch with which Kueue starts a job: its manager's runtime patch, and suspend.
 const admission = `{"spec":{"suspend":false,"runtimePatches":[{"manager":"kueue.x-k8s.io/manager","trainingRuntimeSpec":{"template":{"spec":{
 	"replicatedJobs":[{"name":"node","template":{"spec":{"template":{
@@ -38,10 +35,14 @@ type jobs struct {
 	t         *testing.T
 	namespace string
 	usage     func(context.Context) (rush.Usage, error)
-	// untouched has what must stay as it was when the jobs were created: JobSets and pods of the running ones.
+	// untouched has what must stay as it was when the jobs were created: JobSets, pods and PodGroups of the running ones.
 	untouched fingerprints
 	// resumed has the jobs that this test has resumed.
 	resumed map[string]bool
+	// free has the running jobs that the test has changed.
+	free map[string]bool
+	// perKind is how many jobs of each kind have been created.
+	perKind int
 	table   transcript
 }
 
@@ -53,31 +54,39 @@ func newJobs(t *testing.T, namespace string) *jobs {
 	}
 	j := &jobs{
 		t: t, namespace: namespace, usage: rush.Scrape(client, shared.ControllerMetrics()), resumed: map[string]bool{},
+		untouched: fingerprints{}, free: map[string]bool{},
 		table: transcript{began: time.Now(), jobSets: map[string]types.UID{}},
 	}
-	j.setUp()
 	t.Cleanup(func() { t.Log("\n" + j.table.String()) })
 	return j
 }
 
-// install applies the manifests of a release and replaces the controller by its own.
-func (j *jobs) install(next release) {
+// install installs a release where none has been.
+func (j *jobs) install(first release) {
 	j.t.Helper()
-	apply(j.t, next.manifests)
-	j.rollBack(next)
+	j.table.release = first.name
+	installFirst(j.t, first)
+	j.setUp()
 }
 
-// rollBack replaces the controller by that of an earlier release. The manifests of the later one stay.
-func (j *jobs) rollBack(next release) {
+// upgrade installs a release over the one that runs.
+func (j *jobs) upgrade(next release) {
 	j.t.Helper()
 	j.table.release = next.name
-	replace(j.t, next.executable)
+	upgrade(j.t, next)
 }
 
-// names returns the names of the selected jobs of a kind.
-func names(kind string, selected selection) []string {
+// rollBack installs an earlier release over the one that runs, and nothing else.
+func (j *jobs) rollBack(earlier release) {
+	j.t.Helper()
+	j.table.release = earlier.name
+	rollBack(j.t, earlier)
+}
+
+// names returns the names of the selected jobs of a kind that have been created.
+func (j *jobs) names(kind string, selected selection) []string {
 	var found []string
-	for number := range jobsPerKind() {
+	for number := range j.perKind {
 		if selected(number) {
 			found = append(found, fmt.Sprintf("%s-%03d", kind, number))
 		}
@@ -85,26 +94,37 @@ func names(kind string, selected selection) []string {
 	return found
 }
 
-// create creates the jobs and waits until each is in the state that its kind names.
-func (j *jobs) create() {
+// create creates the jobs of all kinds and waits until each is in the state that its kind names.
+func (j *jobs) create(perKind int) {
 	j.t.Helper()
-	each := jobsPerKind()
+	first := j.perKind
+	j.perKind += perKind
+	isNew := func(number int) bool { return number >= first }
 	for _, kind := range kinds() {
-		for _, name := range names(kind, all) {
+		for _, name := range j.names(kind, isNew) {
 			j.createJob(kind, name)
 		}
 	}
 	j.until("the pods of the jobs that run", func(s snapshot) bool {
-		return s.count("suspended", runs) == each && s.count("running", runs) == each
+		return s.all(runs, j.names("suspended", isNew)) && s.all(runs, j.names("running", isNew))
 	})
-	for _, name := range names("suspended", all) {
+	for _, name := range j.names("suspended", isNew) {
 		j.patch(name, `{"spec":{"suspend":true}}`)
 	}
 	now := j.until("the end of the suspended jobs' pods", func(s snapshot) bool {
-		return s.count("queued", waits) == each && s.count("suspended", waits) == each &&
-			s.count("running", runs) == each
+		return s.all(waits, j.names("queued", isNew)) && s.all(waits, j.names("suspended", isNew)) &&
+			s.all(runs, j.names("running", isNew))
 	})
-	j.untouched = now.running
+	for object, fingerprint := range now.running {
+		if isNew(numberOf(fingerprint.job)) {
+			j.untouched[object] = fingerprint
+		}
+	}
+	for name, job := range now.jobs {
+		if !job.reports {
+			j.t.Errorf("the pods of %s do not report to the status server, whose gate is on", name)
+		}
+	}
 	j.note("created", now)
 }
 
@@ -115,7 +135,7 @@ func (j *jobs) finish(selected selection) {
 	before := j.look()
 	due := map[string]bool{}
 	for _, kind := range kinds() {
-		for _, name := range names(kind, selected) {
+		for _, name := range j.names(kind, selected) {
 			due[name] = before.jobs[name].state() != complete
 			if kind == "running" || !due[name] || j.resumed[name] {
 				continue

@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,22 +12,46 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
-// release is an executable of lockstep-controller, and the folder with its manifests.
+// release is a release of Lockstep, with its name in transcripts.
 type release struct {
-	name, executable, manifests string
+	name string
+	cluster.Release
 }
 
 // added is the environment variable that the next release sets in torch's containers.
 const added = "LOCKSTEP_NEXT_RELEASE"
 
-// previousRelease builds the release of the commit that the flag names. Without one the test is skipped.
+// previousRelease builds the release of the commit that the flag names, once. Without one the test is skipped.
 func previousRelease(t *testing.T) release {
 	t.Helper()
 	if *previous == "" {
 		t.Skip("needs -args -previous COMMIT; make test-full has it")
 	}
-	tree := checkedOut(t, sourceTree(t), *previous)
-	return release{*previous, filepath.Join(tree, "previous"), manifestsIn(tree)}
+	tree := filepath.Join(shared.Dir(), "previous")
+	if _, err := os.Stat(filepath.Join(tree, "bin")); err != nil {
+		checkOut(t, *previous, tree)
+	}
+	return release{*previous, cluster.Release{
+		Controller: filepath.Join(tree, "bin", "lockstep-controller"),
+		Scheduler:  filepath.Join(tree, "bin", "lockstep-scheduler"),
+		Manifests:  manifestsIn(tree),
+	}}
+}
+
+// checkOut makes a folder with the files of a commit, and its executables in bin.
+func checkOut(t *testing.T, commit, tree string) {
+	t.Helper()
+	if err := os.Mkdir(tree, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(tree, "tree.tar")
+	runCommand(t, "git", "-C", sourceTree(t), "archive", "-o", archive, commit)
+	runCommand(t, "tar", "-C", tree, "-xf", archive)
+	runCommand(t, "go", "-C", tree, "build", "-p", "2", "-o", filepath.Join(tree, "built")+"/",
+		"./controller/cmd/lockstep-controller", "./scheduler/cmd/lockstep-scheduler")
+	if err := os.Rename(filepath.Join(tree, "built"), filepath.Join(tree, "bin")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // thisRelease builds the release of this source tree.
@@ -36,7 +61,9 @@ func thisRelease(t *testing.T) release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return release{"this", binaries.Controller, manifestsIn(sourceTree(t))}
+	return release{"this", cluster.Release{
+		Controller: binaries.Controller, Scheduler: binaries.Scheduler, Manifests: manifestsIn(sourceTree(t)),
+	}}
 }
 
 // nextRelease builds the controller of this source tree with another renderer, and changes no file of the tree.
@@ -70,16 +97,24 @@ func nextRelease(t *testing.T) release {
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "-C", root, "build", "-p", "2", "-overlay", file, "-o", executable,
+	runCommand(t, "go", "-C", root, "build", "-p", "2", "-overlay", file, "-o", executable,
 		"./controller/cmd/lockstep-controller")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the next release: %v\n%s", err, out)
-	}
-	return release{"next", executable, manifestsIn(root)}
+	next := thisRelease(t)
+	next.name, next.Controller = "next", executable
+	return next
 }
 
-func manifestsIn(tree string) string { return filepath.Join(tree, "manifests", "controller") }
+// runCommand runs a command, with Go as make runs it.
+func runCommand(t *testing.T, name string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+func manifestsIn(tree string) fs.FS { return os.DirFS(filepath.Join(tree, "manifests")) }
 
 func sourceTree(t *testing.T) string {
 	t.Helper()
@@ -88,4 +123,42 @@ func sourceTree(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return root
+}
+
+// installFirst installs a release where none has been: without the CRDs, roles, policies and webhooks of another.
+func installFirst(t *testing.T, first release) {
+	t.Helper()
+	must(t, shared.StopRelease(t.Context()))
+	must(t, shared.DeleteRelease(t.Context(), thisRelease(t).Release))
+	must(t, shared.ApplyRelease(t.Context(), first.Release))
+	must(t, shared.StartRelease(t.Context(), first.Release))
+}
+
+// upgrade applies the manifests of a release while another runs, and then runs it in place of the other.
+func upgrade(t *testing.T, next release) {
+	t.Helper()
+	must(t, shared.ApplyRelease(t.Context(), next.Release))
+	replace(t, next)
+}
+
+// rollBack stops the release that runs and installs an earlier one in its place, whose roles would not suffice for the other.
+func rollBack(t *testing.T, earlier release) {
+	t.Helper()
+	must(t, shared.StopRelease(t.Context()))
+	must(t, shared.ApplyRelease(t.Context(), earlier.Release))
+	must(t, shared.StartRelease(t.Context(), earlier.Release))
+}
+
+// replace runs a release in place of another.
+func replace(t *testing.T, next release) {
+	t.Helper()
+	must(t, shared.StopRelease(t.Context()))
+	must(t, shared.StartRelease(t.Context(), next.Release))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,23 +1,26 @@
 package upgrade_test
 
 import (
+	"strings"
 	"testing"
 )
 
-// Of 300 jobs, a third queued, a third suspended by its owner and a third running, all complete when this release replaces the previous one
-// and is rolled back, and no running pod is touched.
+// Of 300 jobs, a third queued, a third suspended by its owner and a third running, all complete when this release is installed over the
+// previous one, has jobs of its own, and the previous one is installed again by the commands of docs/trust.md. No running pod is touched.
 func TestUpgrade_ThereAndBack(t *testing.T) {
 	previous, this := previousRelease(t), thisRelease(t)
 	j := newJobs(t, "there-and-back")
 	j.install(previous)
-	j.create()
-	j.install(this)
+	j.create(jobsPerKind())
+	j.upgrade(this)
 	j.settle()
 	j.finish(even)
-	j.rollBack(previous)
+	j.createLater()
+	j.goBack(previous)
 	j.settle()
+	j.suspendReturned("running-101", "running-102", "running-104", "running-109")
 	j.finish(all)
-	j.wantStuck(0)
+	j.wantStuck(none)
 }
 
 // A release whose pods have one more environment variable renders all waiting jobs again, and so does this one after the rollback. Running
@@ -26,8 +29,8 @@ func TestUpgrade_RendererDiffers(t *testing.T) {
 	this, next := thisRelease(t), nextRelease(t)
 	j := newJobs(t, "renderer-differs")
 	j.install(this)
-	j.create()
-	j.install(next)
+	j.create(jobsPerKind())
+	j.upgrade(next)
 	j.settle()
 	j.wantRendered("by the next release", true)
 	j.finish(even)
@@ -35,26 +38,28 @@ func TestUpgrade_RendererDiffers(t *testing.T) {
 	j.settle()
 	j.wantRendered("by this release again", false)
 	j.finish(all)
-	j.wantStuck(0)
+	j.wantStuck(none)
 }
 
-// The previous release cannot start the jobs that a later one has rendered: it patches their JobSets, and JobSet refuses that. Those jobs, and
-// no others, wait until a release that replaces JobSets runs.
+// Without the commands, the previous release cannot start the jobs that a later one has rendered: it patches their JobSets, and JobSet refuses
+// that. Those jobs, and no others, wait until a release that replaces JobSets runs.
 func TestUpgrade_PreviousReleaseIsStuck(t *testing.T) {
 	previous, this, next := previousRelease(t), thisRelease(t), nextRelease(t)
 	j := newJobs(t, "stuck")
 	j.install(previous)
-	j.create()
-	j.install(next)
+	j.create(jobsPerKind())
+	j.upgrade(next)
 	j.settle()
 	j.wantRendered("by the next release", true)
 	j.finish(even)
 	j.rollBack(previous)
 	j.settle()
 	j.finish(all)
-	j.wantStuck(jobsPerKind()) // half of the queued ones and half of the suspended ones
-	j.install(this)
+	j.wantStuck(func(name string) bool {
+		return !even(numberOf(name)) && !strings.HasPrefix(name, "running") && shapeOf(name).torchRuns()
+	})
+	j.upgrade(this)
 	j.settle()
 	j.finish(all)
-	j.wantStuck(0)
+	j.wantStuck(none)
 }

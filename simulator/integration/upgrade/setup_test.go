@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // setUp creates the namespace of the jobs and their runtime, whose pods run until the test completes them. It has the jobs deleted when the
@@ -22,12 +20,8 @@ func (j *jobs) setUp() {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	runtime := stage.TorchRuntime("torch", "24h")
-	runtime["apiVersion"] = "trainer.kubeflow.org/v1alpha1"
-	_, err = shared.Dynamic.Resource(trainer("trainingruntimes")).Namespace(j.namespace).
-		Create(j.t.Context(), &unstructured.Unstructured{Object: runtime}, metav1.CreateOptions{})
-	if err != nil {
-		j.t.Fatal(err)
+	for _, runtime := range runtimes() {
+		j.createRuntime(runtime)
 	}
 	j.t.Cleanup(j.clear)
 }
@@ -49,6 +43,16 @@ func (j *jobs) clear() {
 	}
 }
 
+func (j *jobs) createRuntime(runtime map[string]any) {
+	j.t.Helper()
+	runtime["apiVersion"] = "trainer.kubeflow.org/v1alpha1"
+	_, err := shared.Dynamic.Resource(trainer("trainingruntimes")).Namespace(j.namespace).
+		Create(j.t.Context(), &unstructured.Unstructured{Object: runtime}, metav1.CreateOptions{})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+}
+
 func (j *jobs) createJob(kind, name string) {
 	j.t.Helper()
 	queued := kind == "queued"
@@ -56,11 +60,17 @@ func (j *jobs) createJob(kind, name string) {
 	if queued {
 		metadata["labels"] = map[string]any{"kueue.x-k8s.io/queue-name": "team"}
 	}
+	if namesClass(name) && shapeOf(name) != urgent {
+		metadata["annotations"] = map[string]any{priorityKey: priorityClass}
+	}
+	spec := map[string]any{
+		"suspend": queued, "runtimeRef": map[string]any{"kind": "TrainingRuntime", "name": string(shapeOf(name))},
+	}
+	if shapeOf(name) == staged {
+		spec["initializer"] = map[string]any{"dataset": map[string]any{"storageUri": "hf://example/data"}}
+	}
 	job := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": metadata,
-		"spec": map[string]any{
-			"suspend": queued, "runtimeRef": map[string]any{"kind": "TrainingRuntime", "name": "torch"},
-		},
+		"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": metadata, "spec": spec,
 	}}
 	_, err := shared.Dynamic.Resource(trainer("trainjobs")).Namespace(j.namespace).
 		Create(j.t.Context(), job, metav1.CreateOptions{})

@@ -26,16 +26,18 @@ const (
 
 // jobSeen is one job of a snapshot.
 type jobSeen struct {
-	kind     string
-	complete bool
+	name, kind string
+	complete   bool
 	// jobSet is the UID of the JobSet; empty if there is none.
 	jobSet    types.UID
 	suspended bool
 	// resumed reports whether the TrainJob says that it was resumed.
 	resumed bool
+	// reports tells whether the pods of the JobSet know the status server, turned whether admission wrote since when the job waits.
+	reports, turned bool
 	// added reports whether the JobSet has the next release's variable.
 	added bool
-	// pods counts all pods, running those that run and are not being deleted.
+	// pods counts the pods that have not ended, running those that run and are not being deleted.
 	pods, running int
 }
 
@@ -52,13 +54,16 @@ func (j jobSeen) state() string {
 	}
 }
 
-// fingerprints maps objects ("Pod running-001-node-0-0-x7k2p") to their UID and a digest of everything that a release could change.
-type fingerprints map[string]string
+// fingerprint identifies an object of a job and everything of it that a release could change: its UID and a digest.
+type fingerprint struct{ job, digest string }
+
+// fingerprints maps objects ("Pod running-001-node-0-0-x7k2p") to their fingerprints.
+type fingerprints map[string]fingerprint
 
 // snapshot has the state of all jobs at one time.
 type snapshot struct {
 	jobs map[string]jobSeen
-	// running has the JobSets and pods of the jobs of that kind.
+	// running has the JobSets, pods and PodGroups of the jobs of that kind.
 	running fingerprints
 }
 
@@ -70,6 +75,11 @@ func (s snapshot) count(kind, state string) int {
 		}
 	}
 	return count
+}
+
+// all reports whether all jobs of these names are in a state.
+func (s snapshot) all(state string, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return s.jobs[name].state() != state })
 }
 
 // stuck reports whether the job waits though it says that it was resumed, which it does once its JobSet was patched, or was refused. Events
@@ -105,36 +115,66 @@ func (j *jobs) look() snapshot {
 		kind, _, _ := strings.Cut(job.GetName(), "-")
 		conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
 		now.jobs[job.GetName()] = jobSeen{
-			kind: kind, complete: has(conditions, "Complete", "True"), resumed: has(conditions, "Suspended", "False"),
+			name:     job.GetName(),
+			kind:     kind,
+			complete: has(conditions, "Complete", "True"),
+			resumed:  has(conditions, "Suspended", "False"),
+			turned:   job.GetAnnotations()["state.lockstep.dev/queued-at"] != "",
 		}
 	}
 	for _, jobSet := range j.list(schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}) {
 		job := now.jobs[jobSet.GetName()]
 		job.jobSet = jobSet.GetUID()
 		job.suspended, _, _ = unstructured.NestedBool(jobSet.Object, "spec", "suspend")
+		job.reports = strings.Contains(fmt.Sprint(jobSet.Object["spec"]), "KUBEFLOW_TRAINER_SERVER_URL")
 		job.added = strings.Contains(fmt.Sprint(jobSet.Object["spec"]), added)
 		now.jobs[jobSet.GetName()] = job
 		if job.kind == "running" {
-			now.running["JobSet "+jobSet.GetName()] = j.fingerprint(&jobSet, jobSet.Object["spec"])
+			now.keep("JobSet", job.name, &jobSet, j.digest(&jobSet, jobSet.Object["spec"]))
 		}
 	}
 	for _, pod := range j.listPods() {
 		name := pod.Labels[labelJobSet]
 		job := now.jobs[name]
-		job.pods++
+		if pod.Status.Phase != corev1.PodSucceeded {
+			job.pods++
+		}
 		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
 			job.running++
 		}
 		now.jobs[name] = job
 		if job.kind == "running" {
-			now.running["Pod "+pod.Name] = j.fingerprint(&pod, pod.Spec)
+			now.keep("Pod", name, &pod, j.digest(&pod, pod.Spec))
 		}
 	}
+	j.lookAtGroups(now)
 	return now
 }
 
-// fingerprint returns the UID of an object and a digest of its labels, annotations and spec, marked if the object is being deleted.
-func (j *jobs) fingerprint(object metav1.Object, spec any) string {
+// keep adds an object of a running job.
+func (s snapshot) keep(kind, job string, object metav1.Object, digest string) {
+	s.running[kind+" "+object.GetName()] = fingerprint{job, digest}
+}
+
+// lookAtGroups adds the PodGroups of running jobs. Their annotations follow the time, so that only their identity is compared. They are deleted
+// when the job ends.
+func (j *jobs) lookAtGroups(now snapshot) {
+	j.t.Helper()
+	groups, err := shared.Client.SchedulingV1beta1().PodGroups(j.namespace).List(j.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	for _, group := range groups.Items {
+		owner := metav1.GetControllerOf(&group)
+		if owner == nil || now.jobs[owner.Name].kind != "running" || now.jobs[owner.Name].complete {
+			continue
+		}
+		now.keep("PodGroup", owner.Name, &group, string(group.UID))
+	}
+}
+
+// digest returns the UID of an object and a digest of its labels, annotations and spec, marked if the object is being deleted.
+func (j *jobs) digest(object metav1.Object, spec any) string {
 	j.t.Helper()
 	text, err := json.Marshal([]any{object.GetLabels(), object.GetAnnotations(), spec})
 	if err != nil {

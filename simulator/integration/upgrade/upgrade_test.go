@@ -1,14 +1,8 @@
 package upgrade_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
@@ -34,8 +27,7 @@ func trainer(resource string) schema.GroupVersionResource {
 // them; a job that is made after the upgrade has the runtime as it is then, also after the way back. No running pod is touched.
 func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	before, now := previousRelease(t), thisRelease(t)
-	apply(t, before.manifests)
-	replace(t, before.executable)
+	installFirst(t, before)
 	scene(t)
 	for _, name := range []string{"queued", "running", "paused"} {
 		eventually(t, "the JobSet of "+name, func() bool { return image(t, name) == "example.com/torch:1" })
@@ -48,8 +40,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	})
 	edit(t, "example.com/torch:2")
 
-	apply(t, now.manifests)
-	replace(t, now.executable)
+	upgrade(t, now)
 	resume(t, "queued", "paused")
 	job(t, "later", "")
 	job(t, "back", "suspended")
@@ -63,14 +54,14 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	t.Logf("frozen: %v", frozenImages(t))
 
 	edit(t, "example.com/torch:3")
-	replace(t, before.executable)
+	rollBack(t, before)
 	resume(t, "back")
 	run(t, map[string]string{"back": "example.com/torch:2", "running": "example.com/torch:1"})
 	if got := uids(t, "running"); fmt.Sprint(got) != fmt.Sprint(pods) {
 		t.Errorf("the running job's pods are %v now, they were %v", got, pods)
 	}
 
-	replace(t, now.executable)
+	upgrade(t, now)
 	for _, name := range []string{"queued", "running", "paused", "later", "back"} {
 		err := shared.Dynamic.Resource(trainer("trainjobs")).
 			Namespace(team).
@@ -83,14 +74,6 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 		configs, err := shared.Client.CoreV1().ConfigMaps(team).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(configs.Items) == 0 && len(frozenImages(t)) == 0
 	})
-}
-
-// replace lets another controller run.
-func replace(t *testing.T, executable string) {
-	t.Helper()
-	if err := shared.ReplaceController(t.Context(), executable); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // edit changes the image of the runtime, as its administrator would.
@@ -119,54 +102,6 @@ func run(t *testing.T, images map[string]string) {
 		eventually(t, "the pods of "+name, func() bool { return len(uids(t, name)) == 2 })
 		if got := image(t, name); got != want {
 			t.Errorf("%s runs %s, want %s", name, got, want)
-		}
-	}
-}
-
-// checkedOut is a folder with the files of a commit, and its controller as the executable "previous".
-func checkedOut(t *testing.T, root, commit string) string {
-	t.Helper()
-	dir := t.TempDir()
-	archive := filepath.Join(dir, "tree.tar")
-	for _, command := range [][]string{
-		{"git", "-C", root, "archive", "-o", archive, commit},
-		{"tar", "-C", dir, "-xf", archive},
-		{"go", "-C", dir, "build", "-p", "2", "-o", filepath.Join(dir, "previous"), "./controller/cmd/lockstep-controller"},
-	} {
-		run := exec.CommandContext(t.Context(), command[0], command[1:]...)
-		run.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := run.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		}
-	}
-	return dir
-}
-
-// apply applies the objects of a folder of manifests, and leaves others in place, as kubectl apply does.
-func apply(t *testing.T, folder string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no manifests in %s: %v", folder, err)
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-		for {
-			var object unstructured.Unstructured
-			err := decoder.Decode(&object.Object)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil {
-				err = shared.Apply(t.Context(), &object)
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
 		}
 	}
 }
