@@ -6,7 +6,8 @@ import (
 )
 
 // Of 300 jobs, a third queued, a third suspended by its owner and a third running, all complete when this release is installed over the
-// previous one, has jobs of its own, and the previous one is installed again by the commands of docs/trust.md. No running pod is touched.
+// previous one, has jobs of its own, and the previous one is installed again by the commands of docs/trust.md, and this one again. No running
+// pod is touched.
 func TestUpgrade_ThereAndBack(t *testing.T) {
 	previous, this := previousRelease(t), thisRelease(t)
 	j := newJobs(t, "there-and-back")
@@ -19,6 +20,9 @@ func TestUpgrade_ThereAndBack(t *testing.T) {
 	j.goBack(previous)
 	j.settle()
 	j.suspendReturned("running-101", "running-102", "running-104", "running-109")
+	j.finish(even)
+	j.upgrade(this)
+	j.settle()
 	j.finish(all)
 	j.wantStuck(none)
 }
