@@ -16,7 +16,7 @@ export CGO_ENABLED := 0
 JOBS := -p 2
 
 # kube-scheduler reports the release that it was built from; a module build does not carry it (a test checks the pin).
-KUBERNETES_VERSION := v1.37.1
+KUBERNETES_VERSION := v1.37.2
 LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
@@ -75,6 +75,23 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
 	$(MAKE) --no-print-directory test-takeover conformance conformance-kueue
+
+# The minor releases of Kubernetes before the one of go.mod.
+VERSIONS := 1.34 1.35 1.36
+
+.PHONY: test-resources
+test-resources: ## The integration tests where PodGroups are custom resources, on the release of go.mod without feature gates.
+	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode resources
+
+.PHONY: test-versions
+test-versions: ## The integration tests on every minor release and in every mode, and a table of them (an hour; each release is built once).
+	@mkdir -p out/versions
+	@$(GO) test $(JOBS) -c -o out/versions/integration.test ./simulator/integration
+	@set -e; for version in $(VERSIONS:%=%/resources) 1.37/resources 1.37/groups 1.37/full; do \
+		echo "Kubernetes $$version"; \
+		(cd simulator/integration && $(CURDIR)/out/versions/integration.test -test.v -test.timeout 40m \
+			-kubernetes $${version%/*} -mode $${version#*/}) > out/versions/$${version/\//-}.log 2>&1 || failed=1; \
+	done; $(GO) run ./simulator/cmd/versions out/versions; test -z "$$failed"
 
 # The releases of Kubeflow Trainer that Lockstep takes over from and returns to.
 TRAINERS := v2.3.0 v2.2.1

@@ -17,6 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
 // AdoptedJob is the result of a dry run for one TrainJob.
@@ -74,11 +75,11 @@ func dryRunReconciler(
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	offer, err := ask(ctx, clients, metav1.NamespaceDefault)
+	offer, err := probe.Cluster(ctx, clients, metav1.NamespaceDefault, probe.Choice{Wanted: options.GangAPI})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("asking the cluster what it offers: %w", err)
 	}
-	scheme, err := Scheme()
+	scheme, err := Scheme(offer.API)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // NewWebhooks builds the webhook server as Run does, without a manager.
@@ -70,5 +71,5 @@ const RegainPause = regainPause
 
 // NewRegain returns what waits for rights.
 func NewRegain(client kubernetes.Interface, clock clock.WithTicker, lost ...string) manager.Runnable {
-	return regain{client: client, lost: lost, clock: clock}
+	return regain{client: client, api: gangapi.Native, lost: lost, clock: clock}
 }

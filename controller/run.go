@@ -8,10 +8,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	eventsv1 "k8s.io/api/events/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -32,6 +38,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
@@ -46,12 +53,14 @@ var (
 	errNotSynced     = errors.New("the caches are not filled yet")
 )
 
-// Scheme holds all kinds that the controller reads or writes.
-func Scheme() (*runtime.Scheme, error) {
+// Scheme holds all kinds that the controller reads or writes, where gangs are kept in an API. Kubernetes' groups are listed, because
+// client-go's list has the native PodGroups, and a Go type has one name in a scheme.
+func Scheme(api gangapi.API) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, schedulingv1beta1.AddToScheme, jobsetv1alpha2.AddToScheme, trainerv1alpha1.AddToScheme,
-		statev1alpha1.AddToScheme,
+		corev1.AddToScheme, batchv1.AddToScheme, schedulingv1.AddToScheme, resourcev1.AddToScheme, coordinationv1.AddToScheme,
+		admissionregistrationv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, eventsv1.AddToScheme,
+		api.AddToScheme(), jobsetv1alpha2.AddToScheme, trainerv1alpha1.AddToScheme, statev1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
@@ -74,11 +83,11 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	metrics := instruments.New(registry)
 	metrics.ClusterMode.WithLabelValues(string(found.offer.Mode)).Set(1)
 	rivals := newRivals(found.clients, options, clock.RealClock{}, metrics.Rival)
-	mgr, keeper, err := newManager(restConfig, options, rivals)
+	mgr, keeper, err := newManager(restConfig, found, rivals)
 	if err != nil {
 		return err
 	}
-	if err = found.watchLost(mgr); err != nil {
+	if err = errors.Join(found.watchLost(mgr), found.watchChoice(mgr), found.moveGangs(mgr)); err != nil {
 		return err
 	}
 	handled := options.Class()
@@ -121,8 +130,11 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 // planningFor returns what the administrator and the cluster decide for all jobs.
 func planningFor(options config.Options, offer probe.Offer) plan.Options {
 	planning := plan.Options{
-		Gang: options.GangDefault == "on", KeepsConstraints: offer.Constraints(), KeepsClaims: offer.Claims(),
-		ComputeDomains: offer.ComputeDomains,
+		Gang:             options.GangDefault == "on",
+		GangAPI:          offer.API,
+		KeepsConstraints: offer.Constraints(),
+		KeepsClaims:      offer.Claims(),
+		ComputeDomains:   offer.ComputeDomains,
 	}
 	if options.TrainJobStatus {
 		planning.StatusServer = &plan.StatusServer{URL: statusServerURL(options)}
@@ -145,9 +157,10 @@ func connect(options config.Options) (*rest.Config, error) {
 
 // newManager builds the manager, and the keeper of the webhooks' certificate if we keep it.
 func newManager(
-	restConfig *rest.Config, options config.Options, rivals *rivals,
+	restConfig *rest.Config, found surveyed, rivals *rivals,
 ) (ctrl.Manager, *certificate.Keeper, error) {
-	scheme, err := Scheme()
+	options := found.options
+	scheme, err := Scheme(found.offer.API)
 	if err != nil {
 		return nil, nil, err
 	}

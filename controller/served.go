@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 var (
@@ -34,12 +35,13 @@ func reachable(
 	ctx context.Context,
 	client kubernetes.Interface,
 	namespaces []string,
+	api gangapi.API,
 ) (served, lost []string, err error) {
 	if len(namespaces) == 0 {
 		return nil, nil, nil
 	}
 	for _, namespace := range namespaces {
-		missing, err := missingRight(ctx, client, namespace)
+		missing, err := missingRight(ctx, client, namespace, api)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -62,8 +64,10 @@ func reachable(
 }
 
 // missingRight names the first right of a cache that the controller lacks in a namespace; "" if it lacks none.
-func missingRight(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
-	resources, err := manifests.Watched()
+func missingRight(
+	ctx context.Context, client kubernetes.Interface, namespace string, api gangapi.API,
+) (string, error) {
+	resources, err := manifests.Watched(api)
 	if err != nil {
 		return "", fmt.Errorf("reading the controller's role: %w", err)
 	}
@@ -91,6 +95,7 @@ func missingRight(ctx context.Context, client kubernetes.Interface, namespace st
 // regain waits until the controller has its rights in one of the namespaces that it lost, and returns errRegained then. It needs no leader.
 type regain struct {
 	client kubernetes.Interface
+	api    gangapi.API
 	lost   []string
 	clock  clock.WithTicker
 }
@@ -109,7 +114,7 @@ func (r regain) Start(ctx context.Context) error {
 		case <-ticker.C():
 		}
 		for _, namespace := range r.lost {
-			missing, err := missingRight(ctx, r.client, namespace)
+			missing, err := missingRight(ctx, r.client, namespace, r.api)
 			switch {
 			case ctx.Err() != nil:
 				return nil

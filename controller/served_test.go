@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/controller"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // rights answers reviews of the controller itself. It may do all but what denied says.
@@ -50,7 +51,12 @@ func TestReachable(t *testing.T) {
 			return asked.Namespace == "b" && asked.Resource == "podgroups" && asked.Verb == "watch"
 		}, served: []string{"a", "c"}, lost: []string{"b"}},
 	} {
-		served, lost, err := controller.Reachable(t.Context(), rights(c.denied), []string{"a", "b", "c"})
+		served, lost, err := controller.Reachable(
+			t.Context(),
+			rights(c.denied),
+			[]string{"a", "b", "c"},
+			gangapi.Native,
+		)
 		if !slices.Equal(served, c.served) || !slices.Equal(lost, c.lost) {
 			t.Errorf("%s: serves %v and lost %v, want %v and %v", name, served, lost, c.served, c.lost)
 		}
@@ -58,7 +64,7 @@ func TestReachable(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	everywhere, lost, err := controller.Reachable(t.Context(), rights(in("")), nil)
+	everywhere, lost, err := controller.Reachable(t.Context(), rights(in("")), nil, gangapi.Native)
 	if len(everywhere)+len(lost) > 0 || err != nil {
 		t.Errorf("a controller of all namespaces serves %v and lost %v (%v)", everywhere, lost, err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // newServer builds the webhook server on a free port on loopback; no API server is there to be asked.
@@ -34,7 +35,7 @@ func newServer(t *testing.T, management, folder string) (webhook.Server, config.
 	options := config.Default()
 	options.CertManagement, options.WebhookCertDir = management, folder
 	options.WebhookHost, options.WebhookPort = "127.0.0.1", listener.Addr().(*net.TCPAddr).Port
-	scheme, err := controller.Scheme()
+	scheme, err := controller.Scheme(gangapi.Native)
 	if err != nil {
 		t.Fatal(err)
 	}

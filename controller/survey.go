@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/client-go/kubernetes"
@@ -12,11 +11,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/moving"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
-
-// ErrNoGroups indicates that the cluster does not serve PodGroups; the text says how to switch them on.
-var ErrNoGroups = errors.New("this cluster cannot place gangs")
 
 // surveyed is a cluster in which the controller can work.
 type surveyed struct {
@@ -25,6 +23,7 @@ type surveyed struct {
 	offer   probe.Offer
 	// lost are the namespaces in which the controller lacks a right.
 	lost    []string
+	access  *rest.Config
 	clients kubernetes.Interface
 	clock   clock.WithTicker
 }
@@ -37,31 +36,30 @@ func survey(
 	if err != nil {
 		return surveyed{}, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	found := surveyed{clients: clients, clock: time}
-	if found.offer, err = ask(ctx, clients, options.Namespace); err != nil {
+	found := surveyed{access: restConfig, clients: clients, clock: time}
+	if found.offer, err = ask(ctx, clients, options); err != nil {
 		return surveyed{}, err
 	}
 	if found.options, err = meetTrainer(ctx, clients, options); err != nil {
 		return surveyed{}, err
 	}
-	found.options.Namespaces, found.lost, err = reachable(ctx, clients, options.Namespaces)
+	found.options.Namespaces, found.lost, err = reachable(ctx, clients, options.Namespaces, found.offer.API)
 	if err != nil {
 		return surveyed{}, err
 	}
-	return found, trust(ctx, restConfig, found)
+	return found, trust(ctx, found)
 }
 
 // ask asks the cluster what it offers. A cluster without PodGroups is refused: a gang would start in parts there.
-func ask(ctx context.Context, clients kubernetes.Interface, namespace string) (probe.Offer, error) {
-	offer, err := probe.Cluster(ctx, clients, namespace)
+func ask(ctx context.Context, clients kubernetes.Interface, options config.Options) (probe.Offer, error) {
+	choice := probe.Choice{Wanted: options.GangAPI, Remember: true}
+	offer, err := probe.Cluster(ctx, clients, options.Namespace, choice)
 	if err != nil {
 		return probe.Offer{}, fmt.Errorf("asking the cluster what it offers: %w", err)
 	}
 	log := klog.FromContext(ctx)
 	switch offer.Mode {
-	case probe.None:
-		return offer, fmt.Errorf("%w: %s", ErrNoGroups, offer.Missing())
-	case probe.Groups:
+	case probe.Groups, probe.Resources:
 		log.Info("Cluster offers gangs in part", "mode", offer.Mode, "missing", offer.Missing())
 	case probe.Full:
 		log.Info("Cluster offers gangs", "mode", offer.Mode)
@@ -69,12 +67,57 @@ func ask(ctx context.Context, clients kubernetes.Interface, namespace string) (p
 	return offer, nil
 }
 
+// watchChoice has the manager start anew once gangs are kept in the other API.
+func (s surveyed) watchChoice(mgr ctrl.Manager) error {
+	if err := mgr.Add(
+		follow{client: s.clients, namespace: s.options.Namespace, api: s.offer.API, clock: s.clock},
+	); err != nil {
+		return fmt.Errorf("adding the watch of the gangs' API: %w", err)
+	}
+	return nil
+}
+
+// moveGangs has the leader move what gangs there are in the other API.
+func (s surveyed) moveGangs(mgr ctrl.Manager) error {
+	from, err := gangapi.Client(s.access, s.offer.API.Other())
+	if err != nil {
+		return err
+	}
+	to, err := gangapi.Client(s.access, s.offer.API)
+	if err != nil {
+		return err
+	}
+	mover := moving.Mover{
+		Old: from, New: to, To: s.offer.API, Jobs: mgr.GetClient(), Namespaces: s.options.Namespaces, Clock: s.clock,
+	}
+	if err := mgr.Add(mover); err != nil {
+		return fmt.Errorf("adding the mover of gangs: %w", err)
+	}
+	return nil
+}
+
+// follow ends when gangs are kept elsewhere than in an API. It needs no leader.
+type follow struct {
+	client    kubernetes.Interface
+	namespace string
+	api       gangapi.API
+	clock     clock.WithTicker
+}
+
+// NeedLeaderElection reports that every replica follows.
+func (follow) NeedLeaderElection() bool { return false }
+
+// Start waits until ctx ends; the error says where gangs are kept now.
+func (f follow) Start(ctx context.Context) error {
+	return gangapi.Follow(ctx, f.client, f.namespace, f.api, f.clock)
+}
+
 // watchLost has the manager start anew once the controller has its rights in a namespace that it lost.
 func (s surveyed) watchLost(mgr ctrl.Manager) error {
 	if len(s.lost) == 0 {
 		return nil
 	}
-	if err := mgr.Add(regain{client: s.clients, lost: s.lost, clock: s.clock}); err != nil {
+	if err := mgr.Add(regain{client: s.clients, api: s.offer.API, lost: s.lost, clock: s.clock}); err != nil {
 		return fmt.Errorf("adding the watch of lost namespaces: %w", err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/guard"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // accountPrefix begins the names of users who are ServiceAccounts; namespace and name follow.
@@ -32,9 +33,9 @@ var (
 
 // trust refuses a cluster in which users could forge the controller's input: one that does not serve FrozenTrainJobs, or whose
 // admission policies do not hold.
-func trust(ctx context.Context, restConfig *rest.Config, found surveyed) error {
+func trust(ctx context.Context, found surveyed) error {
 	options := found.options
-	controller, err := kubernetes.NewForConfig(restConfig)
+	controller, err := gangapi.Client(found.access, found.offer.API)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
@@ -52,14 +53,14 @@ func trust(ctx context.Context, restConfig *rest.Config, found surveyed) error {
 			Info("Admission policies are not tested: they are made for a ServiceAccount", "user", user)
 		return nil
 	}
-	strange := rest.CopyConfig(restConfig)
+	strange := rest.CopyConfig(found.access)
 	strange.Impersonate = rest.ImpersonationConfig{UserName: accountPrefix + options.Namespace + ":" + guard.Account}
-	stranger, err := kubernetes.NewForConfig(strange)
+	stranger, err := gangapi.Client(strange, found.offer.API)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	policies := guard.Guard{
-		Controller: controller, Stranger: stranger, Namespace: options.Namespace,
+		Controller: controller, Stranger: stranger, API: found.offer.API, Namespace: options.Namespace,
 		Namespaces: options.Namespaces, Patience: options.GuardPatience,
 	}
 	if err := policies.Verify(ctx); err != nil {

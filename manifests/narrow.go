@@ -62,6 +62,19 @@ func (i Installation) adapt(content string) ([]byte, error) {
 
 // adaptObject returns the objects that take the place of one; nil if it stays as it is.
 func (i Installation) adaptObject(object *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	changed, err := i.withoutOther(object)
+	if err != nil || changed != nil && len(changed) == 0 {
+		return changed, err
+	}
+	made, err := i.narrow(object)
+	if made == nil {
+		made = changed
+	}
+	return made, err
+}
+
+// narrow returns the objects that take the place of one because of the installation's namespaces and flags; nil if it stays as it is.
+func (i Installation) narrow(object *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	switch kind := object.GetKind(); {
 	case kind == "Deployment":
 		return i.adaptDeployment(object)
@@ -128,8 +141,7 @@ func scopes(rule map[string]any) (cluster, namespaced bool, err error) {
 	}
 	for _, group := range groups {
 		for _, resource := range resources {
-			base, _, _ := strings.Cut(resource, "/")
-			if slices.Contains(ClusterScoped(), group+"/"+base) {
+			if slices.Contains(ClusterScoped(), group+"/"+base(resource)) {
 				cluster = true
 			} else {
 				namespaced = true
@@ -137,6 +149,12 @@ func scopes(rule map[string]any) (cluster, namespaced bool, err error) {
 		}
 	}
 	return cluster, namespaced, nil
+}
+
+// base is a resource without its subresource.
+func base(resource string) string {
+	name, _, _ := strings.Cut(resource, "/")
+	return name
 }
 
 // narrowBinding adds a RoleBinding in each namespace, for the same account.

@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // rendered are the objects of all files for an installation, by kind, namespace and name.
 func rendered(t *testing.T, installation manifests.Installation) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}
-	for _, folder := range []string{".", "controller", "webhooks", "install", "takeover"} {
+	for _, folder := range []string{".", "crds", "controller", "scheduler", "webhooks", "install", "takeover"} {
 		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -150,18 +151,74 @@ func TestRender_TakesOver(t *testing.T) {
 
 // The controller keeps caches of what its role lets it list, and of nothing that is not in a namespace.
 func TestWatched(t *testing.T) {
-	found, err := manifests.Watched()
-	if err != nil {
-		t.Fatal(err)
+	for api, gangs := range map[gangapi.API]string{
+		gangapi.Native:    "workloads.scheduling.k8s.io podgroups.scheduling.k8s.io",
+		gangapi.Resources: "podgroups.scheduling.lockstep.dev",
+	} {
+		found, err := manifests.Watched(api)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "trainjobs.trainer.kubeflow.org trainingruntimes.trainer.kubeflow.org jobsets.jobset.x-k8s.io " + gangs +
+			" computedomains.resource.nvidia.com configmaps"
+		var got []string
+		for _, resource := range found {
+			got = append(got, resource.String())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: it caches %v, want %s", api, got, want)
+		}
 	}
-	want := "trainjobs.trainer.kubeflow.org trainingruntimes.trainer.kubeflow.org jobsets.jobset.x-k8s.io workloads.scheduling.k8s.io " +
-		"podgroups.scheduling.k8s.io computedomains.resource.nvidia.com configmaps"
-	var got []string
-	for _, resource := range found {
-		got = append(got, resource.String())
-	}
-	if strings.Join(got, " ") != want {
-		t.Errorf("it caches %v, want %s", got, want)
+}
+
+// Who knows where gangs are kept gets no right, and no CRD, for the other API; with rights for both, discovery decides at the first start.
+func TestRender_ForOneAPIOfGangs(t *testing.T) {
+	const native, resources = "scheduling.k8s.io/podgroups", "scheduling.lockstep.dev/podgroups"
+	for _, c := range []struct {
+		api  gangapi.API
+		want []string
+	}{{"", []string{native, resources}}, {gangapi.Native, []string{native}}, {gangapi.Resources, []string{resources}}} {
+		installation := manifests.Default()
+		installation.GangAPI = c.api
+		for id, object := range rendered(t, installation) {
+			if kind := object.GetKind(); kind != "ClusterRole" && kind != "Role" {
+				continue
+			}
+			found := map[string]bool{}
+			for _, rule := range rulesOf(t, object) {
+				groups, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "apiGroups")
+				names, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resources")
+				for _, group := range groups {
+					for _, name := range names {
+						found[group+"/"+name] = true
+					}
+				}
+			}
+			if len(rulesOf(t, object)) == 0 {
+				t.Errorf("%s has no rules left", id)
+			}
+			for _, resource := range []string{native, resources, "scheduling.k8s.io/workloads", "scheduling.k8s.io/podgroups/status"} {
+				group, _, _ := strings.Cut(resource, "/")
+				if found[resource] && !slices.Contains(c.want, group+"/podgroups") {
+					t.Errorf("api %q: %s has rights on %s", c.api, id, resource)
+				}
+			}
+			if id == "ClusterRole  lockstep-controller" || id == "ClusterRole  lockstep-scheduler" {
+				for _, resource := range c.want {
+					if !found[resource] {
+						t.Errorf("api %q: %s has no rights on %s", c.api, id, resource)
+					}
+				}
+			}
+		}
+		crd := rendered(t, installation)["CustomResourceDefinition  podgroups.scheduling.lockstep.dev"]
+		if (crd == nil) != (c.api == gangapi.Native) {
+			t.Errorf("api %q: the CRD of PodGroups is rendered: %t", c.api, crd != nil)
+		}
+		arguments := fmt.Sprint(rendered(t, installation)["Deployment lockstep-system lockstep-controller"])
+		if got := strings.Contains(arguments, "--gang-api="+string(c.api)); c.api != "" && !got {
+			t.Errorf("api %q: the controller is not told", c.api)
+		}
 	}
 }
 

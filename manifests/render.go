@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // Installation is where the controller runs, and as whom. The files are written for Default.
@@ -18,6 +20,8 @@ type Installation struct {
 	Namespaces []string
 	// TakeOver is the namespace of the Kubeflow Trainer from which the controller takes over; empty for none.
 	TakeOver string
+	// GangAPI is where gangs are kept, if that is known: then there are no rights for the other API. Empty leaves it to the first start.
+	GangAPI gangapi.API
 	// Flags are further flags of the controller, such as "--gang-default=on".
 	Flags []string
 }
@@ -90,6 +94,9 @@ func (i Installation) arguments() []string {
 	}
 	if i.TakeOver != "" {
 		arguments = append(arguments, "--take-over="+i.TakeOver)
+	}
+	if i.GangAPI != "" {
+		arguments = append(arguments, "--gang-api="+string(i.GangAPI))
 	}
 	return append(arguments, i.Flags...)
 }

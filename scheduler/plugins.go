@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
@@ -65,16 +64,20 @@ func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
 	return bind, nil
 }
 
-// Options returns the plugins as options of the scheduler command. Their reservations can be read at the command's secure port.
-func Options() ([]app.Option, error) {
+// Production is what a scheduler process is made of beside kube-scheduler's own parts.
+type Production struct {
+	// Registry makes the plugins.
+	Registry runtime.Registry
+	// Leads reports whether this scheduler has decided about an entity: one that stands by for another has not.
+	Leads func() bool
+}
+
+// Produce returns the plugins of a scheduler process. Their reservations can be read at the command's secure port.
+func Produce() (Production, error) {
 	c := clock.RealClock{}
 	registry, queue := plugins(timing.With(c), &gangplacement.Store{})
 	if err := reservations.Serve(queue, c); err != nil {
-		return nil, err
+		return Production{}, err
 	}
-	var options []app.Option
-	for name, factory := range registry {
-		options = append(options, app.WithPlugin(name, factory))
-	}
-	return options, nil
+	return Production{Registry: registry, Leads: queue.Used}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/class"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // Options are the controller's options.
@@ -37,6 +38,8 @@ type Options struct {
 	HealthProbeBindAddress string
 	// GangDefault is "on" or "off": whether a job is a gang that does not say otherwise.
 	GangDefault string
+	// GangAPI is where gangs are kept; empty for where they were kept at the start before, or else the best that the cluster has.
+	GangAPI gangapi.API
 	// Workers is how many TrainJobs are reconciled at a time. More wait less behind slow API calls.
 	Workers int
 	// Verbosity is the level of logs: 2 decisions, 4 candidates.
@@ -181,6 +184,15 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 		`address of healthz and readyz; "0" for none`)
 	flags.StringVar(&o.GangDefault, "gang-default", o.GangDefault,
 		"on or off: whether jobs are gangs that do not say otherwise")
+	flags.Func(
+		"gang-api",
+		"where gangs are kept: native (scheduling.k8s.io), resources ("+gangapi.Group+"), or auto for where they were kept at the start "+
+			"before, or else native where the API server serves it (default auto)",
+		func(text string) (err error) {
+			o.GangAPI, err = gangapi.Parse(text)
+			return err
+		},
+	)
 	flags.IntVar(&o.Workers, "workers", o.Workers, "TrainJobs reconciled at a time")
 	flags.DurationVar(
 		&o.GuardPatience,

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -31,8 +32,10 @@ var ErrOpen = errors.New("an admission policy does not hold")
 
 // Guard tests the policies of one installation.
 type Guard struct {
-	// Controller and Stranger are clients as the controller and as Account.
+	// Controller and Stranger are clients as the controller and as Account, whose PodGroups are those of API.
 	Controller, Stranger kubernetes.Interface
+	// API is where gangs are kept.
+	API gangapi.API
 	// Namespace is the controller's.
 	Namespace string
 	// Namespaces are those that the controller serves; empty for all.
@@ -99,6 +102,7 @@ const (
 	gangTimes      = "gangtimes.lockstep.dev"
 	trainJobOwners = "trainjobowners.lockstep.dev"
 	belongings     = "belongings.lockstep.dev"
+	gangPriorities = "gangpriorities.lockstep.dev"
 )
 
 func (g Guard) trials() []trial {
@@ -113,25 +117,41 @@ func (g Guard) trials() []trial {
 		{trainJobOwners, "a tenant can make a copy of a runtime for an unknown kind", true, create(g.Stranger, copied)},
 		{trainJobOwners, "the controller can write its own objects", false, create(g.Controller, claimed)},
 	}
-	outside := g.outside()
-	if outside != g.Namespace { // in its own it may
+	if outside := g.outside(); outside != g.Namespace { // in its own it may
 		unclaimed := create(g.Controller, config(outside, "lockstep-guard"))
-		trials = append(trials, trial{belongings, "the controller can write any ConfigMap", true, unclaimed})
+		// In place of a JobSet, which is in the same clause of the policy: JobSet's webhooks answer before a policy does, and a
+		// controller that starts before them would take their silence for a fault.
+		unowned := createGroup(g.Controller, outside, func(*schedulingv1beta1.PodGroup) {})
+		trials = append(
+			trials,
+			trial{belongings, "the controller can write any ConfigMap", true, unclaimed},
+			trial{belongings, "the controller can create a PodGroup, or a JobSet, without a TrainJob", true, unowned},
+		)
 	}
-	// In place of a JobSet, which is in the same clause of the policy: JobSet's webhooks answer before a policy does, and a controller that
-	// starts before them would take their silence for a fault.
-	workload := createWorkload(g.Controller, outside)
-	return append(
+	trials = append(
 		trials,
-		trial{belongings, "the controller can create a Workload, or a JobSet, without a TrainJob", true, workload},
-		trial{gangTimes, times, true, createGroup(g.Stranger, g.Namespace)},
+		trial{gangTimes, times, true, createGroup(g.Stranger, g.Namespace, queued)},
 		trial{
 			gangTimes,
 			"the controller can set lockstep.dev/queued-at on a PodGroup",
 			false,
-			createGroup(g.Controller, g.Namespace),
+			createGroup(g.Controller, g.Namespace, queued),
 		},
 	)
+	if g.API != gangapi.Resources {
+		return trials
+	}
+	important := createGroup(
+		g.Stranger,
+		g.Namespace,
+		func(group *schedulingv1beta1.PodGroup) { group.Spec.Priority = new(int32(1)) },
+	)
+	return append(trials, trial{gangPriorities, "a tenant can set the priority of a PodGroup", true, important})
+}
+
+// queued gives a group a time of waiting.
+func queued(group *schedulingv1beta1.PodGroup) {
+	group.Annotations = map[string]string{topology.AnnotationQueuedAt: "2020-01-01T00:00:00Z"}
 }
 
 // outside is a namespace in which the controller has its rights and that is not its own, or its own if it serves no other.
@@ -169,32 +189,16 @@ func create(client kubernetes.Interface, config *corev1.ConfigMap) func(context.
 	}
 }
 
-func createWorkload(client kubernetes.Interface, namespace string) func(context.Context) error {
-	workload := &schedulingv1beta1.Workload{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "lockstep-guard"},
-		Spec: schedulingv1beta1.WorkloadSpec{PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{{
-			Name: "guard",
-			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
-				Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1},
-			},
-		}}},
-	}
-	return func(ctx context.Context) error {
-		_, err := client.SchedulingV1beta1().Workloads(namespace).Create(ctx, workload, dryRun())
-		return err //nolint:wrapcheck // the caller says what was tried
-	}
-}
-
-func createGroup(client kubernetes.Interface, namespace string) func(context.Context) error {
+func createGroup(
+	client kubernetes.Interface, namespace string, change func(*schedulingv1beta1.PodGroup),
+) func(context.Context) error {
 	group := &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "lockstep-guard",
-			Annotations: map[string]string{topology.AnnotationQueuedAt: "2020-01-01T00:00:00Z"},
-		},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "lockstep-guard"},
 		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1},
 		}},
 	}
+	change(group)
 	return func(ctx context.Context) error {
 		_, err := client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, dryRun())
 		return err //nolint:wrapcheck // the caller says what was tried

@@ -40,7 +40,7 @@ func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 	right := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "",
 		errors.New(`User "system:serviceaccount:lockstep-system:lockstep-guard" cannot create resource`))
 	owners, belongings := denied("trainjobowners.lockstep.dev"), denied("belongings.lockstep.dev")
-	const groups, workloads = "podgroups in lockstep-system", "workloads in default"
+	const groups, elsewhere = "podgroups in lockstep-system", "podgroups in default"
 	// held is what is refused where all policies hold, but for some of it.
 	held := func(refusals map[string]error, without ...string) map[string]error {
 		kept := maps.Clone(refusals)
@@ -50,7 +50,7 @@ func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 		return kept
 	}
 	stranger := map[string]error{own: owners, groups: denied("gangtimes.lockstep.dev")}
-	controller := map[string]error{other: belongings, workloads: belongings}
+	controller := map[string]error{other: belongings, elsewhere: belongings}
 	for name, c := range map[string]struct {
 		stranger, controller map[string]error
 		open                 bool
@@ -59,9 +59,9 @@ func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 		"all hold":           {stranger, controller, false, ""},
 		"one does nothing":   {held(stranger, own), controller, true, "a tenant can write that a ConfigMap belongs to a TrainJob despite"},
 		"another does":       {stranger, held(controller, other), true, "the controller can write any ConfigMap despite"},
-		"workloads are open": {stranger, held(controller, workloads), true, "without a TrainJob despite"},
+		"groups are open":    {stranger, held(controller, elsewhere), true, "without a TrainJob despite"},
 		"times are open":     {held(stranger, groups), controller, true, "a tenant can set lockstep.dev/queued-at on a PodGroup despite"},
-		"it keeps us out":    {stranger, map[string]error{own: owners, other: belongings, workloads: belongings}, true, "refuses the controller itself"},
+		"it keeps us out":    {stranger, map[string]error{own: owners, other: belongings, elsewhere: belongings}, true, "refuses the controller itself"},
 		"a right is missing": {map[string]error{own: right}, nil, false, "cannot create resource"},
 		"another refuses":    {map[string]error{own: denied("somebody.example")}, nil, false, "somebody.example"},
 	} {

@@ -10,6 +10,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -74,6 +75,9 @@ func (d *draft) newGang(ask asked, options Options) *gang {
 	})
 	g.fault(fault)
 	g.faults = append(g.faults, g.checkClaims(members, options)...)
+	if options.sharesByName() {
+		g.faults = append(g.faults, g.checkSharers(d.sharers(g))...)
+	}
 	if isBasic(g.rules) {
 		g.faults = append(g.faults, g.checkBasic(members)...)
 		return g
@@ -183,9 +187,13 @@ func (d *draft) exclusive() field.ErrorList {
 func ungrouped(members []member) field.ErrorList {
 	var faults field.ErrorList
 	for _, m := range members {
-		if m.template.Spec.SchedulingGroup != nil {
+		switch {
+		case m.template.Spec.SchedulingGroup != nil:
 			faults = append(faults, field.Forbidden(runtimePath(),
 				"replicated job "+m.name+" sets schedulingGroup, which a gang sets itself"))
+		case m.template.Labels[gangapi.Label] != "":
+			faults = append(faults, field.Forbidden(runtimePath(),
+				"replicated job "+m.name+" sets label "+gangapi.Label+", which a gang sets itself"))
 		}
 	}
 	return faults
@@ -197,8 +205,8 @@ func (g *gang) join(spec *jobsetv1alpha2.JobSetSpec) {
 		if !slices.Contains(g.members, spec.ReplicatedJobs[i].Name) {
 			continue
 		}
-		pod := &spec.ReplicatedJobs[i].Template.Spec.Template.Spec
-		pod.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(g.name)}
-		pod.SchedulerName = cmp.Or(pod.SchedulerName, g.scheduler)
+		pod := &spec.ReplicatedJobs[i].Template.Spec.Template
+		gangapi.Join(&pod.ObjectMeta, &pod.Spec, g.name)
+		pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, g.scheduler)
 	}
 }

@@ -7,10 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// groupObjects are the Workload of a job with groups, with one template for each, and their PodGroups.
+// groupObjects returns the Workload of a job with groups, with one template for each, and their PodGroups. Where PodGroups are custom
+// resources there is no Workload, and the groups carry the finalizer that Kubernetes gives its own.
 func (d *draft) groupObjects(options Options) (*schedulingv1beta1.Workload, []*schedulingv1beta1.PodGroup) {
 	workload := &schedulingv1beta1.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "Workload"},
@@ -30,7 +32,7 @@ func (d *draft) groupObjects(options Options) (*schedulingv1beta1.Workload, []*s
 		meta.Annotations = overlay(g.annotations, timetable(d.job, options.ReportedEnd, options.Now))
 		own := template.DeepCopy()
 		groups = append(groups, &schedulingv1beta1.PodGroup{
-			TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: podGroupKind},
+			TypeMeta:   metav1.TypeMeta{APIVersion: options.GangAPI.Version().String(), Kind: podGroupKind},
 			ObjectMeta: meta,
 			Spec: schedulingv1beta1.PodGroupSpec{
 				WorkloadRef: &schedulingv1beta1.WorkloadReference{
@@ -44,7 +46,14 @@ func (d *draft) groupObjects(options Options) (*schedulingv1beta1.Workload, []*s
 			},
 		})
 	}
-	return workload, groups
+	if options.GangAPI != gangapi.Resources {
+		return workload, groups
+	}
+	for _, group := range groups {
+		group.Spec.WorkloadRef, group.Spec.ResourceClaims = nil, nil
+		group.Finalizers = []string{gangapi.Finalizer}
+	}
+	return nil, groups
 }
 
 // podGroupTemplate is what the Workload and the PodGroup say about a group alike.

@@ -133,6 +133,18 @@ func render(t *testing.T, planned plan.Plan) []byte {
 	for _, note := range planned.Notes {
 		documents = append(documents, []byte("# "+note+"\n"))
 	}
+	for _, claim := range planned.Claims {
+		documents = append(
+			documents,
+			fmt.Appendf(
+				nil,
+				"ResourceClaim: {name: %s, template: %s, of: %s}\n",
+				claim.Name,
+				claim.Template,
+				claim.Group,
+			),
+		)
+	}
 	for _, secret := range planned.Secrets {
 		documents = append(documents, []byte(fmt.Sprintf("%s: [%s]\n", secret.Kind, secret.Name)))
 	}

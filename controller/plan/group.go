@@ -14,7 +14,7 @@ import (
 // names, or which a pod names and means something else by it, so that it would get one of its own.
 func (g *gang) checkClaims(members []member, options Options) field.ErrorList {
 	var faults field.ErrorList
-	if len(g.rules.ResourceClaims) > 0 && !options.KeepsClaims {
+	if len(g.rules.ResourceClaims) > 0 && !options.KeepsClaims && !options.sharesByName() {
 		return field.ErrorList{
 			field.Forbidden(runtimePath(), "resourceClaims of its scheduling cannot be shared here: "+
 				"the API server keeps none of a PodGroup's; switch its gate DRAWorkloadResourceClaims on"),

@@ -12,12 +12,15 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/framework"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // Options are what the cluster and its administrator decide for all jobs.
 type Options struct {
 	// Gang makes a gang of every job that does not say otherwise. Off renders exactly what upstream renders.
 	Gang bool `json:"gang,omitempty"`
+	// GangAPI is where the cluster keeps PodGroups; empty for Kubernetes' own API.
+	GangAPI gangapi.API `json:"gangAPI,omitempty"`
 	// KeepsConstraints says that the API server keeps a PodGroup's topology constraints. Where it does not, it drops
 	// them silently; the annotation is what Lockstep's scheduler reads either way.
 	KeepsConstraints bool `json:"keepsConstraints,omitempty"`
@@ -55,10 +58,12 @@ type Runtime struct {
 type Plan struct {
 	// Framework is the name of the framework that the job uses.
 	Framework string
-	// Workload is nil for a job that is no gang.
+	// Workload is nil for a job that is no gang, and where PodGroups are custom resources: nothing reads it there.
 	Workload *schedulingv1beta1.Workload
 	// PodGroups are those of the Workload's templates, in their order; none for a job that is no gang.
 	PodGroups []*schedulingv1beta1.PodGroup
+	// Claims are what the pods of the groups share by name, where the API server shares no claims.
+	Claims []SharedClaim
 	// ComputeDomain connects the nodes of the pods that train by NVLink; nil for a job that does not. It outlives those pods.
 	ComputeDomain *unstructured.Unstructured
 	// ForeignGroup is the PodGroup of another gang scheduler's (Coscheduling, Volcano), whose policy the runtime has; else nil.
@@ -108,6 +113,9 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 	}
 	for _, gang := range draft.gangs {
 		gang.join(&result.JobSet.Spec)
+		if options.sharesByName() {
+			result.Claims = append(result.Claims, gang.shareByName(&result.JobSet.Spec)...)
+		}
 	}
 	if draft.inDomain() {
 		result.ComputeDomain = draft.joinDomain(&result.JobSet.Spec)

@@ -40,6 +40,6 @@ func Awaited(spec jobsetv1alpha2.JobSetSpec, name string) map[string]jobsetv1alp
 // IsGrouped reports whether pods of a JobSet are in PodGroups.
 func IsGrouped(spec jobsetv1alpha2.JobSetSpec) bool {
 	return slices.ContainsFunc(spec.ReplicatedJobs, func(job jobsetv1alpha2.ReplicatedJob) bool {
-		return job.Template.Spec.Template.Spec.SchedulingGroup != nil
+		return GroupOf(&job) != ""
 	})
 }

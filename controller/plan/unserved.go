@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -46,9 +47,15 @@ func (d *draft) checkUnserved(options Options) field.ErrorList {
 	return append(faults, d.checkNative(options)...)
 }
 
-// checkNative refuses a runtime's constraint for the stock scheduler where the API server drops the field that it reads.
+// checkNative refuses a gang for the stock scheduler where that reads no PodGroups, and a runtime's constraint where the API server drops the
+// field that it reads.
 func (d *draft) checkNative(options Options) field.ErrorList {
 	var faults field.ErrorList
+	if len(d.gangs) > 0 && d.scheduler() == "" && options.GangAPI == gangapi.Resources {
+		return field.ErrorList{field.Invalid(annotationPath(topology.AnnotationScheduler), "native",
+			"the stock scheduler does not read the PodGroups of this cluster ("+options.GangAPI.Version().String()+
+				"); leave the annotation out, or set "+topology.AnnotationGang+": off")}
+	}
 	for _, g := range d.gangs {
 		key := constraintOf(g.rules)
 		if d.scheduler() == "" && key != "" && g.annotations[topology.AnnotationRequiredTopology] == key &&

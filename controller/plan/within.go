@@ -3,7 +3,10 @@ package plan
 import (
 	"slices"
 
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // Within returns the plan of a job whose pods were made by a JobSet already: without the groups and the ComputeDomain that none
@@ -12,28 +15,35 @@ func (p Plan) Within(jobSet *jobsetv1alpha2.JobSet) Plan {
 	if p.ComputeDomain != nil && !inDomain(jobSet) {
 		p.ComputeDomain = nil
 	}
-	if p.Workload == nil {
-		return p
-	}
 	named := GroupsOf(jobSet)
 	all := p.PodGroups
 	p.PodGroups = nil
-	workload := p.Workload.DeepCopy()
-	workload.Spec.PodGroupTemplates = nil
+	p.Claims = slices.DeleteFunc(slices.Clone(p.Claims), func(claim SharedClaim) bool {
+		return !slices.Contains(named, claim.Group)
+	})
+	var kept []int
 	for i, group := range all {
 		if slices.Contains(named, group.Name) {
 			p.PodGroups = append(p.PodGroups, group)
-			workload.Spec.PodGroupTemplates = append(
-				workload.Spec.PodGroupTemplates,
-				p.Workload.Spec.PodGroupTemplates[i],
-			)
+			kept = append(kept, i)
 		}
 	}
-	p.Workload = workload
-	if len(p.PodGroups) == 0 {
-		p.Workload = nil
-	}
+	p.Workload = withTemplates(p.Workload, kept)
 	return p
+}
+
+// withTemplates returns a Workload with some of its templates; nil if none is left.
+func withTemplates(workload *schedulingv1beta1.Workload, kept []int) *schedulingv1beta1.Workload {
+	if workload == nil || len(kept) == 0 {
+		return nil
+	}
+	all := workload.Spec.PodGroupTemplates
+	workload = workload.DeepCopy()
+	workload.Spec.PodGroupTemplates = nil
+	for _, i := range kept {
+		workload.Spec.PodGroupTemplates = append(workload.Spec.PodGroupTemplates, all[i])
+	}
+	return workload
 }
 
 // GroupsOf returns the names of the PodGroups in which the pods of a JobSet are; none without a JobSet.
@@ -52,8 +62,6 @@ func GroupsOf(jobSet *jobsetv1alpha2.JobSet) []string {
 
 // GroupOf returns the name of the PodGroup of a ReplicatedJob's pods, "" for none.
 func GroupOf(replicated *jobsetv1alpha2.ReplicatedJob) string {
-	if of := replicated.Template.Spec.Template.Spec.SchedulingGroup; of != nil && of.PodGroupName != nil {
-		return *of.PodGroupName
-	}
-	return ""
+	template := replicated.Template.Spec.Template
+	return gangapi.GroupOf(template.ObjectMeta, template.Spec)
 }

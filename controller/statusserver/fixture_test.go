@@ -33,6 +33,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/statusserver"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 const namespace = "team-a"
@@ -61,7 +62,7 @@ var errStored = errors.New("stored")
 
 func newWorld(tb testing.TB, objects ...client.Object) *world {
 	tb.Helper()
-	scheme, err := controller.Scheme()
+	scheme, err := controller.Scheme(gangapi.Native)
 	if err != nil {
 		tb.Fatal(err)
 	}

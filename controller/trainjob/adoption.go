@@ -18,6 +18,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // Action is the first thing that a controller does with the JobSet of a TrainJob that it takes over.
@@ -107,7 +108,7 @@ func (r *Reconciler) tryJobSet(ctx context.Context, planned, there *jobsetv1alph
 		return blocked(refusal), nil
 	case refusal != nil:
 		return Adoption{}, refusal
-	case !keepsGroups(planned, content):
+	case r.Options.GangAPI != gangapi.Resources && !keepsGroups(planned, content):
 		return blocked(errDropsGroups), nil
 	case there == nil:
 		return Adoption{Action: ActionCreate}, nil
@@ -123,16 +124,21 @@ func (r *Reconciler) tryJobSet(ctx context.Context, planned, there *jobsetv1alph
 	return Adoption{Action: ActionPatch, Fields: fields}, nil
 }
 
-// errDropsGroups is about JobSet before 0.12, which Kubeflow Trainer 2.2 brings: the pods of a gang would not know that they are one.
+// errDropsGroups is about JobSet before 0.12, which Kubeflow Trainer 2.2 brings: to Kubernetes, which protects its own PodGroups and the claims
+// that they share, the pods would not be a gang. Where PodGroups are custom resources, the label suffices.
 var errDropsGroups = errors.New("JobSet drops the schedulingGroup of pods here: gangs need JobSet 0.12 or later")
 
-// keepsGroups reports whether what the API server made of a planned JobSet has the groups of its pods.
+// keepsGroups reports whether what the API server made of a planned JobSet has the field with the groups of its pods.
 func keepsGroups(planned *jobsetv1alpha2.JobSet, made *unstructured.Unstructured) bool {
 	var kept jobsetv1alpha2.JobSet
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(made.Object, &kept); err != nil {
 		return false
 	}
-	return slices.Equal(plan.GroupsOf(planned), plan.GroupsOf(&kept))
+	return slices.EqualFunc(planned.Spec.ReplicatedJobs, kept.Spec.ReplicatedJobs,
+		func(asked, made jobsetv1alpha2.ReplicatedJob) bool {
+			of, in := asked.Template.Spec.Template.Spec, made.Template.Spec.Template.Spec
+			return (of.SchedulingGroup == nil) == (in.SchedulingGroup == nil)
+		})
 }
 
 // isVerdict reports whether an error is the answer to this request for good, like that of a policy or of a webhook that knows no dry run,

@@ -36,16 +36,7 @@ func (r *Reconciler) apply(
 ) (waiting bool, err error) {
 	needed := starts(job, jobSet)
 	if len(planned.PodGroups) > 0 && !suspended(job) {
-		reader := client.Reader(r.Client)
-		if needed {
-			// This apply starts pods. A cache that still shows the group of before a suspension would let them start
-			// without one.
-			reader = r.Live
-		}
-		if waiting, err = r.ensureGroups(ctx, reader, job, withAttempt(planned.Plan, jobSet)); err != nil || waiting {
-			return waiting, err
-		}
-		if waiting, err = r.ensureDomain(ctx, reader, job, planned.Plan); err != nil || waiting {
+		if waiting, err = r.applyGang(ctx, job, planned.Plan, jobSet); err != nil || waiting {
 			return waiting, err
 		}
 	}
@@ -56,6 +47,24 @@ func (r *Reconciler) apply(
 		return false, r.restoreFiles(ctx, job, planned.Plan)
 	}
 	return r.applyPods(ctx, job, planned, jobSet)
+}
+
+// applyGang makes real what the pods of a gang need around them: their groups, and what these own.
+func (r *Reconciler) applyGang(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
+) (waiting bool, err error) {
+	needed, reader := starts(job, jobSet), client.Reader(r.Client)
+	if needed {
+		// This apply starts pods. A cache that still shows the group of before a suspension would let them start without one.
+		reader = r.Live
+	}
+	if waiting, err = r.ensureGroups(ctx, reader, job, withAttempt(planned, jobSet)); err != nil || waiting {
+		return waiting, err
+	}
+	if waiting, err = r.ensureDomain(ctx, reader, job, planned); err != nil || waiting || !needed {
+		return waiting, err
+	}
+	return r.ensureClaims(ctx, job, planned)
 }
 
 // starts reports whether a plan's JobSet is applied: one whose pods run is left as it is.

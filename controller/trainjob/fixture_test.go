@@ -32,6 +32,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // namespace is where the fixture's jobs are, system where the controller is.
@@ -61,7 +62,7 @@ type world struct {
 
 func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *world {
 	t.Helper()
-	scheme, err := controller.Scheme()
+	scheme, err := controller.Scheme(gangapi.Native)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 const (
@@ -39,7 +40,10 @@ func IndexByJob(object client.Object) []string {
 func (r *Reconciler) ensureGroups(
 	ctx context.Context, reader client.Reader, job *trainerv1alpha1.TrainJob, planned plan.Plan,
 ) (waiting bool, err error) {
-	wanted := []client.Object{planned.Workload}
+	var wanted []client.Object
+	if planned.Workload != nil {
+		wanted = append(wanted, planned.Workload)
+	}
 	for _, group := range planned.PodGroups {
 		wanted = append(wanted, group)
 	}
@@ -172,6 +176,9 @@ func (r *Reconciler) gangObjects(ctx context.Context, job *trainerv1alpha1.Train
 	var objects []client.Object
 	for i := range groups.Items {
 		objects = append(objects, &groups.Items[i])
+	}
+	if r.Options.GangAPI == gangapi.Resources {
+		return objects, nil
 	}
 	workload := &schedulingv1beta1.Workload{}
 	err = r.Client.Get(ctx, client.ObjectKeyFromObject(job), workload)

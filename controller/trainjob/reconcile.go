@@ -144,7 +144,7 @@ func (r *Reconciler) realize(
 		switch {
 		case done.err != nil:
 		case waiting:
-			done.awaits = "a PodGroup, ComputeDomain or JobSet of its last start has not gone yet"
+			done.awaits = "a PodGroup, claim, ComputeDomain or JobSet of its last start has not gone yet"
 		default:
 			if jobSet == nil {
 				done.notes = planned.Notes

@@ -76,7 +76,7 @@ func TestReplace_JobSetThatDoesNotTakeAPatch(t *testing.T) {
 				t.Errorf("event %q", event)
 			}
 			if resumes &&
-				w.suspendedBecause() != "not resumed: a PodGroup, ComputeDomain or JobSet of its last start has not gone yet" {
+				w.suspendedBecause() != "not resumed: a PodGroup, claim, ComputeDomain or JobSet of its last start has not gone yet" {
 				t.Errorf("the condition says %q", w.suspendedBecause())
 			}
 			w.settle()

@@ -24,6 +24,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/turns"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // A job that fails is tried again after a wait that doubles, from the first to the longest. After a long outage of JobSet's webhook
@@ -83,7 +84,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Watches(&statev1alpha1.FrozenTrainJob{}, r.enqueueFrozen(),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})).
 		Owns(&schedulingv1beta1.PodGroup{}).
-		Owns(&schedulingv1beta1.Workload{}).
 		Watches(&trainerv1alpha1.TrainingRuntime{},
 			handler.EnqueueRequestsFromMapFunc(r.JobsOf(trainerv1alpha1.TrainingRuntimeKind)), changed).
 		Watches(&trainerv1alpha1.ClusterTrainingRuntime{},
@@ -95,6 +95,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 			RateLimiter:             NewRateLimiter(),
 			NewQueue:                newQueue,
 		})
+	if r.Options.GangAPI != gangapi.Resources {
+		building.Owns(&schedulingv1beta1.Workload{})
+	}
 	if r.Options.ComputeDomains {
 		building.Owns(domainMetadata(), builder.OnlyMetadata)
 	}

@@ -11,24 +11,36 @@ import (
 	"slices"
 	"strings"
 
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // Mode says how much of the gang API a cluster offers.
 type Mode string
 
 const (
+	// Resources is a cluster where PodGroups are custom resources: everything works but claims that the API server shares, and the stock
+	// scheduler for gangs.
+	Resources Mode = "resources"
 	// Full is a cluster that keeps PodGroups with their topology constraints and their shared resource claims.
 	Full Mode = "full"
 	// Groups is a cluster that keeps PodGroups, but not all of their gated fields: everything works but claims shared
 	// by a PodGroup.
 	Groups Mode = "groups"
-	// None is a cluster that serves no PodGroups: gangs cannot be placed there.
-	None Mode = "none"
 )
+
+// API returns where a cluster of the mode keeps its gangs.
+func (m Mode) API() gangapi.API {
+	if m == Resources {
+		return gangapi.Resources
+	}
+	return gangapi.Native
+}
 
 // The feature gates of the API server, in the order in which they depend on each other.
 const (
@@ -43,8 +55,12 @@ const computeDomains = "resource.nvidia.com/v1beta1"
 // Offer is what one cluster offers: which of the three gates are on at its API server, and whether NVLink can be had.
 type Offer struct {
 	Mode Mode
+	// API is where gangs are kept.
+	API gangapi.API
 	// Off lists the gates that are off, in dependency order; empty in mode Full.
 	Off []string
+	// DeviceTaintRules says that the API server serves taints of devices, which a scheduler of this release follows if it may.
+	DeviceTaintRules bool
 	// ComputeDomains says that NVIDIA's DRA driver connects nodes by NVLink there. It has nothing to do with the mode.
 	ComputeDomains bool
 }
@@ -55,49 +71,90 @@ func (o Offer) Constraints() bool { return o.on(gateConstraints) }
 // Claims reports whether the API server keeps a PodGroup's shared resource claims.
 func (o Offer) Claims() bool { return o.on(gateClaims) }
 
-func (o Offer) on(gate string) bool { return o.Mode != None && !slices.Contains(o.Off, gate) }
+func (o Offer) on(gate string) bool { return !slices.Contains(o.Off, gate) }
 
-// Missing is one line that names what is off and how to switch it on; empty in mode Full.
+// Missing is one line that says what the cluster lacks and how to get it; empty in mode Full.
 func (o Offer) Missing() string {
-	if o.Mode == Full {
+	switch o.Mode {
+	case Groups: // below
+	case Full:
 		return ""
+	case Resources:
+		return "gangs are custom resources (" + gangapi.Resources.Version().
+			String() +
+			"): the stock scheduler does not serve them, and " +
+			"the claims of a runtime's scheduling are shared by at most 256 pods"
 	}
 	gates := make([]string, len(o.Off))
 	for i, gate := range o.Off {
 		gates[i] = gate + "=true"
 	}
-	what := "the API server drops " + strings.Join(o.Off, " and ") + " fields"
-	if o.Mode == None {
-		what = "the API server does not serve PodGroups (scheduling.k8s.io/v1beta1)"
-	}
 	return fmt.Sprintf(
-		"%s; start kube-apiserver and kube-controller-manager with --feature-gates=%s and kube-apiserver "+
-			"with --runtime-config=scheduling.k8s.io/v1beta1=true",
-		what,
+		"the API server drops %s fields; start kube-apiserver and kube-controller-manager with --feature-gates=%s",
+		strings.Join(o.Off, " and "),
 		strings.Join(gates, ","),
 	)
 }
 
-// Cluster probes the API server behind client with a dry-run create in namespace, which must exist and in which the
-// caller may create podgroups. Nothing is stored. An error is a fault (no connection, no permission), not an answer.
-func Cluster(ctx context.Context, client kubernetes.Interface, namespace string) (Offer, error) {
-	none := Offer{Mode: None, Off: []string{gateGroups, gateConstraints, gateClaims}}
-	groups, err := serves(client, schedulingv1beta1.SchemeGroupVersion.String(), "podgroups")
-	if err != nil || !groups {
-		return none, err
+// Choice is which API of gangs is wanted: by a flag, and, with Remember, from an earlier start.
+type Choice struct {
+	// Wanted is empty for the remembered or the best one.
+	Wanted gangapi.API
+	// Remember keeps the choice in a ConfigMap of the namespace; without it, nothing is read or written.
+	Remember bool
+}
+
+// Cluster probes the API server behind client: discovery says which API can keep gangs, and a dry-run create in namespace, which must exist and
+// in which the caller may create podgroups, which fields of the native one it keeps. The error is a gangapi.ErrNoAPI, or a
+// fault (no connection, no permission).
+func Cluster(ctx context.Context, client kubernetes.Interface, namespace string, choice Choice) (Offer, error) {
+	var offer Offer
+	var served gangapi.Served
+	var err error
+	for _, question := range []struct {
+		version, resource string
+		answer            *bool
+	}{
+		{gangapi.Native.Version().String(), gangapi.Plural, &served.Native},
+		{gangapi.Resources.Version().String(), gangapi.Plural, &served.Resources},
+		{computeDomains, "computedomains", &offer.ComputeDomains},
+		{resourcev1.SchemeGroupVersion.String(), "devicetaintrules", &offer.DeviceTaintRules},
+	} {
+		if *question.answer, err = serves(client, question.version, question.resource); err != nil {
+			return Offer{}, err
+		}
 	}
-	domains, err := serves(client, computeDomains, "computedomains")
-	if err != nil {
+	if offer.API, err = choice.choose(ctx, client, namespace, served); err != nil {
 		return Offer{}, err
+	}
+	if offer.API == gangapi.Resources {
+		offer.Mode, offer.Off = Resources, []string{gateGroups, gateConstraints, gateClaims}
+		return offer, nil
 	}
 	kept, err := client.SchedulingV1beta1().PodGroups(namespace).
 		Create(ctx, question(namespace), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return Offer{}, fmt.Errorf("creating a PodGroup in namespace %s as a dry run: %w", namespace, err)
 	}
-	offer := answer(kept)
-	offer.ComputeDomains = domains
+	offer.Mode, offer.Off = answer(kept)
 	return offer, nil
+}
+
+func (c Choice) choose(
+	ctx context.Context, client kubernetes.Interface, namespace string, served gangapi.Served,
+) (gangapi.API, error) {
+	var remembered gangapi.API
+	var err error
+	if c.Remember {
+		if remembered, err = gangapi.Remembered(ctx, client, namespace); err != nil {
+			return "", err
+		}
+	}
+	api, err := gangapi.Choose(c.Wanted, remembered, served)
+	if err != nil || !c.Remember {
+		return api, err
+	}
+	return gangapi.Remember(ctx, client, namespace, api, c.Wanted)
 }
 
 // serves reports whether the API server serves a resource.
@@ -129,16 +186,16 @@ func question(namespace string) *schedulingv1beta1.PodGroup {
 	}
 }
 
-func answer(kept *schedulingv1beta1.PodGroup) Offer {
-	offer := Offer{Mode: Full}
+// answer says which gates are off by what the API server kept.
+func answer(kept *schedulingv1beta1.PodGroup) (mode Mode, off []string) {
 	if kept.Spec.SchedulingConstraints == nil || len(kept.Spec.SchedulingConstraints.Topology) == 0 {
-		offer.Off = append(offer.Off, gateConstraints)
+		off = append(off, gateConstraints)
 	}
 	if len(kept.Spec.ResourceClaims) == 0 {
-		offer.Off = append(offer.Off, gateClaims)
+		off = append(off, gateClaims)
 	}
-	if len(offer.Off) > 0 {
-		offer.Mode = Groups
+	if len(off) > 0 {
+		return Groups, off
 	}
-	return offer
+	return Full, nil
 }

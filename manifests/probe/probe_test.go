@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
@@ -55,13 +56,9 @@ func TestTheModeIsWhatTheServerKeeps(t *testing.T) {
 			"groups only", neither, probe.Groups, false, false,
 			"TopologyAwareWorkloadScheduling=true,DRAWorkloadResourceClaims=true",
 		},
-		{
-			"no groups", nil, probe.None, false, false,
-			"GenericWorkload=true,TopologyAwareWorkloadScheduling=true,DRAWorkloadResourceClaims=true",
-		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			offer, err := probe.Cluster(t.Context(), server(test.keep, nil), "lockstep-system")
+			offer, err := probe.Cluster(t.Context(), server(test.keep, nil), "lockstep-system", probe.Choice{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +93,7 @@ func TestNVLinkIsWhatIsServed(t *testing.T) {
 				APIResources: []metav1.APIResource{{Name: "computedomains"}},
 			})
 		}
-		offer, err := probe.Cluster(t.Context(), client, "lockstep-system")
+		offer, err := probe.Cluster(t.Context(), client, "lockstep-system", probe.Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +105,76 @@ func TestNVLinkIsWhatIsServed(t *testing.T) {
 
 func TestAFaultIsNotAnAnswer(t *testing.T) {
 	broken := errors.New("connection refused")
-	_, err := probe.Cluster(t.Context(), server(nil, broken), "lockstep-system")
+	_, err := probe.Cluster(t.Context(), server(nil, broken), "lockstep-system", probe.Choice{})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "lockstep-system") {
 		t.Errorf("a server that cannot be asked: %v", err)
+	}
+}
+
+// Where PodGroups are custom resources, no dry run can say more than discovery.
+func TestResourcesAreOfferedWhereTheyAreServed(t *testing.T) {
+	client := server(nil, nil)
+	if _, err := probe.Cluster(
+		t.Context(),
+		client,
+		"lockstep-system",
+		probe.Choice{},
+	); !errors.Is(
+		err,
+		gangapi.ErrNoAPI,
+	) {
+		t.Errorf("a server without PodGroups: %v", err)
+	}
+	client.Resources = append(client.Resources, &metav1.APIResourceList{
+		GroupVersion: gangapi.Resources.Version().String(), APIResources: []metav1.APIResource{{Name: gangapi.Plural}},
+	})
+	offer, err := probe.Cluster(t.Context(), client, "lockstep-system", probe.Choice{Remember: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if offer.Mode != probe.Resources || offer.API != gangapi.Resources || offer.Constraints() || offer.Claims() {
+		t.Errorf("offer %+v, want mode resources, and no field of the native API", offer)
+	}
+	if line := offer.Missing(); !strings.Contains(line, "custom resources") || strings.Contains(line, "\n") {
+		t.Errorf("missing %q", line)
+	}
+}
+
+// An upgrade of the cluster that serves more changes nothing: the gangs that run are where they were kept. Whoever starts says so.
+func TestTheChoiceIsKept(t *testing.T) {
+	client := server(nil, nil)
+	client.Resources = []*metav1.APIResourceList{{
+		GroupVersion: gangapi.Resources.Version().String(), APIResources: []metav1.APIResource{{Name: gangapi.Plural}},
+	}}
+	ask := func(wanted gangapi.API) gangapi.API {
+		offer, err := probe.Cluster(
+			t.Context(),
+			client,
+			"lockstep-system",
+			probe.Choice{Wanted: wanted, Remember: true},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return offer.API
+	}
+	if got := ask(""); got != gangapi.Resources {
+		t.Fatalf("gangs are kept in %q at first", got)
+	}
+	upgraded := server(func(*schedulingv1beta1.PodGroup) {}, nil)
+	client.Resources = append(client.Resources, upgraded.Resources...)
+	client.PrependReactor("create", "podgroups", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.CreateAction).GetObject(), nil
+	})
+	for _, step := range []struct{ wanted, want gangapi.API }{
+		{"", gangapi.Resources},
+		{gangapi.Native, gangapi.Native},
+		{"", gangapi.Native},
+		{gangapi.Resources, gangapi.Resources},
+		{"", gangapi.Resources},
+	} {
+		if got := ask(step.wanted); got != step.want {
+			t.Errorf("asked for %q, gangs are kept in %s, want %s", step.wanted, got, step.want)
+		}
 	}
 }

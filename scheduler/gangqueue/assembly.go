@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -30,7 +31,8 @@ func (q *GangQueue) narrow(_ klog.Logger, old, obj any) (fwk.PreQueueingHintResu
 	// A PodGroup is updated all the time; only an update that can complete the gang, or that changes what it asks for, is
 	// worth a look at its members.
 	before, ok := old.(*schedulingv1beta1.PodGroup)
-	asksElse := ok && (minCount(before) != minCount(group) || !maps.Equal(before.Annotations, group.Annotations))
+	asksElse := ok && (minCount(before) != minCount(group) || !maps.Equal(before.Annotations, group.Annotations) ||
+		!ptr.Equal(before.Spec.Priority, group.Spec.Priority))
 	if !fresh && !asksElse {
 		return fwk.PreQueueingHintResult{}, nil
 	}

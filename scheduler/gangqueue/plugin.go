@@ -27,6 +27,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -152,6 +153,9 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
 	if err != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for PodGroup "+key.Name)
+	}
+	if podgroups.Unstamped(group, pod) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "PodGroup "+key.Name+" gets its pods' priority")
 	}
 	if group.Spec.SchedulingPolicy.Gang == nil {
 		q.enters(pod)

@@ -93,9 +93,9 @@ func addGates(testCase, workload object) error {
 		own, _ := from["featureGates"].(object)
 		maps.Copy(gates, own)
 	}
-	offer := probe.Offer{Mode: probe.Full}
+	offer := probe.Offer{Mode: probe.Full, DeviceTaintRules: true}
 	if on, _ := gates[string(features.DRAWorkloadResourceClaims)].(bool); !on {
-		offer = probe.Offer{Mode: probe.Groups, Off: []string{string(features.DRAWorkloadResourceClaims)}}
+		offer.Mode, offer.Off = probe.Groups, []string{string(features.DRAWorkloadResourceClaims)}
 	}
 	if err := start.SetGates(recorder{utilfeature.DefaultMutableFeatureGate.DeepCopy(), gates}, offer); err != nil {
 		return err

@@ -30,7 +30,10 @@ import (
 // Config returns the shipped configuration, decoded strictly, and sets the feature gates that the binary sets.
 func Config(tb testing.TB) *schedulerconfig.KubeSchedulerConfiguration {
 	tb.Helper()
-	if err := start.SetGates(utilfeature.DefaultMutableFeatureGate, probe.Offer{Mode: probe.Full}); err != nil {
+	if err := start.SetGates(
+		utilfeature.DefaultMutableFeatureGate,
+		probe.Offer{Mode: probe.Full, DeviceTaintRules: true},
+	); err != nil {
 		tb.Fatal(err)
 	}
 	return decode(tb, manifests.Config())

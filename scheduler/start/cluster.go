@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
@@ -24,24 +25,31 @@ const (
 )
 
 // ask finds the API server as kube-scheduler does and asks it what it keeps of gangs.
-func ask(ctx context.Context, master, kubeconfig string) (probe.Offer, error) {
+func ask(
+	ctx context.Context, master, kubeconfig string, wanted gangapi.API,
+) (kubernetes.Interface, probe.Offer, error) {
 	config, err := clientcmd.BuildConfigFromFlags(master, kubeconfig)
 	if err != nil {
-		return probe.Offer{}, fmt.Errorf("finding the API server: %w", err)
+		return nil, probe.Offer{}, fmt.Errorf("finding the API server: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "probe"))
 	if err != nil {
-		return probe.Offer{}, fmt.Errorf("making a client of %s: %w", config.Host, err)
+		return nil, probe.Offer{}, fmt.Errorf("making a client of %s: %w", config.Host, err)
 	}
-	return retry(ctx, client)
+	offer, err := retry(ctx, client, wanted)
+	return client, offer, err
 }
 
 // retry asks until the API server answers. An answer that refuses the question is final.
-func retry(ctx context.Context, client kubernetes.Interface) (probe.Offer, error) {
+func retry(ctx context.Context, client kubernetes.Interface, wanted gangapi.API) (probe.Offer, error) {
+	choice := probe.Choice{Wanted: wanted, Remember: true}
 	var offer probe.Offer
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
-		offer, last = probe.Cluster(ctx, client, namespace)
+		offer, last = probe.Cluster(ctx, client, namespace, choice)
+		if errors.Is(last, gangapi.ErrNoAPI) {
+			return false, last
+		}
 		if refusal := apierrors.APIStatus(nil); errors.As(last, &refusal) && !mayPass(last) {
 			return false, last
 		}

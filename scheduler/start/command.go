@@ -8,40 +8,67 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/scheduler"
 )
-
-// NoGangsError is returned by the command if the cluster serves no PodGroups. Its text says how to switch them on.
-type NoGangsError struct{ Missing string }
-
-func (e *NoGangsError) Error() string { return e.Missing }
 
 // Command is the scheduler's command. The returned function removes what a run leaves behind.
 //
 // What has to be known before kube-scheduler reads its options happens between the parsing of the flags and that: the
 // API server is found and asked, and the feature gates are set from its answer, so that --feature-gates still wins.
 func Command(ctx context.Context) (*cobra.Command, func()) {
-	options, fault := scheduler.Options()
-	command := app.NewSchedulerCommand(options...)
-	command.Use = scheduler.ProfileName
-	run := &prepared{}
-	setGates := command.PersistentPreRunE
-	command.PersistentPreRunE = func(c *cobra.Command, args []string) error {
-		verflag.PrintAndExitIfRequested()
-		if fault != nil {
-			return fault
-		}
-		if err := run.prepare(ctx, c); err != nil {
-			return err
-		}
-		return setGates(c, args)
+	run := &prepared{options: options.NewOptions()}
+	command := &cobra.Command{
+		Use:   scheduler.ProfileName,
+		Short: "A kube-scheduler that places whole gangs",
+		Args:  cobra.NoArgs,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			if err := run.prepare(ctx, c); err != nil {
+				return err
+			}
+			if err := run.options.ComponentGlobalsRegistry.Set(); err != nil {
+				return fmt.Errorf("setting feature gates: %w", err)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return run.run(ctx, c) },
 	}
+	sets := run.options.Flags
+	verflag.AddFlags(sets.FlagSet("global"))
+	globalflag.AddGlobalFlags(sets.FlagSet("global"), command.Name(), logs.SkipLoggingConfigurationFlags())
+	sets.FlagSet("gangs").
+		Func("gang-api", "where gangs are kept: native (scheduling.k8s.io), resources ("+gangapi.Group+
+			"), or auto for where they were kept at the start before, or else native where the API server serves it (default auto)",
+			func(text string) (err error) {
+				run.wanted, err = gangapi.Parse(text)
+				return err
+			})
+	for _, set := range sets.FlagSets {
+		command.Flags().AddFlagSet(set)
+	}
+	columns, _, _ := term.TerminalSize(command.OutOrStdout()) // help wraps at a default without a terminal
+	cliflag.SetUsageAndHelpFunc(command, *sets, columns)
 	return command, run.clean
 }
 
@@ -53,15 +80,22 @@ func ExitCode(err error, stderr io.Writer) int {
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	_, _ = fmt.Fprintln(stderr, "Error:", text) // nobody is left to tell
-	none, wrong := (*NoGangsError)(nil), (*ConfigError)(nil)
-	if errors.As(err, &none) || errors.As(err, &wrong) {
+	if wrong := (*ConfigError)(nil); errors.As(err, &wrong) || errors.Is(err, gangapi.ErrNoAPI) {
 		return 2
 	}
 	return 1
 }
 
 // prepared is what a run needs beyond its flags.
-type prepared struct{ configFile string }
+type prepared struct {
+	options    *options.Options
+	configFile string
+	// wanted is the API of gangs that the flag names, offer what the cluster has.
+	wanted gangapi.API
+	offer  probe.Offer
+	// asked is a client of the cluster.
+	asked kubernetes.Interface
+}
 
 func (p *prepared) prepare(ctx context.Context, c *cobra.Command) error {
 	flags := c.Flags()
@@ -82,11 +116,41 @@ func (p *prepared) prepare(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("reading --master: %w", err)
 	}
-	offer, err := ask(ctx, master, kubeconfig)
+	if p.asked, p.offer, err = ask(ctx, master, kubeconfig, p.wanted); err != nil {
+		return err
+	}
+	return apply(p.offer)
+}
+
+// run runs the scheduler until the process is asked to end, the lease is lost, or gangs are kept elsewhere.
+func (p *prepared) run(ctx context.Context, c *cobra.Command) error {
+	gates := p.options.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+	if err := logsapi.ValidateAndApply(p.options.Logs, gates); err != nil {
+		return fmt.Errorf("setting up logs: %w", err)
+	}
+	cliflag.PrintFlags(c.Flags())
+	production, err := scheduler.Produce()
 	if err != nil {
 		return err
 	}
-	return apply(offer)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	made, err := assemble(ctx, p.options, p.offer.API, production)
+	if err != nil {
+		return err
+	}
+	if mutable, ok := gates.(featuregate.MutableFeatureGate); ok {
+		mutable.AddMetrics()
+	}
+	p.options.ComponentGlobalsRegistry.AddMetrics()
+	go made.keeper.Run(ctx)
+	go func() {
+		if err := gangapi.Follow(ctx, p.asked, namespace, p.offer.API, clock.RealClock{}); err != nil {
+			klog.FromContext(ctx).Info("Ending, to start again", "reason", err)
+			stop()
+		}
+	}()
+	return app.Run(ctx, made.config, made.scheduler) //nolint:wrapcheck // kube-scheduler's own words
 }
 
 func (p *prepared) clean() {

@@ -15,9 +15,6 @@ import (
 
 // apply makes the process fit the cluster: its gates, one log line, one metric.
 func apply(offer probe.Offer) error {
-	if offer.Mode == probe.None {
-		return &NoGangsError{Missing: offer.Missing()}
-	}
 	if err := SetGates(utilfeature.DefaultMutableFeatureGate, offer); err != nil {
 		return err
 	}
@@ -35,6 +32,8 @@ func SetGates(gates featuregate.MutableFeatureGate, offer probe.Offer) error {
 			features.TopologyAwareWorkloadScheduling: true,
 			features.DRAWorkloadResourceClaims:       offer.Claims(),
 			features.CompositePodGroup:               false,
+			// Where the API server does not serve the rules, their informer would never be filled.
+			features.DRADeviceTaintRules: offer.DeviceTaintRules,
 			// Members are pinned: signatures would be computed for nothing.
 			features.OpportunisticBatching:  false,
 			features.SchedulerAsyncAPICalls: true,
@@ -59,7 +58,7 @@ func SetGates(gates featuregate.MutableFeatureGate, offer probe.Offer) error {
 func export(offer probe.Offer) error {
 	mode := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "lockstep_cluster_mode",
-		Help:           "What the cluster offers to gangs (full or groups); always 1.",
+		Help:           "What the cluster offers to gangs (full, groups or resources); always 1.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"mode"})
 	if err := legacyregistry.Register(mode); err != nil {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -59,14 +60,35 @@ func unusable(server string, err error) error {
 	}
 }
 
-// list puts every object of a kind that counts into the spool, as it is to stand in a snapshot.
+// list puts every object of a kind that counts into the spool, as it is to stand in a snapshot: those of the first API that has any.
 func (c Cluster) list(ctx context.Context, index int, k kind, into *spool) (Kind, error) {
+	listed, err := c.listOf(ctx, index, k, k.resource, into)
+	for _, other := range k.also {
+		if err != nil || listed.Count > 0 {
+			break
+		}
+		elsewhere, err := c.listOf(ctx, index, k, other.WithResource(k.resource.Resource), into)
+		if err != nil {
+			return Kind{}, err
+		}
+		if elsewhere.Count > 0 || listed.State == Absent {
+			listed = elsewhere
+		}
+	}
+	listed.Group, listed.Version = k.resource.Group, k.resource.Version
+	return listed, err
+}
+
+// listOf is list for one API.
+func (c Cluster) listOf(
+	ctx context.Context, index int, k kind, resource schema.GroupVersionResource, into *spool,
+) (Kind, error) {
 	before := len(into.entries)
-	listed, err := c.pages(ctx, index, k, into)
+	listed, err := c.pages(ctx, index, k, resource, into)
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		// The server has forgotten the state of which we were reading: once more, of a newer one.
 		into.cut(before)
-		listed, err = c.pages(ctx, index, k, into)
+		listed, err = c.pages(ctx, index, k, resource, into)
 	}
 	switch {
 	case err == nil:
@@ -77,7 +99,7 @@ func (c Cluster) list(ctx context.Context, index int, k kind, into *spool) (Kind
 			Where: c.Server,
 			What:  err.Error(),
 			Mend: fmt.Sprintf("let the kubeconfig's user list %s of API group %q in all namespaces (a ClusterRole)",
-				k.resource.Resource, k.resource.Group),
+				resource.Resource, resource.Group),
 		}
 	default:
 		return Kind{}, err
@@ -87,15 +109,15 @@ func (c Cluster) list(ctx context.Context, index int, k kind, into *spool) (Kind
 }
 
 // pages lists a kind page by page, all of one state.
-func (c Cluster) pages(ctx context.Context, index int, k kind, into *spool) (Kind, error) {
-	listed := Kind{
-		Resource: k.resource.Resource, Group: k.resource.Group, Version: k.resource.Version, State: Captured,
-	}
+func (c Cluster) pages(
+	ctx context.Context, index int, k kind, resource schema.GroupVersionResource, into *spool,
+) (Kind, error) {
+	listed := Kind{Resource: resource.Resource, State: Captured}
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := c.Dynamic.Resource(k.resource).List(ctx, options)
+		page, err := c.Dynamic.Resource(resource).List(ctx, options)
 		if err != nil {
-			return listed, fmt.Errorf("listing %s: %w", k, err)
+			return listed, fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
 		}
 		listed.ResourceVersion = page.GetResourceVersion()
 		for i := range page.Items {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // object is an API object with its metadata.
@@ -27,6 +28,8 @@ type kind struct {
 	name     string
 	// needed is whether a scheduler reads it: a file that says nothing about it is no snapshot of a cluster.
 	needed bool
+	// also are other APIs that may have the objects, looked into in order until there is one; in a snapshot they are of the first.
+	also []schema.GroupVersion
 	// blank is a new object; add puts one that blank made into its list.
 	blank func() object
 	add   func(*Snapshot, object)
@@ -60,6 +63,12 @@ func kindOf[T any, P pointer[T]](
 	}
 }
 
+// orOf is the kind as one whose objects may be in further APIs.
+func (k kind) orOf(also ...schema.GroupVersion) kind {
+	k.also = also
+	return k
+}
+
 // optional is the kind as one that is asked about by people only.
 func (k kind) optional() kind {
 	k.needed = false
@@ -82,7 +91,7 @@ func kinds() []kind {
 		kindOf(scheduling, "workloads", "Workload",
 			func(s *Snapshot) *[]*schedulingv1beta1.Workload { return &s.Workloads }).optional(),
 		kindOf(scheduling, "podgroups", "PodGroup",
-			func(s *Snapshot) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }),
+			func(s *Snapshot) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }).orOf(gangapi.Resources.Version()),
 		kindOf(core, "pods", "Pod", func(s *Snapshot) *[]*corev1.Pod { return &s.Pods }),
 		kindOf(policyv1.SchemeGroupVersion, "poddisruptionbudgets", "PodDisruptionBudget",
 			func(s *Snapshot) *[]*policyv1.PodDisruptionBudget { return &s.PodDisruptionBudgets }),

@@ -4,9 +4,11 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// normalize makes an object as it stands in a snapshot: it names its kind, and has lost what nobody places by and what may
+// normalize makes an object as it stands in a snapshot: it names its kind, and its gang if it is a pod, and has lost what nobody places by and what may
 // be secret.
 func normalize(k kind, o object) {
 	o.GetObjectKind().SetGroupVersionKind(k.gvk())
@@ -15,6 +17,9 @@ func normalize(k kind, o object) {
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	if len(annotations) == 0 {
 		o.SetAnnotations(nil)
+	}
+	if pod, ok := o.(*corev1.Pod); ok {
+		gangapi.Adopt(pod)
 	}
 	forgetEnvironment(reflect.ValueOf(o))
 }

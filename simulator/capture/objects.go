@@ -38,6 +38,9 @@ func ReadObjects(content []byte, name string) (Snapshot, error) {
 	}
 	for i, k := range r.kinds {
 		r.known[k.gvk().GroupKind()] = i
+		for _, other := range k.also {
+			r.known[other.WithKind(k.name).GroupKind()] = i
+		}
 	}
 	for _, document := range documents {
 		items, err := document.Items()
@@ -92,7 +95,7 @@ func (r *objects) read(document yamlfile.Document) error {
 		return nil
 	}
 	k := r.kinds[i]
-	if group != k.resource.GroupVersion() {
+	if group != k.resource.GroupVersion() && !slices.Contains(k.also, group) {
 		r.passed[fmt.Sprintf("%s of %s (only %s can be read)", k.resource.Resource, version, k.resource.GroupVersion())]++
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/capture/capturetest"
@@ -191,6 +192,43 @@ func TestWhatIsNotServedIsAbsent(t *testing.T) {
 	}
 }
 
+// A snapshot says nothing of where a cluster keeps its gangs: pods that joined by the label are members as those with the field are.
+func TestGangsOfEitherAPIAreOneInput(t *testing.T) {
+	const objects = `apiVersion: VERSION
+kind: PodGroup
+metadata: {name: gang, namespace: team-a}
+spec: {schedulingPolicy: {gang: {minCount: 1}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: rank-0, namespace: team-a, labels: {lockstep.dev/pod-group: gang}}
+spec: {containers: [{name: main, image: train}]}
+`
+	var taken []string
+	for _, api := range []gangapi.API{gangapi.Native, gangapi.Resources} {
+		server := capturetest.New(t, strings.ReplaceAll(objects, "VERSION", api.Version().String()))
+		text := mustTake(t, server, capture.Options{})
+		snapshot, err := capture.Read(strings.NewReader(text), "file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(snapshot.PodGroups) != 1 || len(snapshot.Pods) != 1 || snapshot.Pods[0].Spec.SchedulingGroup == nil {
+			t.Errorf("%s: %d groups, pods %v", api, len(snapshot.PodGroups), snapshot.Pods)
+		}
+		file, err := capture.ReadObjects(
+			[]byte(strings.ReplaceAll(objects, "VERSION", api.Version().String())),
+			"objects",
+		)
+		if err != nil || len(file.PodGroups) != 1 || file.Pods[0].Spec.SchedulingGroup == nil {
+			t.Errorf("%s: a file of objects: %+v (%v)", api, file, err)
+		}
+		taken = append(taken, text)
+	}
+	if taken[0] != taken[1] {
+		t.Errorf("the snapshots differ:\n%s\n%s", taken[0], taken[1])
+	}
+}
+
 // Whatever the shipped scheduler may list, a snapshot has, or says that the server has not.
 func TestWhatTheSchedulerListsIsCaptured(t *testing.T) {
 	snapshot, err := capture.Read(strings.NewReader(mustTake(t, capturetest.New(t, ""), capture.Options{})), "file")
@@ -208,7 +246,8 @@ func TestWhatTheSchedulerListsIsCaptured(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, rule := range role.Rules {
-			if !slices.Contains(rule.Verbs, "list") {
+			// Gangs that are custom resources are in a snapshot as the native ones (TestGangsOfEitherAPIAreOneInput).
+			if !slices.Contains(rule.Verbs, "list") || slices.Contains(rule.APIGroups, gangapi.Group) {
 				continue
 			}
 			for _, resource := range rule.Resources {

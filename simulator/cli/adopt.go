@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 )
 
@@ -105,7 +106,7 @@ func runAdopt(ctx context.Context, env Environment, options adoptOptions, flags 
 			What:  "it serves no TrainJobs or no JobSets: " + err.Error(),
 			Mend:  "install them first",
 		}
-	case errors.Is(err, controller.ErrNoGroups):
+	case errors.Is(err, gangapi.ErrNoAPI):
 		return &badinput.Error{Where: "the cluster", What: err.Error()}
 	case err != nil:
 		return err

@@ -71,7 +71,13 @@ status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 	}{
 		{"unknown command", []string{"upp"}, []string{"lockstep: ", "upp", "--help"}},
 		{"unknown flag", []string{"up", "--flet=c1"}, []string{"lockstep up: ", "--flet", "--help"}},
-		{"unknown mode", []string{"up", "--mode=half"}, []string{"--mode half: ", "full or groups"}},
+		{"unknown mode", []string{"up", "--mode=half"}, []string{"--mode half: ", "full, groups or resources"}},
+		{"unknown release", []string{"up", "--kubernetes=1.33"}, []string{"--kubernetes 1.33: ", "1.34, 1.35, 1.36, 1.37"}},
+		{
+			"a mode that the release lacks",
+			[]string{"up", "--mode=full", "--kubernetes=1.36"},
+			[]string{"--mode full --kubernetes 1.36: ", "scheduling.k8s.io/v1beta1", "--mode resources"},
+		},
 		{"unknown form", []string{"up", "-o", "yaml"}, []string{"-o yaml: ", "text or json"}},
 		{"no patience", []string{"up", "--patience=0s"}, []string{"--patience 0s: ", "30s"}},
 		{"unknown fleet", []string{"up", "--fleet=gb300", "--jobs=" + job}, []string{"gb300", "gb200-72"}},
@@ -107,7 +113,7 @@ status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 
 func TestVersionNamesTheEmbeddedKubernetes(t *testing.T) {
 	code, out, _ := execute(t, "version")
-	if code != 0 || !strings.HasPrefix(out, "lockstep ") || !strings.Contains(out, "Kubernetes v1.37.1") {
+	if code != 0 || !strings.HasPrefix(out, "lockstep ") || !strings.Contains(out, "Kubernetes v1.37.2") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

@@ -89,8 +89,8 @@ func (s *scene) complete(snapshot capture.Snapshot) error {
 		if kind.Resource == "podgroups" && kind.State == capture.Absent {
 			return &badinput.Error{
 				Where: s.source,
-				What:  "the API server serves no PodGroups (scheduling.k8s.io/v1beta1), so there are no gangs",
-				Mend:  "set its feature gate GenericWorkload and --runtime-config=scheduling.k8s.io/v1beta1=true",
+				What:  "the API server serves no PodGroups, so there are no gangs",
+				Mend:  "install Lockstep's CRDs, or serve scheduling.k8s.io/v1beta1 with the feature gate GenericWorkload",
 			}
 		}
 	}

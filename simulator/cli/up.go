@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,15 +24,17 @@ import (
 
 // upOptions are the flags of lockstep up.
 type upOptions struct {
-	fleet    string
-	jobs     []string
-	kueue    bool
-	mode     string
-	hold     bool
-	dir      string
-	output   string
-	port     int
-	patience time.Duration
+	fleet string
+	jobs  []string
+	kueue bool
+	// mode is empty for the best one of the release.
+	mode       string
+	kubernetes string
+	hold       bool
+	dir        string
+	output     string
+	port       int
+	patience   time.Duration
 }
 
 func newUp(env Environment) *cobra.Command {
@@ -65,9 +68,12 @@ func newUp(env Environment) *cobra.Command {
 	flags.StringVar(
 		&options.mode,
 		"mode",
-		string(probe.Full),
-		"what the API server offers: full, or groups (fewer gates)",
+		"",
+		"what the API server offers: full, groups (fewer gates), or resources (none; default full, or resources before "+
+			cluster.NewestKubernetes+")",
 	)
+	flags.StringVar(&options.kubernetes, "kubernetes", cluster.NewestKubernetes,
+		"the minor release of the control plane: "+strings.Join(cluster.Kubernetes(), ", ")+" (built once, in minutes)")
 	flags.BoolVar(&options.hold, "hold", false, "keep the cluster after the last job, until Ctrl-C")
 	flags.StringVar(
 		&options.dir,
@@ -82,9 +88,12 @@ func newUp(env Environment) *cobra.Command {
 	return command
 }
 
-func (o upOptions) validate() error {
-	if o.mode != string(probe.Full) && o.mode != string(probe.Groups) {
-		return &badinput.Error{Where: "--mode " + o.mode, What: "there is no such mode", Mend: "use full or groups"}
+func (o *upOptions) validate() error {
+	if o.mode == "" {
+		o.mode = string(cluster.DefaultMode(o.kubernetes))
+	}
+	if err := cluster.CheckKubernetes(o.kubernetes, probe.Mode(o.mode)); err != nil {
+		return err
 	}
 	if o.output != "text" && o.output != "json" {
 		return &badinput.Error{Where: "-o " + o.output, What: "there is no such form", Mend: "use text or json"}
@@ -126,14 +135,15 @@ func (u up) run(ctx context.Context) error {
 		return err
 	}
 	c, err := cluster.Start(ctx, cluster.Options{
-		Dir:     u.options.dir,
-		Mode:    probe.Mode(u.options.mode),
-		Nodes:   machines.Nodes,
-		Slices:  machines.Slices,
-		Classes: machines.Classes,
-		Kueue:   u.options.kueue,
-		Port:    u.options.port,
-		Report:  u.say,
+		Dir:        u.options.dir,
+		Mode:       probe.Mode(u.options.mode),
+		Kubernetes: u.options.kubernetes,
+		Nodes:      machines.Nodes,
+		Slices:     machines.Slices,
+		Classes:    machines.Classes,
+		Kueue:      u.options.kueue,
+		Port:       u.options.port,
+		Report:     u.say,
 	})
 	if err != nil {
 		return err

@@ -36,6 +36,19 @@ metadata: {name: lockstep-up-default-account}
 spec: {policyName: lockstep-up-default-account}
 `
 
+// accounts returns how the API server gives pods their accounts: by defaultAccount, or, in releases before 1.36, which do not serve
+// such policies, by the admission plugin.
+func (p plan) accounts() []string {
+	if p.servesMutatingPolicies() {
+		return []string{"--disable-admission-plugins=ServiceAccount"}
+	}
+	return nil
+}
+
+func (p plan) servesMutatingPolicies() bool {
+	return p.binaries.kubernetes.version >= "v1.36" // all of one length as far as it matters
+}
+
 // waitForAccounts waits until pods are given their account. The API server takes a moment to follow a policy.
 func (c *Cluster) waitForAccounts(ctx context.Context) error {
 	pod := &corev1.Pod{

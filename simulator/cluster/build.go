@@ -26,6 +26,8 @@ const modulePath = "github.com/lockstep-project/lockstep"
 // Binaries are the executables of the embedded cluster, and JobSet's manifests of the same version.
 type Binaries struct {
 	ControlPlane, JobSet, KWOK, Controller, Scheduler string
+	// kubernetes is the release that runs.
+	kubernetes controlPlane
 	// JobSetManifests is the folder that holds JobSet's crd.yaml and webhook.yaml.
 	JobSetManifests string
 	// Kueue is empty unless it was asked for; KueueManifests is the folder that holds its manifests.
@@ -237,10 +239,9 @@ type goModule struct {
 	flags []string
 }
 
-// mainModule is the module at the root of the source tree. Kueue and JobSet parse the server's version, which a module
-// build does not carry: it stamps the pinned release.
+// mainModule is the module at the root of the source tree.
 func mainModule(root string) goModule {
-	return goModule{root: root, flags: []string{"-ldflags", versionFlags}}
+	return goModule{root: root, flags: []string{"-ldflags", stamp(KubernetesVersion)}}
 }
 
 // goBuild builds packages of a module into dir and reports how far it has come.
@@ -289,12 +290,8 @@ func follow(output io.Reader, report func(string)) []string {
 	return last
 }
 
-// versionFlags stamps the Kubernetes release that go.mod pins; a test holds it against go.mod.
-const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
-	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
-
-// KubernetesVersion is the release of Kubernetes that the embedded cluster runs.
-const KubernetesVersion = "v1.37.1"
+// KubernetesVersion is the release of Kubernetes that go.mod pins, and that the embedded cluster runs by default.
+const KubernetesVersion = "v1.37.2"
 
 // copyJobSetManifests keeps JobSet's CRD and webhook manifests beside its binary.
 func copyJobSetManifests(ctx context.Context, root, dir string) error {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
@@ -33,8 +35,11 @@ import (
 type Options struct {
 	// Dir is the state directory; it is emptied first, and must be new, empty or an earlier run's.
 	Dir string
-	// Mode is what the control plane offers: probe.Full or probe.Groups.
+	// Mode is what the control plane offers: probe.Full, probe.Groups or probe.Resources.
 	Mode probe.Mode
+	// Kubernetes is the minor release of the control plane, one of Kubernetes(); empty for NewestKubernetes. Full and Groups need the
+	// newest.
+	Kubernetes string
 	// Nodes are the fleet; KWOK plays their kubelets.
 	Nodes []corev1.Node
 	// Slices and Classes are what DRA drivers publish on them.
@@ -54,7 +59,7 @@ type Options struct {
 
 // Cluster is a running embedded cluster.
 type Cluster struct {
-	// Admin is the administrator's access, Client and Dynamic are clients made of it.
+	// Admin is the administrator's access, Client and Dynamic are clients made of it; Client's PodGroups are where the mode has them.
 	Admin   *rest.Config
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
@@ -107,6 +112,10 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if c.plan.binaries, err = Build(ctx, options.Report); err != nil {
 		return err
 	}
+	minor := cmp.Or(options.Kubernetes, NewestKubernetes)
+	if c.plan.binaries.kubernetes, err = buildKubernetes(ctx, minor, c.plan.binaries, options.Report); err != nil {
+		return err
+	}
 	if options.Kueue {
 		if err := c.plan.binaries.addKueue(ctx, options.Report); err != nil {
 			return err
@@ -119,7 +128,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	options.Report("starting etcd and kube-apiserver " + KubernetesVersion)
+	options.Report("starting etcd and kube-apiserver " + c.plan.binaries.kubernetes.version)
 	if err := c.run(ctx, c.plan.etcd()); err != nil {
 		return err
 	}
@@ -170,7 +179,7 @@ func (c *Cluster) prepare() error {
 		return err
 	}
 	c.Admin = c.plan.access.admin
-	if c.Client, err = kubernetes.NewForConfig(c.Admin); err != nil {
+	if c.Client, err = gangapi.Client(c.Admin, c.plan.mode.API()); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
 	if c.Dynamic, err = dynamic.NewForConfig(c.Admin); err != nil {

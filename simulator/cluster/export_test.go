@@ -12,7 +12,7 @@ var (
 	ChoosePorts = choosePorts
 	OnLoopback  = onLoopback
 	AsJobSet    = asJobSetDeploys
-	VersionFlag = versionFlags
+	Stamp       = stamp
 
 	AsKueue      = asKueueDeploys
 	NewKueueKeys = newKueueKeys

@@ -31,7 +31,11 @@ func (c *Cluster) install(ctx context.Context) error {
 	if err := c.applyYAML(ctx, crds); err != nil {
 		return err
 	}
-	for _, own := range []string{defaultAccount, driversRole} {
+	laboratory := []string{driversRole}
+	if c.plan.servesMutatingPolicies() {
+		laboratory = append(laboratory, defaultAccount)
+	}
+	for _, own := range laboratory {
 		if err := c.applyYAML(ctx, []byte(own)); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -43,10 +44,23 @@ type plan struct {
 
 // gates are the feature gates of Kubernetes' own components in each mode (DESIGN §1).
 func gates(mode probe.Mode) string {
-	if mode == probe.Groups {
+	switch mode {
+	case probe.Full:
+		return "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,DRAWorkloadResourceClaims=true"
+	case probe.Groups:
 		return "GenericWorkload=true"
+	default:
+		return ""
 	}
-	return "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,DRAWorkloadResourceClaims=true"
+}
+
+// gated returns the flags by which a component of Kubernetes gets the mode's feature gates; none in mode resources, which is for
+// clusters whose administrator cannot set any.
+func (p plan) gated() []string {
+	if p.mode == probe.Resources {
+		return nil
+	}
+	return []string{"--feature-gates=" + gates(p.mode)}
 }
 
 func (p plan) etcd() component {
@@ -65,12 +79,12 @@ func (p plan) etcd() component {
 }
 
 func (p plan) apiserver() component {
+	binary, first := p.binaries.kubernetes.command("kube-apiserver")
 	return component{
 		name:    "kube-apiserver",
-		version: KubernetesVersion,
-		binary:  p.binaries.ControlPlane,
-		args: append([]string{
-			"kube-apiserver",
+		version: p.binaries.kubernetes.version,
+		binary:  binary,
+		args: slices.Concat(first, []string{
 			"--etcd-servers=" + p.ports.url("http", p.ports.etcd),
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.apiserver),
 			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
@@ -83,68 +97,79 @@ func (p plan) apiserver() component {
 			"--service-account-key-file=" + p.access.accountKeyFile,
 			"--service-account-signing-key-file=" + p.access.accountKeyFile,
 			"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
-			// No kubelet mounts service-account tokens here, and jobs may name accounts that do not exist: see defaultAccount.
-			"--disable-admission-plugins=ServiceAccount",
-			"--feature-gates=" + gates(p.mode), "--runtime-config=scheduling.k8s.io/v1beta1=true",
 			"--profiling=false",
-		}, p.auditing()...),
+		}, p.accounts(), p.gated(), p.groupAPI(), p.auditing()),
 		ports:  []int{p.ports.apiserver},
 		health: p.ports.url("https", p.ports.apiserver) + "/readyz",
 	}
 }
 
+// groupAPI returns the flags by which the API server serves PodGroups.
+func (p plan) groupAPI() []string {
+	if p.mode == probe.Resources {
+		return nil
+	}
+	return []string{"--runtime-config=scheduling.k8s.io/v1beta1=true"}
+}
+
 func (p plan) controllerManager() component {
-	args := []string{
-		"kube-controller-manager",
+	binary, first := p.binaries.kubernetes.command("kube-controller-manager")
+	args := slices.Concat(first, []string{
 		"--kubeconfig=" + p.access.adminKubeconfig,
 		"--authentication-kubeconfig=" + p.access.adminKubeconfig,
 		"--authorization-kubeconfig=" + p.access.adminKubeconfig,
 		"--authentication-skip-lookup=true", "--leader-elect=false",
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.controllerManager),
 		"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
-		"--feature-gates=" + gates(p.mode),
-		"--controllers=" + strings.Join([]string{
-			"job-controller",
-			"garbage-collector-controller",
-			"namespace-controller",
-			"resourceclaim-controller",
-			"disruption-controller",
-			"node-lifecycle-controller",
-			"taint-eviction-controller",
-			"pod-garbage-collector-controller",
-			"ttl-after-finished-controller",
-			"podgroup-protection-controller",
-			"serviceaccount-controller",
-			"clusterrole-aggregation-controller",
-			"persistentvolume-binder-controller",
-			"persistentvolumeclaim-protection-controller",
-			"persistentvolume-protection-controller",
-		}, ","),
+		"--controllers=" + strings.Join(p.controllers(), ","),
 		"--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-job-syncs=20",
-	}
+	}, p.gated())
 	if p.nodes > manyNodes {
 		args = append(args, "--node-monitor-grace-period=3h")
 	}
 	return component{
-		name: "kube-controller-manager", version: KubernetesVersion, binary: p.binaries.ControlPlane, args: args,
+		name: "kube-controller-manager", version: p.binaries.kubernetes.version, binary: binary, args: args,
 		ports:  []int{p.ports.controllerManager},
 		health: p.ports.url("https", p.ports.controllerManager) + "/healthz",
 	}
 }
 
+// controllers are those of kube-controller-manager that a cluster without kubelets has work for.
+func (p plan) controllers() []string {
+	names := []string{
+		"job-controller",
+		"garbage-collector-controller",
+		"namespace-controller",
+		"resourceclaim-controller",
+		"disruption-controller",
+		"node-lifecycle-controller",
+		"taint-eviction-controller",
+		"pod-garbage-collector-controller",
+		"ttl-after-finished-controller",
+		"serviceaccount-controller",
+		"clusterrole-aggregation-controller",
+		"persistentvolume-binder-controller",
+		"persistentvolumeclaim-protection-controller",
+		"persistentvolume-protection-controller",
+	}
+	if p.mode != probe.Resources {
+		names = append(names, "podgroup-protection-controller")
+	}
+	return names
+}
+
 // stockScheduler serves the pods that are not ours: those of jobs with the gang off, or with the native scheduler.
 func (p plan) stockScheduler() component {
+	binary, first := p.binaries.kubernetes.command("kube-scheduler")
 	return component{
-		name: "kube-scheduler", version: KubernetesVersion, binary: p.binaries.ControlPlane,
-		args: []string{
-			"kube-scheduler",
+		name: "kube-scheduler", version: p.binaries.kubernetes.version, binary: binary,
+		args: slices.Concat(first, []string{
 			"--kubeconfig=" + p.access.adminKubeconfig, "--leader-elect=false",
 			"--authentication-kubeconfig=" + p.access.adminKubeconfig,
 			"--authorization-kubeconfig=" + p.access.adminKubeconfig,
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.stockScheduler),
 			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
-			"--feature-gates=" + gates(p.mode),
-		},
+		}, p.gated()),
 		ports:  []int{p.ports.stockScheduler},
 		health: p.ports.url("https", p.ports.stockScheduler) + "/readyz",
 	}

@@ -101,7 +101,7 @@ func TestThePinnedReleaseIsStamped(t *testing.T) {
 		t.Errorf("go.mod does not pin k8s.io/kubernetes %s", cluster.KubernetesVersion)
 	}
 	for _, flag := range []string{"gitVersion=" + cluster.KubernetesVersion, "gitMajor=1", "gitMinor=37"} {
-		if !strings.Contains(cluster.VersionFlag, flag) {
+		if !strings.Contains(cluster.Stamp(cluster.KubernetesVersion), flag) {
 			t.Errorf("the linker flags lack %s", flag)
 		}
 	}

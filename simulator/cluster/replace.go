@@ -3,7 +3,10 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
 // errNoController indicates that the cluster runs no lockstep-controller.
@@ -40,6 +43,45 @@ func (c *Cluster) StartController(ctx context.Context, flags ...string) error {
 // RestartController stops lockstep-controller and starts it again.
 func (c *Cluster) RestartController(ctx context.Context) error {
 	return c.ReplaceController(ctx, c.plan.binaries.Controller)
+}
+
+// Regate stops the control plane and starts it again with what another mode offers, as an upgrade of the cluster does. The state stays.
+// It returns when the new one is ready.
+func (c *Cluster) Regate(ctx context.Context, mode probe.Mode) error {
+	for _, old := range []component{c.plan.stockScheduler(), c.plan.controllerManager(), c.plan.apiserver()} {
+		if p := c.dismiss(old.name); p != nil {
+			p.stop(ctx)
+		}
+	}
+	c.plan.mode = mode
+	if err := c.run(ctx, c.plan.apiserver()); err != nil {
+		return err
+	}
+	return c.run(ctx, c.plan.controllerManager(), c.plan.stockScheduler())
+}
+
+// RestartScheduler stops lockstep-scheduler, and starts it again with flags that win over its usual ones.
+func (c *Cluster) RestartScheduler(ctx context.Context, flags ...string) error {
+	scheduler := c.plan.scheduler()
+	if old := c.dismiss(scheduler.name); old != nil {
+		old.stop(ctx)
+	}
+	scheduler.args = append(scheduler.args, flags...)
+	return c.run(ctx, scheduler)
+}
+
+// ReviveScheduler waits until lockstep-scheduler has ended by itself, and starts it again, as a Deployment does.
+func (c *Cluster) ReviveScheduler(ctx context.Context) error {
+	old := c.dismiss(c.plan.scheduler().name)
+	if old == nil {
+		return errNoScheduler
+	}
+	select {
+	case <-old.exited:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the end of lockstep-scheduler: %w", ctx.Err())
+	}
+	return c.run(ctx, c.plan.scheduler())
 }
 
 // dismiss takes a component off the list of those that must not end; nil if it is not there.

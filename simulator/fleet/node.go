@@ -19,7 +19,7 @@ const (
 	// FakeValue is the value of FakeAnnotation.
 	FakeValue = "fake"
 
-	kubeletVersion = "v1.37.1"
+	kubeletVersion = "v1.37.2"
 	lastApplied    = "kubectl.kubernetes.io/last-applied-configuration"
 	// lifecycleTaints are put and removed by the cluster itself, from the state it sees.
 	lifecycleTaints = "node.kubernetes.io/"

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -17,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
 // may asks the API server whether a user may do something in a namespace: "verb group/resource", the core group being empty.
@@ -61,15 +65,16 @@ func TestAccess_BuiltInRolesKnowTraining(t *testing.T) {
 	}
 	within(t, 20*time.Second, "the aggregation", func() bool {
 		return may(t, "lockstep-edit", namespace, "create trainer.kubeflow.org/trainjobs") &&
-			may(t, "lockstep-view", namespace, "list scheduling.k8s.io/podgroups")
+			may(t, "lockstep-view", namespace, "list scheduling.lockstep.dev/podgroups")
 	})
-	for what, allowed := range map[string]string{
+	rights := map[string]string{
 		"list trainer.kubeflow.org/trainjobs":              "view edit admin",
 		"get trainer.kubeflow.org/trainjobs/status":        "view edit admin",
 		"watch trainer.kubeflow.org/trainingruntimes":      "view edit admin",
 		"list trainer.kubeflow.org/trainingruntimes":       "view edit admin",
-		"list scheduling.k8s.io/podgroups":                 "view edit admin",
-		"get scheduling.k8s.io/workloads":                  "view edit admin",
+		"list scheduling.lockstep.dev/podgroups":           "view edit admin",
+		"get scheduling.lockstep.dev/podgroups/status":     "view edit admin",
+		"update scheduling.lockstep.dev/podgroups/status":  "",
 		"create trainer.kubeflow.org/trainjobs":            "edit admin",
 		"patch trainer.kubeflow.org/trainjobs":             "edit admin",
 		"delete trainer.kubeflow.org/trainjobs":            "edit admin",
@@ -77,12 +82,21 @@ func TestAccess_BuiltInRolesKnowTraining(t *testing.T) {
 		"update trainer.kubeflow.org/trainingruntimes":     "admin",
 		"update trainer.kubeflow.org/trainjobs/status":     "",
 		"update trainer.kubeflow.org/trainjobs/finalizers": "",
-		"create scheduling.k8s.io/podgroups":               "edit admin",
-		"patch scheduling.k8s.io/podgroups":                "edit admin",
-		"create scheduling.k8s.io/workloads":               "edit admin",
+		"create scheduling.lockstep.dev/podgroups":         "edit admin",
+		"patch scheduling.lockstep.dev/podgroups":          "edit admin",
 		"create jobset.x-k8s.io/jobsets":                   "",
 		"get state.lockstep.dev/frozentrainjobs":           "",
-	} {
+	}
+	if offered() != probe.Resources { // Kubernetes' own roles have them
+		maps.Copy(rights, map[string]string{
+			"list scheduling.k8s.io/podgroups":   "view edit admin",
+			"get scheduling.k8s.io/workloads":    "view edit admin",
+			"create scheduling.k8s.io/podgroups": "edit admin",
+			"patch scheduling.k8s.io/podgroups":  "edit admin",
+			"create scheduling.k8s.io/workloads": "edit admin",
+		})
+	}
+	for what, allowed := range rights {
 		for _, role := range []string{"view", "edit", "admin"} {
 			want := false
 			for name := range strings.FieldsSeq(allowed) {
@@ -159,12 +173,19 @@ spec: {suspend: true, managedBy: kueue.x-k8s.io/multikueue, runtimeRef: {kind: C
 		user["edit"].Resource(runtimes).Namespace(namespace).Delete(t.Context(), "mine", metav1.DeleteOptions{}),
 		"",
 	)
+	groups := gangapi.Resources.Resource()
+	owned(user["edit"], groups, `kind: PodGroup
+spec: {schedulingPolicy: {gang: {minCount: 1}}}
+`)
+	reads(t, user["view"].Resource(groups).Namespace(namespace))
 	reads(t, user["view"].Resource(trainJobs).Namespace(namespace))
 	reads(t, user["view"].Resource(runtimes).Namespace(namespace))
-	_, err := user["view"].Resource(trainJobs).
-		Namespace(namespace).
-		Get(t.Context(), "none", metav1.GetOptions{}, "status")
-	wantNotFound(t, err)
+	for _, resource := range []schema.GroupVersionResource{trainJobs, groups} {
+		_, err := user["view"].Resource(resource).
+			Namespace(namespace).
+			Get(t.Context(), "none", metav1.GetOptions{}, "status")
+		wantNotFound(t, err)
+	}
 	reads(
 		t,
 		acting(

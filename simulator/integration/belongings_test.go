@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
@@ -25,7 +27,7 @@ const notTheirs = "only what belongs to a TrainJob"
 func asController(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	t.Helper()
 	config := as(manifests.Default().User())
-	client, err := kubernetes.NewForConfig(config)
+	client, err := gangapi.Client(config, offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,26 +62,26 @@ func ownedBy(job *unstructured.Unstructured) []metav1.OwnerReference {
 
 // become are the kinds that a TrainJob becomes, with a suffix that the name of one may have.
 func become() map[schema.GroupVersionResource][2]string {
-	return map[schema.GroupVersionResource][2]string{
+	kinds := map[schema.GroupVersionResource][2]string{
 		{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}: {
 			"",
 			`{kind: JobSet, spec: {suspend: true, replicatedJobs: [
   {name: node, template: {spec: {template: {spec: {serviceAccountName: admin, containers: [{name: node, image: none}]}}}}}]}}`,
 		},
-		{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}: {
+		offered().API().Resource(): {
 			"-node",
 			`{kind: PodGroup, spec: {schedulingPolicy: {gang: {minCount: 1}}}}`,
-		},
-		{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "workloads"}: {
-			"",
-			`{kind: Workload, spec: {podGroupTemplates: [
-  {name: node, schedulingPolicy: {gang: {minCount: 1}}}]}}`,
 		},
 		nvlink.Resource(): {
 			"",
 			`{kind: ComputeDomain, spec: {numNodes: 0, channel: {resourceClaimTemplate: {name: any}}}}`,
 		},
 	}
+	if offered() != probe.Resources {
+		kinds[workloads] = [2]string{"", `{kind: Workload, spec: {podGroupTemplates: [
+  {name: node, schedulingPolicy: {gang: {minCount: 1}}}]}}`}
+	}
+	return kinds
 }
 
 // The controller's account makes, changes and deletes JobSets, groups and domains of TrainJobs only: it is not an administrator of

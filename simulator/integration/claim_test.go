@@ -155,23 +155,27 @@ func startOf(ctx context.Context, t *testing.T, job, attempt string) (now start,
 	return now, ""
 }
 
-// claimOf is the claim that the pods of a group share, or what is missing: it must be allocated, and reserved for the group.
+// claimOf is the claim that the pods of a group share, or what is missing: it must be allocated, and reserved for the group, or for each
+// of its pods where they share it by name.
 func claimOf(
 	ctx context.Context, t *testing.T, group *schedulingv1beta1.PodGroup,
 ) (claim *resourcev1.ResourceClaim, missing string) {
 	t.Helper()
-	statuses := group.Status.ResourceClaimStatuses
-	if len(statuses) != 1 || statuses[0].ResourceClaimName == nil {
-		return nil, fmt.Sprintf("the group's claims are %v", statuses)
+	name, sharers := group.Name+"-fabric", 4
+	if offered() != probe.Resources {
+		statuses := group.Status.ResourceClaimStatuses
+		if len(statuses) != 1 || statuses[0].ResourceClaimName == nil {
+			return nil, fmt.Sprintf("the group's claims are %v", statuses)
+		}
+		name, sharers = *statuses[0].ResourceClaimName, 1
 	}
-	claim, err := shared.Client.ResourceV1().ResourceClaims("default").
-		Get(ctx, *statuses[0].ResourceClaimName, metav1.GetOptions{})
+	claim, err := shared.Client.ResourceV1().ResourceClaims("default").Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err.Error()
 	}
 	reserved := claim.Status.ReservedFor
-	if claim.Status.Allocation == nil || len(reserved) != 1 || reserved[0].UID != group.UID {
-		return nil, fmt.Sprintf("the claim is reserved for %v, want the group", reserved)
+	if claim.Status.Allocation == nil || len(reserved) != sharers || sharers == 1 && reserved[0].UID != group.UID {
+		return nil, fmt.Sprintf("the claim is reserved for %v, want the group, or its pods", reserved)
 	}
 	return claim, ""
 }
@@ -267,7 +271,7 @@ func cordon(t *testing.T, domain string) {
 // gang starts again. There, the clique of the first start is no longer to be had: with the former allocation, which only that
 // clique can serve, the gang would wait for ever.
 func TestASharedClaimLivesAsLongAsItsGangRuns(t *testing.T) {
-	if *mode != string(probe.Full) {
+	if offered() == probe.Groups {
 		t.Skip("without DRAWorkloadResourceClaims the API server drops shared claims")
 	}
 	fabric(t)
@@ -284,7 +288,9 @@ func TestASharedClaimLivesAsLongAsItsGangRuns(t *testing.T) {
 	cordon(t, second.clique)
 	fail(t, podsOf(t.Context(), t, "default", "sharing")[0])
 	third := running(t, "sharing", "1")
-	if third.group == second.group || third.claim == second.claim || third.clique == second.clique {
+	// A claim that pods share by name is freed with the last of them, and taken again.
+	if (third.group == second.group || third.claim == second.claim) != (offered() == probe.Resources) ||
+		third.clique == second.clique {
 		t.Errorf("the gang that started again is where it was: %v, then %v", second, third)
 	}
 	job, err := shared.Dynamic.Resource(trainJobs).Namespace("default").Get(t.Context(), "sharing", metav1.GetOptions{})
@@ -312,18 +318,27 @@ func fail(t *testing.T, pod corev1.Pod) {
 
 // Others wait for the devices of a job that is over; a group without claims would stay for 45 s.
 func TestASharedClaimEndsWithItsJob(t *testing.T) {
-	if *mode != string(probe.Full) {
+	if offered() == probe.Groups {
 		t.Skip("without DRAWorkloadResourceClaims the API server drops shared claims")
 	}
 	fabric(t)
 	sharingJob(t, "brief", "3s")
 	running(t, "brief", "0")
+	if offered() == probe.Resources {
+		within(t, 20*time.Second, "the claim's devices are given back", func() bool {
+			claim, err := shared.Client.ResourceV1().
+				ResourceClaims("default").
+				Get(t.Context(), "brief-fabric", metav1.GetOptions{})
+			return err == nil && claim.Status.Allocation == nil
+		})
+		return
+	}
 	goneWithin(t, 20*time.Second, "brief")
 }
 
 // A cluster that keeps no shared claims says so, and no pod starts with a claim of its own.
 func TestSharedClaimsAreRefusedWhereTheyAreDropped(t *testing.T) {
-	if *mode != string(probe.Groups) {
+	if offered() != probe.Groups {
 		t.Skip("the API server keeps shared claims in this mode")
 	}
 	kept(t, trainingRuntimes, strings.Replace(sharingRuntime, "RUNTIME", "1s", 1))

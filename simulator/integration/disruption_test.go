@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/topology"
@@ -62,7 +63,7 @@ func evict(t *testing.T, pods []corev1.Pod) {
 // asScheduler returns a client with the rights of the scheduler's account.
 func asScheduler(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(as("system:serviceaccount:lockstep-system:lockstep-scheduler"))
+	client, err := gangapi.Client(as("system:serviceaccount:lockstep-system:lockstep-scheduler"), offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}

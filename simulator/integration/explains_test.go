@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
 func pathOf(namespace string) string {
@@ -118,10 +119,14 @@ func tellsOfItsPreemption(t *testing.T, namespace, name string) {
 		job["WAIT"] == "" || job["WHY"] == "" {
 		t.Errorf("the columns of the job that left are %v", job)
 	}
-	group := table(t, "/apis/scheduling.k8s.io/v1beta1/namespaces/"+namespace+"/podgroups/"+name)
+	group := table(t, "/apis/"+offered().API().Version().String()+"/namespaces/"+namespace+"/podgroups/"+name)
 	t.Logf("podgroup: %v", group)
-	if group["STATUS"] != corev1.PodReasonPreemptionByScheduler {
-		t.Errorf("STATUS of its PodGroup is %q", group["STATUS"])
+	column := "STATUS"
+	if offered() == probe.Resources { // a column of a custom resource shows one condition
+		column = "DISRUPTION"
+	}
+	if group[column] != corev1.PodReasonPreemptionByScheduler {
+		t.Errorf("%s of its PodGroup is %q", column, group[column])
 	}
 	high := table(t, pathOf(namespace)+"high")
 	t.Logf("trainjob: %v", high)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
@@ -34,8 +35,7 @@ var rounds = flag.Int(
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-
-	podGroups  = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}
+	workloads  = gangapi.Native.Version().WithResource("workloads")
 	frozenJobs = schema.GroupVersionResource{
 		Group:    "state.lockstep.dev",
 		Version:  "v1alpha1",
@@ -252,7 +252,7 @@ func (f *forgery) reaches(t *testing.T, name, want string) bool {
 // traces names the first object of the job's that has something of the forged runtime.
 func (f *forgery) traces(t *testing.T, name string) string {
 	t.Helper()
-	for _, resource := range []schema.GroupVersionResource{jobSets, podGroups} {
+	for _, resource := range []schema.GroupVersionResource{jobSets, offered().API().Resource()} {
 		object, err := shared.Dynamic.Resource(resource).
 			Namespace(f.namespace).
 			Get(t.Context(), name, metav1.GetOptions{})

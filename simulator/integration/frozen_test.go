@@ -48,7 +48,7 @@ func frozenOf(t *testing.T, namespace, name string) *unstructured.Unstructured {
 func TestFrozenTrainJob_AdoptsOnlyWhatAControllerMade(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
-	scheme, err := controller.Scheme()
+	scheme, err := controller.Scheme(offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 )
 
@@ -158,10 +160,14 @@ spec:
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
 `, name, annotation)
 	}
-	jobs := play(t, 20*time.Second, strings.Join([]string{
-		job("no-gang", `lockstep.dev/gang: "off"`), job("native", "lockstep.dev/scheduler: native"),
-	}, "---\n"))
-	for name, grouped := range map[string]bool{"no-gang": false, "native": true} {
+	wanted := map[string]bool{"no-gang": false, "native": true}
+	asked := []string{job("no-gang", `lockstep.dev/gang: "off"`), job("native", "lockstep.dev/scheduler: native")}
+	if offered() == probe.Resources { // it does not read these groups
+		delete(wanted, "native")
+		asked = asked[:1]
+	}
+	jobs := play(t, 20*time.Second, strings.Join(asked, "---\n"))
+	for name, grouped := range wanted {
 		if jobs[name].Outcome != outcome.Complete {
 			t.Errorf("%s: %s (%s)", name, jobs[name].Outcome, jobs[name].Reason)
 		}
@@ -170,6 +176,20 @@ spec:
 				t.Errorf("pod %s: scheduler %s, group %v", pod.Name, pod.Spec.SchedulerName, pod.Spec.SchedulingGroup)
 			}
 		}
+	}
+}
+
+// A gang for a scheduler that does not read its group would start in parts. The refusal says what to write instead.
+func TestGangsForTheStockSchedulerAreRefusedInModeResources(t *testing.T) {
+	if offered() != probe.Resources {
+		t.Skip("the stock scheduler reads the groups of this mode")
+	}
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	answer := tryCreate(t, strings.ReplaceAll(forStock("theirs", 2, "1s"), "NAMESPACE", namespace))
+	if answer.code != http.StatusForbidden ||
+		!strings.Contains(answer.text, "the stock scheduler does not read the PodGroups") {
+		t.Errorf("%d %s, want a refusal that says who does not read what", answer.code, answer.text)
 	}
 }
 

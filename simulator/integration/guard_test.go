@@ -22,6 +22,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/guard"
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -38,7 +39,7 @@ var (
 func guardOf(t *testing.T, installation manifests.Installation) guard.Guard {
 	t.Helper()
 	client := func(config *rest.Config) kubernetes.Interface {
-		made, err := kubernetes.NewForConfig(config)
+		made, err := gangapi.Client(config, offered().API())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,6 +48,7 @@ func guardOf(t *testing.T, installation manifests.Installation) guard.Guard {
 	return guard.Guard{
 		Controller: client(as(installation.User())),
 		Stranger:   client(as("system:serviceaccount:" + installation.Namespace + ":" + guard.Account)),
+		API:        offered().API(),
 		Namespace:  installation.Namespace,
 		Namespaces: installation.Namespaces,
 		Patience:   5 * time.Second,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 )
@@ -205,7 +206,7 @@ func (e *ending) over(t *testing.T) int {
 func (e *ending) left(t *testing.T) []string {
 	t.Helper()
 	var left []string
-	for _, kind := range []schema.GroupVersionResource{
+	kinds := []schema.GroupVersionResource{
 		{Version: "v1", Resource: "pods"},
 		{Version: "v1", Resource: "configmaps"},
 		{Version: "v1", Resource: "secrets"},
@@ -213,9 +214,12 @@ func (e *ending) left(t *testing.T) []string {
 		{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"},
 		{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaimtemplates"},
 		nvlink.Resource(),
-		{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"},
-		{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "workloads"},
-	} {
+		offered().API().Resource(),
+	}
+	if offered() != probe.Resources {
+		kinds = append(kinds, workloads)
+	}
+	for _, kind := range kinds {
 		list, err := shared.Dynamic.Resource(kind).Namespace(e.namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@
 package integration_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -25,7 +26,8 @@ import (
 )
 
 var (
-	mode     = flag.String("mode", string(probe.Full), "what the control plane offers: full or groups")
+	mode     = flag.String("mode", "", "what the control plane offers: full, groups or resources; default the best one")
+	release  = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
 	requests = requestsFlag()
 
 	shared   stage.Stage
@@ -39,12 +41,17 @@ func TestMain(m *testing.M) {
 		return
 	}
 	options := cluster.Options{
-		Mode: probe.Mode(*mode), NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: 2 * time.Second},
+		Mode:       offered(),
+		Kubernetes: *release,
+		NVLink:     nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: 2 * time.Second},
 	}
 	setting := stage.Setting{Name: "integration", Machines: "gb200-72", Options: options, Out: os.Stdout}
 	setting.Options.Audit, setting.Check = *requests != "", compareRequests(*requests)
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared, machines = s, s.Machines }))
 }
+
+// offered is the mode of the shared cluster.
+func offered() probe.Mode { return cmp.Or(probe.Mode(*mode), cluster.DefaultMode(*release)) }
 
 // play submits the TrainJobs of some YAML (its own namespace is made) and returns how each ended, by name.
 func play(t *testing.T, patience time.Duration, yaml string) map[string]outcome.Job {

@@ -159,7 +159,7 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 		`kubeflow_trainer_reconcile_duration_seconds_count{controller="trainjob",result="ok"}`,
 		`kubeflow_trainer_reconcile_phase_duration_seconds_count{phase="apply"}`,
 		`lockstep_controller_reconciles_total{framework="torch",result="ok"}`,
-		`lockstep_cluster_mode{mode="` + *mode + `"} 1`,
+		`lockstep_cluster_mode{mode="` + string(offered()) + `"} 1`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s", want)

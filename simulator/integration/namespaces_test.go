@@ -20,13 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -81,7 +81,7 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	if err != nil || left.Object["status"] != nil {
 		t.Errorf("the job in narrow-c has status %v (%v)", left.Object["status"], err)
 	}
-	itself, err := kubernetes.NewForConfig(as(narrow.User()))
+	itself, err := gangapi.Client(as(narrow.User()), offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func groupOf(t *testing.T, name string) *schedulingv1beta1.PodGroup {
 // The stock scheduler reads the same Workload and PodGroup as ours, and keeps to the node label that both name: eight of 72
 // trays would not be in one of four cliques by chance.
 func TestTheStockSchedulerPlacesTheSameGang(t *testing.T) {
-	if *mode != string(probe.Full) {
+	if offered() != probe.Full {
 		t.Skip("without TopologyAwareWorkloadScheduling the API server drops what the stock scheduler reads")
 	}
 	jobs := play(t, 30*time.Second, forStock("theirs", 8, "2s")+"---\n"+gang("ours", 8, "2s"))
@@ -77,7 +77,7 @@ func TestTheStockSchedulerPlacesTheSameGang(t *testing.T) {
 }
 
 func TestTheStockSchedulerKeepsWholeWhatDoesNotFit(t *testing.T) {
-	if *mode != string(probe.Full) {
+	if offered() != probe.Full {
 		t.Skip("without TopologyAwareWorkloadScheduling the API server drops what the stock scheduler reads")
 	}
 	// A clique has 18 trays.

@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // tenant has every verb on everything of core, of groups, of TrainJobs and of Lockstep in the test's namespace.
 func tenant(t *testing.T, namespace string) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(tenantWith(t, namespace, "tenant", []rbacv1.PolicyRule{{
+	client, err := gangapi.Client(tenantWith(t, namespace, "tenant", []rbacv1.PolicyRule{{
 		APIGroups: []string{
 			"",
 			"scheduling.k8s.io",
@@ -29,7 +31,7 @@ func tenant(t *testing.T, namespace string) kubernetes.Interface {
 			"state.lockstep.dev",
 		},
 		Resources: []string{"*"}, Verbs: []string{"*"},
-	}}))
+	}}), offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +219,7 @@ func tenantless(t *testing.T, user string) kubernetes.Interface {
 	t.Helper()
 	config := as(user)
 	config.Impersonate.Groups = []string{"system:authenticated"}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := gangapi.Client(config, offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}

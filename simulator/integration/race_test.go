@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -304,7 +305,7 @@ func (r *race) members(t *testing.T, g *team) {
 			"gang": g.name,
 			"try":  strconv.Itoa(g.tries),
 		}
-		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &g.name}
+		gangapi.Join(&pod.ObjectMeta, &pod.Spec, g.name)
 		r.create(t, pod)
 	}
 }

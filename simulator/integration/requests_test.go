@@ -8,19 +8,25 @@ import (
 	"strings"
 
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/integration/rights"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
-// record is what package rights holds the roles to.
-const record = "rights/testdata/requests.txt"
+// record is what package rights holds the roles to: one file for each API of gangs.
+func record() string {
+	if offered() == probe.Resources {
+		return "rights/testdata/requests-resources.txt"
+	}
+	return "rights/testdata/requests.txt"
+}
 
 // requestsFlag asks for a comparison of what this run asks of the API server with the record.
 func requestsFlag() *string {
 	return flag.String(
 		"requests",
 		"",
-		"audit what Lockstep asks of the API server in all tests, and check or write "+record,
+		"audit what Lockstep asks of the API server in all tests, and check or write the record of the mode",
 	)
 }
 
@@ -44,7 +50,7 @@ func compareRequests(what string) func(stage.Stage) error {
 			return err
 		}
 		if what == "write" {
-			return os.WriteFile(record, []byte(rights.Format(made)), 0o600)
+			return os.WriteFile(record(), []byte(rights.Format(made)), 0o600)
 		}
 		return missing(made)
 	}
@@ -52,7 +58,7 @@ func compareRequests(what string) func(stage.Stage) error {
 
 // missing returns an error for the requests of the record that were not made.
 func missing(made []rights.Request) error {
-	content, err := os.ReadFile(record)
+	content, err := os.ReadFile(record())
 	if err != nil {
 		return err
 	}
@@ -69,7 +75,7 @@ func missing(made []rights.Request) error {
 	if len(gone) > 0 {
 		return fmt.Errorf(
 			"%s: no test makes these requests any more; take them out, and the rights that only they need:\n%s",
-			record, strings.Join(gone, "\n"),
+			record(), strings.Join(gone, "\n"),
 		)
 	}
 	return nil

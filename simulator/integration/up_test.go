@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 )
@@ -23,8 +24,8 @@ import (
 // The command itself, as a user runs it: it answers with one JSON object, holds the cluster, refuses a second run on
 // the same directory, and when a component dies it says which and leaves nothing running.
 func TestUpHoldsUntilAComponentDies(t *testing.T) {
-	if mode := *mode; mode != "full" {
-		t.Skip("the command is the same in mode " + mode)
+	if mode := offered(); mode != probe.Full {
+		t.Skip("the command is the same in mode " + string(mode))
 	}
 	dir := filepath.Join(t.TempDir(), "state")
 	answer, out := io.Pipe()
@@ -87,8 +88,8 @@ func TestUpHoldsUntilAComponentDies(t *testing.T) {
 
 // Ctrl-C while holding is the normal end: exit 0, and every child is gone.
 func TestUpEndsWithCtrlC(t *testing.T) {
-	if mode := *mode; mode != "full" {
-		t.Skip("the command is the same in mode " + mode)
+	if mode := offered(); mode != probe.Full {
+		t.Skip("the command is the same in mode " + string(mode))
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
 	answer, out := io.Pipe()

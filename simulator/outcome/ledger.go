@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // A Ledger remembers where the ranks of every job went. It may be fed from several goroutines.
@@ -111,10 +113,7 @@ func (m *member) admit(pod *corev1.Pod) bool {
 		m.former = append(m.former, m.uid)
 	}
 	m.pod, m.uid, m.created = pod.Name, pod.UID, pod.CreationTimestamp.Time
-	m.group = ""
-	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
-		m.group = *group.PodGroupName
-	}
+	m.group = gangapi.GroupOf(pod.ObjectMeta, pod.Spec)
 	m.node, m.phase, m.waiting, m.deleted = "", "", "", false
 	return true
 }

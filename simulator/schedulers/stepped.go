@@ -12,7 +12,7 @@ import (
 // stepped is a profile of the real kube-scheduler.
 func stepped(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 	s := Scheduler{
-		Name: ask.Name, On: Kube, Source: "the shipped profile in kube-scheduler 1.37.1",
+		Name: ask.Name, On: Kube, Source: "the shipped profile in kube-scheduler 1.37.2",
 		Discipline: "backfill", TieRule: tieRule,
 	}
 	profile := kube.Lockstep
@@ -31,7 +31,7 @@ func stepped(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 			}
 		}
 		profile = kube.Native
-		s.Source, s.Discipline = "kube-scheduler 1.37.1 with its own gang and topology plugins", "greedy"
+		s.Source, s.Discipline = "kube-scheduler 1.37.2 with its own gang and topology plugins", "greedy"
 		s.TieRule = "kube-scheduler's: by chance between domains, and the root of a heap between nodes"
 	}
 	var err error

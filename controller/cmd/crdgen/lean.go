@@ -7,6 +7,7 @@ import (
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	gangv1beta1 "github.com/lockstep-project/lockstep/manifests/gangapi/v1beta1"
 )
 
 // kinds returns our kinds by name.
@@ -15,6 +16,7 @@ func kinds() map[string]reflect.Type {
 		"TrainJob":               reflect.TypeFor[trainerv1alpha1.TrainJob](),
 		"TrainingRuntime":        reflect.TypeFor[trainerv1alpha1.TrainingRuntime](),
 		"ClusterTrainingRuntime": reflect.TypeFor[trainerv1alpha1.ClusterTrainingRuntime](),
+		"PodGroup":               reflect.TypeFor[gangv1beta1.PodGroup](),
 		"FrozenTrainJob":         reflect.TypeFor[statev1alpha1.FrozenTrainJob](),
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 func main() {
@@ -48,7 +49,7 @@ func run(arguments []string) (int, error) {
 	defer stop()
 	err = controller.Run(ctx, options, metrics.Registry)
 	switch {
-	case errors.Is(err, controller.ErrNoGroups), errors.Is(err, controller.ErrNoConfig),
+	case errors.Is(err, gangapi.ErrNoAPI), errors.Is(err, controller.ErrNoConfig),
 		errors.Is(err, controller.ErrNoCertificate), errors.Is(err, controller.ErrNoState),
 		errors.Is(err, controller.ErrUnguarded), errors.Is(err, controller.ErrRival):
 		return 2, err

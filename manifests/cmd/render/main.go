@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 func main() {
@@ -39,6 +40,11 @@ func run(arguments []string, out io.Writer) error {
 	)
 	flags.StringVar(&installation.TakeOver, "take-over", "",
 		"namespace of the Kubeflow Trainer from which the controller takes over (docs/takeover.md)")
+	flags.Func("gang-api", "where gangs are kept: native, resources, or auto, with rights for both (default auto)",
+		func(text string) (err error) {
+			installation.GangAPI, err = gangapi.Parse(text)
+			return err
+		})
 	if at := slices.Index(arguments, "--"); at >= 0 {
 		arguments, installation.Flags = arguments[:at], arguments[at+1:]
 	}

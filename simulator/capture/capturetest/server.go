@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -29,13 +30,13 @@ type Server struct {
 
 	// Calls counts the lists that were asked for, by resource.
 	Calls   map[string]int
-	objects map[string][]map[string]any
+	objects map[schema.GroupResource][]map[string]any
 }
 
 // New starts a server that has the objects of a YAML text. It stops with the test.
 func New(t *testing.T, objects string) *Server {
 	t.Helper()
-	s := &Server{Calls: map[string]int{}, objects: map[string][]map[string]any{}}
+	s := &Server{Calls: map[string]int{}, objects: map[schema.GroupResource][]map[string]any{}}
 	for document := range strings.SplitSeq(objects, "\n---\n") {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
@@ -64,7 +65,13 @@ func (s *Server) Add(t *testing.T, object map[string]any) {
 	if stem, ok := strings.CutSuffix(kind, "y"); ok {
 		resource = strings.ToLower(stem) + "ies"
 	}
-	s.objects[resource] = append(s.objects[resource], object)
+	version, _ := object["apiVersion"].(string)
+	group, _, grouped := strings.Cut(version, "/")
+	if !grouped {
+		group = ""
+	}
+	id := schema.GroupResource{Group: group, Resource: resource}
+	s.objects[id] = append(s.objects[id], object)
 }
 
 // Kubeconfig writes a kubeconfig for the server and returns its path.
@@ -98,7 +105,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	objects, ok := s.objects[resource]
+	id := schema.GroupResource{Resource: resource}
+	if path[0] == "apis" {
+		id.Group = path[1]
+	}
+	objects, ok := s.objects[id]
 	if !ok && !slices.Contains(s.Served, resource) {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		return

@@ -35,7 +35,7 @@ func flushPaused(q *internalqueue.PriorityQueue, logger klog.Logger)
 func flushLeft(q *internalqueue.PriorityQueue, logger klog.Logger)
 
 var errInternals = errors.New(
-	"kube-scheduler's queue is not built as in 1.37.1: see internals.go")
+	"kube-scheduler's queue is not built as in 1.37.2: see internals.go")
 
 // lookInto finds the parts of a scheduling queue.
 func lookInto(q internalqueue.SchedulingQueue) (queue, error) {

@@ -173,7 +173,7 @@ func (c *Cluster) Plan(job *trainerv1alpha1.TrainJob) (plan.Plan, error) {
 func replaces(planned plan.Plan) bool {
 	return slices.ContainsFunc(planned.JobSet.Spec.ReplicatedJobs, func(r replicatedJob) bool {
 		policy := r.Template.Spec.PodFailurePolicy
-		return r.Template.Spec.Template.Spec.SchedulingGroup != nil && policy != nil &&
+		return plan.GroupOf(&r) != "" && policy != nil &&
 			slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
 				return rule.Action == batchv1.PodFailurePolicyActionIgnore &&
 					slices.ContainsFunc(

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/workload"
@@ -230,8 +231,7 @@ func (c *Cluster) start(
 	}
 	out := Group{PodGroup: group}
 	for _, replicated := range jobSet.Spec.ReplicatedJobs {
-		of := replicated.Template.Spec.Template.Spec.SchedulingGroup
-		if of == nil || of.PodGroupName == nil || *of.PodGroupName != group.Name || late[replicated.Name] {
+		if plan.GroupOf(&replicated) != group.Name || late[replicated.Name] {
 			continue
 		}
 		for _, pod := range pods(jobSet, replicated) {

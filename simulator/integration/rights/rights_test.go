@@ -25,13 +25,17 @@ func shipped(t *testing.T) []rights.Right {
 // recorded are the requests that the integration tests were seen to make.
 func recorded(t *testing.T) []rights.Request {
 	t.Helper()
-	content, err := os.ReadFile("testdata/requests.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	requests, err := rights.Parse(string(content))
-	if err != nil {
-		t.Fatal(err)
+	var requests []rights.Request
+	for _, record := range []string{"testdata/requests.txt", "testdata/requests-resources.txt"} {
+		content, err := os.ReadFile(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := rights.Parse(string(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests = append(requests, found...)
 	}
 	return requests
 }

@@ -59,6 +59,7 @@ func unseen() []row {
 	rows = append(rows, foreignGroups(controller)...)
 	rows = append(rows, takeOver(controller)...)
 	rows = append(rows, startOfTheController(controller)...)
+	rows = append(rows, move(controller)...)
 	rows = append(rows, leases("Role lockstep-controller-leader-election", "one replica runs here")...)
 	rows = append(rows, leases("Role lockstep-scheduler", "one scheduler runs here")...)
 	return append(rows, schedulers()...)
@@ -94,6 +95,41 @@ func takeOver(role string) []row {
 		file: "controller/admission/choice.go",
 		code: "d.Live.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace)",
 	})
+}
+
+// move is what happens when a cluster's gangs change their API, which package moving tests.
+func move(role string) []row {
+	const scheduler, groups = "ClusterRole lockstep-scheduler", "scheduling.k8s.io/podgroups scheduling.lockstep.dev/podgroups"
+	return []row{
+		{
+			role:      role,
+			verbs:     "update",
+			resources: "scheduling.k8s.io/podgroups/status scheduling.lockstep.dev/podgroups/status",
+			why:       "no gang is moved in the suite",
+			file:      "controller/moving/moving.go",
+			code:      "groups.UpdateStatus(ctx, have",
+		},
+		{
+			role:      scheduler,
+			verbs:     "patch",
+			resources: groups,
+			why:       "as above: native groups that were moved have our finalizer",
+			file:      "scheduler/podgroups/keeper.go",
+			code:      "Patch(ctx, group.Name, types.MergePatchType, patch",
+		},
+		{
+			role:      scheduler,
+			verbs:     "get",
+			resources: groups,
+			why:       "a status that was written by somebody else meanwhile is read",
+			file:      "manifests/gangapi/podgroups.go",
+			code:      "base, err := g.Get(ctx, name, metav1.GetOptions{})",
+		},
+		{
+			verbs: "update", resources: "/configmaps", why: "as above: the choice of the API changes",
+			file: "manifests/gangapi/choice.go", code: "maps.Update(ctx, found, metav1.UpdateOptions{})",
+		},
+	}
 }
 
 // leases are the rights of a leader election that the suite does without.

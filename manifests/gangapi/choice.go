@@ -1,0 +1,130 @@
+package gangapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// Memory is the ConfigMap, in Lockstep's namespace, that keeps the choice.
+	Memory = "lockstep-gang-api"
+	// memoryKey is the key under which the ConfigMap has the API.
+	memoryKey = "api"
+)
+
+// ErrNoAPI indicates that the API of the gangs cannot be had in the cluster. The text says what to do.
+var ErrNoAPI = errors.New("this cluster cannot keep gangs")
+
+// Served is which APIs an API server serves.
+type Served struct{ Native, Resources bool }
+
+// Choose decides where gangs are kept: wanted by a flag, else remembered from an earlier start, else the native API where it is served.
+// A remembered choice is never given up because the API server serves more after an upgrade: gangs that run are in the API of before.
+func Choose(wanted, remembered API, served Served) (API, error) {
+	switch {
+	case wanted == "" && remembered == "" && served.Native:
+		return Native, nil
+	case wanted == "" && remembered == "" && served.Resources:
+		return Resources, nil
+	case wanted == "" && remembered == "":
+		return "", fmt.Errorf(
+			"%w: the API server serves neither the PodGroups of %s nor those of %s; apply manifests/crds",
+			ErrNoAPI,
+			Native.Version(),
+			Resources.Version(),
+		)
+	}
+	api, hint := wanted, ""
+	if api == "" {
+		api = remembered
+		hint = fmt.Sprintf(", or change the choice that ConfigMap %s keeps with --gang-api", Memory)
+	}
+	switch {
+	case api == Native && !served.Native:
+		return "", fmt.Errorf("%w: the API server does not serve the PodGroups of %s; start kube-apiserver with "+
+			"--feature-gates=GenericWorkload=true and --runtime-config=%s=true%s", ErrNoAPI, api.Version(), api.Version(), hint)
+	case api == Resources && !served.Resources:
+		return "", fmt.Errorf("%w: the API server does not serve the PodGroups of %s; apply manifests/crds%s",
+			ErrNoAPI, api.Version(), hint)
+	}
+	return api, nil
+}
+
+// Remembered returns the API that was chosen at an earlier start; "" if none was.
+func Remembered(ctx context.Context, client kubernetes.Interface, namespace string) (API, error) {
+	found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, Memory, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading which API keeps gangs: %w", err)
+	}
+	switch api := API(found.Data[memoryKey]); api {
+	case Native, Resources:
+		return api, nil
+	default:
+		return "", fmt.Errorf("ConfigMap %s/%s: %s: there is no API %q; write %s or %s",
+			namespace, Memory, memoryKey, api, Native, Resources)
+	}
+}
+
+// Remember keeps a choice, and returns the one that counts: a wanted one, which is empty where nobody wants a certain API, replaces an earlier
+// one; of two processes that start for the first time side by side, that of the first counts.
+func Remember(
+	ctx context.Context, client kubernetes.Interface, namespace string, chosen, wanted API,
+) (API, error) {
+	maps := client.CoreV1().ConfigMaps(namespace)
+	_, err := maps.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: Memory, Namespace: namespace},
+		Data:       map[string]string{memoryKey: string(chosen)},
+	}, metav1.CreateOptions{})
+	if err == nil {
+		return chosen, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("keeping which API keeps gangs: %w", err)
+	}
+	found, err := maps.Get(ctx, Memory, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading which API keeps gangs: %w", err)
+	}
+	if wanted == "" || found.Data[memoryKey] == string(chosen) {
+		return API(found.Data[memoryKey]), nil
+	}
+	found.Data = map[string]string{memoryKey: string(chosen)}
+	if _, err := maps.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
+		return "", fmt.Errorf("keeping which API keeps gangs: %w", err)
+	}
+	return chosen, nil
+}
+
+// followEvery is how often Follow looks.
+const followEvery = 15 * time.Second
+
+// Follow returns an error as soon as the choice is not api any more: another process of Lockstep was told so. It returns nil when ctx ends.
+func Follow(ctx context.Context, client kubernetes.Interface, namespace string, api API, c clock.WithTicker) error {
+	ticker := c.NewTicker(followEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+		now, err := Remembered(ctx, client, namespace)
+		if err != nil || now == "" {
+			continue // it was chosen when this process started; a read that fails changes nothing
+		}
+		if now != api {
+			return fmt.Errorf("gangs are kept in %s now, and were in %s", now.Version(), api.Version())
+		}
+	}
+}

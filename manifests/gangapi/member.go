@@ -1,0 +1,41 @@
+package gangapi
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Label names the PodGroup of a pod. It is read in every mode, and cannot change in the life of a pod (policy gangmembers.lockstep.dev).
+const Label = "lockstep.dev/pod-group"
+
+// LongestName is the number of characters that the name of a PodGroup may have if pods join it by Label.
+const LongestName = 63
+
+// GroupOf returns the name of the PodGroup that a pod or a pod template belongs to, "" for none. The field of Kubernetes' own API wins: it
+// cannot be changed, whatever policies are installed.
+func GroupOf(meta metav1.ObjectMeta, spec corev1.PodSpec) string {
+	if group := spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return *group.PodGroupName
+	}
+	return meta.Labels[Label]
+}
+
+// Join puts a pod, or the pods of a template, into a PodGroup, by the field and by the label: API servers without the field drop it, and the
+// label survives a change of the mode.
+func Join(meta *metav1.ObjectMeta, spec *corev1.PodSpec, group string) {
+	spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	if len(group) > LongestName {
+		return
+	}
+	if meta.Labels == nil {
+		meta.Labels = map[string]string{}
+	}
+	meta.Labels[Label] = group
+}
+
+// Adopt fills in the field of a pod that joined its group by the label.
+func Adopt(pod *corev1.Pod) {
+	if group := pod.Labels[Label]; group != "" && pod.Spec.SchedulingGroup == nil {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	}
+}

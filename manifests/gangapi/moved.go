@@ -1,0 +1,37 @@
+package gangapi
+
+import (
+	"slices"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Other returns the API in which gangs are not.
+func (a API) Other() API {
+	if a == Resources {
+		return Native
+	}
+	return Resources
+}
+
+// Moved returns a PodGroup as it is created in the other API, to, with the status that it is to get there. What only one of the APIs has stays
+// behind: the Workload, claims that the API server shares, and the priority, which in either API others fill in. Our finalizer comes along
+// into the native API, too: there the group's protection knows pods by the field that their API server has dropped.
+func Moved(group *schedulingv1beta1.PodGroup, to API) *schedulingv1beta1.PodGroup {
+	spec := group.Spec.DeepCopy()
+	spec.Priority = nil
+	if to == Resources {
+		spec.WorkloadRef, spec.ResourceClaims = nil, nil
+	}
+	status := group.Status.DeepCopy()
+	status.ResourceClaimStatuses = nil
+	return &schedulingv1beta1.PodGroup{
+		TypeMeta: metav1.TypeMeta{APIVersion: to.Version().String(), Kind: Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: group.Namespace, Name: group.Name, Labels: group.Labels, Annotations: group.Annotations,
+			OwnerReferences: slices.Clone(group.OwnerReferences), Finalizers: []string{Finalizer},
+		},
+		Spec: *spec, Status: *status,
+	}
+}

@@ -1,0 +1,47 @@
+// Package v1beta1 declares the custom resource PodGroup, from which its CRD is generated. Programs use the native Go type, which has the
+// same fields (package gangapi).
+//
+// +kubebuilder:object:generate=false
+// +groupName=scheduling.lockstep.dev
+package v1beta1
+
+import (
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodGroup is pods that start together, for clusters without the PodGroups of scheduling.k8s.io. Pods join it by the label
+// lockstep.dev/pod-group.
+//
+// What Kubernetes' API server checks of its own PodGroups, the CRD's rules check here: those that are generated from Kubernetes' markers, and
+// below what these leave out, such as that a field is added later. Of a PodGroup only minCount can change; a priority
+// that is missing is set once, by lockstep-scheduler.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.schedulingPolicy.gang.minCount`
+// +kubebuilder:printcolumn:name="Scheduled",type=string,JSONPath=`.status.conditions[?(@.type=="PodGroupInitiallyScheduled")].status`
+// +kubebuilder:printcolumn:name="Disruption",type=string,JSONPath=`.status.conditions[?(@.type=="DisruptionTarget")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type PodGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says how many pods start together, and where. The fields are those of PodGroups in scheduling.k8s.io/v1beta1.
+	//
+	// +required
+	// +kubebuilder:validation:XValidation:rule="has(self.schedulingPolicy.gang) != has(self.schedulingPolicy.basic)",message="schedulingPolicy must be one of gang, basic"
+	// +kubebuilder:validation:XValidation:rule="!has(self.parentCompositePodGroupName)",message="parentCompositePodGroupName is not supported"
+	// +kubebuilder:validation:XValidation:rule="!has(self.preemptionPolicy)",message="preemptionPolicy is that of the pods"
+	// +kubebuilder:validation:XValidation:rule="!has(self.resourceClaims)",message="resourceClaims need PodGroups of scheduling.k8s.io; share a ResourceClaim by naming it in the pods"
+	// +kubebuilder:validation:XValidation:rule="has(self.schedulingPolicy.gang) == has(oldSelf.schedulingPolicy.gang)",message="the kind of schedulingPolicy is immutable"
+	// +kubebuilder:validation:XValidation:rule="has(self.workloadRef) == has(oldSelf.workloadRef)",message="workloadRef is immutable"
+	// +kubebuilder:validation:XValidation:rule="has(self.schedulingConstraints) == has(oldSelf.schedulingConstraints) && (!has(self.schedulingConstraints) || self.schedulingConstraints == oldSelf.schedulingConstraints)",message="schedulingConstraints is immutable"
+	// +kubebuilder:validation:XValidation:rule="has(self.priorityClassName) == has(oldSelf.priorityClassName)",message="priorityClassName is immutable"
+	Spec schedulingv1beta1.PodGroupSpec `json:"spec"`
+	// status has conditions that lockstep-scheduler writes.
+	//
+	// +optional
+	Status schedulingv1beta1.PodGroupStatus `json:"status,omitempty"`
+}

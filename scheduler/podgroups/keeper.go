@@ -1,0 +1,232 @@
+// Package podgroups does for PodGroups that are custom resources what Kubernetes' API server and kube-controller-manager do for their own:
+// it gives a group the priority of its pods, and keeps a deleted group until its pods have ended.
+//
+// Only the scheduler has what it takes without a further cache: all pods that have not ended.
+package podgroups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+)
+
+// byGroup is the index of pods by the key of their PodGroup.
+const byGroup = "lockstep.dev/pod-group"
+
+// Keeper keeps the PodGroups of one cluster.
+type Keeper struct {
+	client kubernetes.Interface
+	groups schedulinglisters.PodGroupLister
+	pods   cache.Indexer
+	synced []cache.InformerSynced
+	queue  workqueue.TypedRateLimitingInterface[string]
+	// adopts says that groups without finalizer and priority get them: native ones have both from the API server.
+	adopts bool
+	// leads reports whether this scheduler decides, and not another one for which it stands by.
+	leads func() bool
+}
+
+// New returns a keeper that follows the factory's informers. It must be called before these start.
+func New(
+	client kubernetes.Interface, factory informers.SharedInformerFactory, api gangapi.API, leads func() bool,
+) (*Keeper, error) {
+	groups, pods := factory.Scheduling().V1beta1().PodGroups(), factory.Core().V1().Pods().Informer()
+	k := &Keeper{
+		client: client,
+		groups: groups.Lister(),
+		pods:   pods.GetIndexer(),
+		adopts: api == gangapi.Resources,
+		leads:  leads,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "podgroups"},
+		),
+	}
+	if err := pods.AddIndexers(cache.Indexers{byGroup: groupOfPod}); err != nil {
+		return nil, fmt.Errorf("indexing pods by PodGroup: %w", err)
+	}
+	ofGroups, err := groups.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: k.groupChanged, UpdateFunc: func(_, now any) { k.groupChanged(now) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching PodGroups: %w", err)
+	}
+	ofPods, err := pods.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: k.podChanged, DeleteFunc: k.podChanged},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	k.synced = []cache.InformerSynced{ofGroups.HasSynced, ofPods.HasSynced}
+	return k, nil
+}
+
+// Run works until the context ends. A group is looked at once all pods are known: before, every group would seem to have none.
+func (k *Keeper) Run(ctx context.Context) {
+	defer k.queue.ShutDown()
+	if !cache.WaitForCacheSync(ctx.Done(), k.synced...) {
+		return
+	}
+	go func() {
+		for k.next(ctx) {
+		}
+	}()
+	<-ctx.Done()
+}
+
+func (k *Keeper) next(ctx context.Context) bool {
+	key, ended := k.queue.Get()
+	if ended {
+		return false
+	}
+	defer k.queue.Done(key)
+	if err := k.keep(ctx, key); err != nil {
+		log := klog.FromContext(ctx)
+		if apierrors.IsConflict(err) || errors.Is(err, errStandsBy) {
+			log.V(2).Info("Keeping a PodGroup later", "podGroup", key, "reason", err.Error())
+		} else {
+			log.Error(err, "Keeping a PodGroup failed; trying again", "podGroup", key)
+		}
+		k.queue.AddRateLimited(key)
+		return true
+	}
+	k.queue.Forget(key)
+	return true
+}
+
+// keep does what one group lacks, in one write.
+func (k *Keeper) keep(ctx context.Context, key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return fmt.Errorf("reading the key of a PodGroup: %w", err)
+	}
+	group, err := k.groups.PodGroups(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading PodGroup %s: %w", key, err)
+	}
+	members, err := k.pods.ByIndex(byGroup, key)
+	if err != nil {
+		return fmt.Errorf("looking up the pods of PodGroup %s: %w", key, err)
+	}
+	lacks := k.lacking(group, members)
+	if lacks.nothing() {
+		return nil
+	}
+	if !k.leads() {
+		return errStandsBy
+	}
+	return k.write(ctx, group, lacks)
+}
+
+// errStandsBy has a group looked at again: this scheduler may lead by then.
+var errStandsBy = errors.New("another scheduler leads")
+
+// lack is what a group is to get.
+type lack struct {
+	// finalizers replace the group's if they are not nil.
+	finalizers []string
+	priority   *int32
+}
+
+func (l lack) nothing() bool { return l.finalizers == nil && l.priority == nil }
+
+// lacking returns what a group is to get, by the pods of it that have not ended.
+func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, members []any) lack {
+	var lacks lack
+	protected := slices.Contains(group.Finalizers, gangapi.Finalizer)
+	if !group.DeletionTimestamp.IsZero() {
+		if protected && len(members) == 0 {
+			lacks.finalizers = slices.DeleteFunc(append([]string{}, group.Finalizers...),
+				func(finalizer string) bool { return finalizer == gangapi.Finalizer })
+		}
+		return lacks
+	}
+	if !k.adopts || len(members) == 0 {
+		return lacks
+	}
+	if !protected {
+		lacks.finalizers = append(slices.Clone(group.Finalizers), gangapi.Finalizer)
+	}
+	if pod, ok := members[0].(*corev1.Pod); ok && Unstamped(group, pod) {
+		lacks.priority = pod.Spec.Priority
+	}
+	return lacks
+}
+
+// Unstamped reports whether a group is yet to get the priority of its pods. Kubernetes' own groups have one from the start.
+func Unstamped(group *schedulingv1beta1.PodGroup, member *corev1.Pod) bool {
+	return group.Spec.Priority == nil && member.Spec.Priority != nil && *member.Spec.Priority != 0
+}
+
+// write patches the very version of the group that was looked at.
+func (k *Keeper) write(ctx context.Context, group *schedulingv1beta1.PodGroup, lacks lack) error {
+	meta := map[string]any{"uid": group.UID, "resourceVersion": group.ResourceVersion}
+	change := map[string]any{"metadata": meta}
+	if lacks.finalizers != nil {
+		meta["finalizers"] = lacks.finalizers
+	}
+	if lacks.priority != nil {
+		change["spec"] = map[string]any{"priority": *lacks.priority}
+	}
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("encoding a change of PodGroup %s: %w", group.Name, err)
+	}
+	_, err = k.client.SchedulingV1beta1().PodGroups(group.Namespace).
+		Patch(ctx, group.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("changing PodGroup %s: %w", group.Name, err)
+	}
+	return nil
+}
+
+func (k *Keeper) groupChanged(object any) {
+	if group, ok := object.(*schedulingv1beta1.PodGroup); ok {
+		k.queue.Add(group.Namespace + "/" + group.Name)
+	}
+}
+
+func (k *Keeper) podChanged(object any) {
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
+	}
+	if keys, err := groupOfPod(object); err == nil {
+		for _, key := range keys {
+			k.queue.Add(key)
+		}
+	}
+}
+
+// groupOfPod is the key of the PodGroup of a pod, as an index function.
+func groupOfPod(object any) ([]string, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return nil, nil
+	}
+	if group := gangapi.GroupOf(pod.ObjectMeta, pod.Spec); group != "" {
+		return []string{pod.Namespace + "/" + group}, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,101 @@
+package start
+
+import (
+	"context"
+	"fmt"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	serverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/podgroups"
+)
+
+// assembled is a kube-scheduler that is ready to run.
+type assembled struct {
+	config    *serverconfig.CompletedConfig
+	scheduler *kubescheduler.Scheduler
+	keeper    *podgroups.Keeper
+}
+
+// assemble makes a kube-scheduler of its options, with our plugins, and with a client whose PodGroups are in an API. kube-scheduler's own
+// command makes its client itself; everything that it reads and writes of gangs goes through this one.
+func assemble(
+	ctx context.Context, opts *options.Options, api gangapi.API, production scheduler.Production,
+) (assembled, error) {
+	var err error
+	if opts.ComponentConfig, err = latest.Default(); err != nil {
+		return assembled{}, fmt.Errorf("making the default configuration: %w", err)
+	}
+	if faults := opts.Validate(); len(faults) > 0 {
+		return assembled{}, fmt.Errorf("checking the options: %w", utilerrors.NewAggregate(faults))
+	}
+	config, err := opts.Config(ctx)
+	if err != nil {
+		return assembled{}, fmt.Errorf("reading the configuration: %w", err)
+	}
+	client, err := gangapi.Client(config.KubeConfig, api)
+	if err != nil {
+		return assembled{}, err
+	}
+	// Only now: options with a name make informers of their own under it.
+	name, err := cache.NewInformerName("kube-scheduler")
+	if err != nil {
+		return assembled{}, fmt.Errorf("naming the informers: %w", err)
+	}
+	config.Client, config.InformerFactory = client, kubescheduler.NewInformerFactory(client, 0, name)
+	groups := config.InformerFactory.Scheduling().V1beta1().PodGroups().Lister()
+	client.ReadFrom(func(namespace, name string) *schedulingv1beta1.PodGroup {
+		group, err := groups.PodGroups(namespace).Get(name)
+		if err != nil {
+			return nil
+		}
+		return group
+	})
+	keeper, err := podgroups.New(client, config.InformerFactory, api, production.Leads)
+	if err != nil {
+		return assembled{}, err
+	}
+	completed := config.Complete()
+	made, err := makeScheduler(ctx, &completed, opts, production)
+	return assembled{config: &completed, scheduler: made, keeper: keeper}, err
+}
+
+func makeScheduler(
+	ctx context.Context, config *serverconfig.CompletedConfig, opts *options.Options, production scheduler.Production,
+) (*kubescheduler.Scheduler, error) {
+	component := &config.ComponentConfig
+	var profiles []schedulerconfig.KubeSchedulerProfile
+	made, err := kubescheduler.New(ctx, config.Client, config.InformerFactory, config.DynInformerFactory,
+		func(name string) events.EventRecorderLogger { return config.EventBroadcaster.NewRecorder(name) },
+		kubescheduler.WithComponentConfigVersion(component.APIVersion),
+		kubescheduler.WithKubeConfig(config.KubeConfig),
+		kubescheduler.WithProfiles(component.Profiles...),
+		kubescheduler.WithPercentageOfNodesToScore(component.PercentageOfNodesToScore),
+		kubescheduler.WithFrameworkOutOfTreeRegistry(production.Registry),
+		kubescheduler.WithPodInitialBackoffSeconds(component.PodInitialBackoffSeconds),
+		kubescheduler.WithPodMaxBackoffSeconds(component.PodMaxBackoffSeconds),
+		kubescheduler.WithPodMaxInUnschedulablePodsDuration(config.PodMaxInUnschedulablePodsDuration),
+		kubescheduler.WithExtenders(component.Extenders...),
+		kubescheduler.WithParallelism(component.Parallelism),
+		kubescheduler.WithBuildFrameworkCapturer(func(profile schedulerconfig.KubeSchedulerProfile) {
+			profiles = append(profiles, profile)
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("making the scheduler: %w", err)
+	}
+	if err := options.LogOrWriteConfig(klog.FromContext(ctx), opts.WriteConfigTo, component, profiles); err != nil {
+		return nil, fmt.Errorf("writing the configuration: %w", err)
+	}
+	return made, nil
+}
