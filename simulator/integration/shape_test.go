@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // shape is a change of a suspended job of two nodes that its JobSet does not take.
@@ -63,6 +65,13 @@ func TestSuspendedJobTakesAnotherShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What says how long fake pods run is on the pods: on a slow machine they would have ended before all were looked at.
+	lasting := &unstructured.Unstructured{Object: stage.TorchRuntime("lasting", "10m")}
+	lasting.SetAPIVersion(trainingRuntimes.GroupVersion().String())
+	_, err = shared.Dynamic.Resource(trainingRuntimes).Namespace(namespace).Create(t.Context(), lasting, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	jobs := map[string]shape{}
 	for change, of := range shapes() {
 		for _, when := range []string{"queued", "ran", "at-once"} {
@@ -70,10 +79,10 @@ func TestSuspendedJobTakesAnotherShape(t *testing.T) {
 			jobs[name] = of
 			kept(t, trainJobs, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: %s, namespace: %s, annotations: {simulator.lockstep.dev/run-time: 10m}}
+metadata: {name: %s, namespace: %s}
 spec:
   suspend: %t
-  runtimeRef: {name: torch-distributed}
+  runtimeRef: {name: lasting, kind: TrainingRuntime}
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}
 `, name, namespace, when != "ran"))
 		}
