@@ -149,6 +149,12 @@ bench-status: ## 1,000, 4,000 and 10,000 TrainJobs that report to the status ser
 	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-status ./simulator/cmd/bench-status
 	@$(BENCH)/bin/bench-status -dir $(BENCH)
 
+.PHONY: bench-gangapi
+bench-gangapi: ## A gang of a thousand bound and a hundred told why they wait, native beside custom resources (ten minutes).
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-gangapi ./simulator/cmd/bench-gangapi
+	@$(BENCH)/bin/bench-gangapi -dir $(BENCH)
+
 # What make benchmarks adds: -only CONTEST, -quick, -progress plain.
 CAMPAIGN ?=
 

@@ -79,7 +79,10 @@ func (s surveyed) watchChoice(mgr ctrl.Manager) error {
 
 // moveGangs has the leader move what gangs there are in the other API.
 func (s surveyed) moveGangs(mgr ctrl.Manager) error {
-	from, err := gangapi.Client(s.access, s.offer.API.Other())
+	if s.offer.Former == "" {
+		return nil
+	}
+	from, err := gangapi.Client(s.access, s.offer.Former)
 	if err != nil {
 		return err
 	}

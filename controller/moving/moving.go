@@ -85,7 +85,7 @@ func (m Mover) Step(ctx context.Context) (left int, err error) {
 			return 0, nil // the former API is not served
 		}
 		if err != nil {
-			return 0, fmt.Errorf("listing the PodGroups of %s: %w", m.To.Other().Version(), err)
+			return 0, fmt.Errorf("listing the PodGroups of the former API: %w", err)
 		}
 		for i := range found.Items {
 			moved, err := m.move(ctx, &found.Items[i])

@@ -15,7 +15,7 @@ import (
 // resources there is no Workload, and the groups carry the finalizer that Kubernetes gives its own.
 func (d *draft) groupObjects(options Options) (*schedulingv1beta1.Workload, []*schedulingv1beta1.PodGroup) {
 	workload := &schedulingv1beta1.Workload{
-		TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "Workload"},
+		TypeMeta:   metav1.TypeMeta{APIVersion: options.GangAPI.Version().String(), Kind: "Workload"},
 		ObjectMeta: d.groupMeta(),
 		Spec: schedulingv1beta1.WorkloadSpec{
 			ControllerRef: &schedulingv1beta1.TypedLocalObjectReference{

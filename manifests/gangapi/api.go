@@ -15,6 +15,8 @@ type API string
 const (
 	// Native is Kubernetes' own API of PodGroups, scheduling.k8s.io.
 	Native API = "native"
+	// NativeV1 is the same at version v1, where the API server serves no older one. Nobody asks for it: it is what Native means there.
+	NativeV1 API = "native-v1"
 	// Resources is the custom resource PodGroup of group scheduling.lockstep.dev, which any cluster serves.
 	Resources API = "resources"
 )
@@ -33,10 +35,22 @@ const (
 
 // Version returns the group and version of the API's PodGroups.
 func (a API) Version() schema.GroupVersion {
-	if a == Resources {
+	switch a {
+	case Resources:
 		return schema.GroupVersion{Group: Group, Version: "v1beta1"}
+	case NativeV1:
+		return schema.GroupVersion{Group: schedulingv1beta1.GroupName, Version: "v1"}
+	default:
+		return schedulingv1beta1.SchemeGroupVersion
 	}
-	return schedulingv1beta1.SchemeGroupVersion
+}
+
+// kept is what is remembered of an API: a cluster that is upgraded may serve another version.
+func (a API) kept() API {
+	if a == NativeV1 {
+		return Native
+	}
+	return a
 }
 
 // Resource returns the resource of the API's PodGroups.
@@ -48,13 +62,17 @@ func (a API) GroupKind() schema.GroupVersionKind { return a.Version().WithKind(K
 // AddToScheme returns a function that registers the native Go types under the API's names. A Go type has one name in a scheme: a scheme
 // with all of client-go's types has the native ones already.
 func (a API) AddToScheme() func(*runtime.Scheme) error {
-	if a != Resources {
+	if a == Native || a == "" {
 		return schedulingv1beta1.AddToScheme
 	}
 	return func(scheme *runtime.Scheme) error {
 		version := a.Version()
 		scheme.AddKnownTypeWithName(version.WithKind(Kind), &schedulingv1beta1.PodGroup{})
 		scheme.AddKnownTypeWithName(version.WithKind(Kind+"List"), &schedulingv1beta1.PodGroupList{})
+		if a == NativeV1 {
+			scheme.AddKnownTypeWithName(version.WithKind("Workload"), &schedulingv1beta1.Workload{})
+			scheme.AddKnownTypeWithName(version.WithKind("WorkloadList"), &schedulingv1beta1.WorkloadList{})
+		}
 		metav1.AddToGroupVersion(scheme, version)
 		return nil
 	}

@@ -23,15 +23,27 @@ const (
 // ErrNoAPI indicates that the API of the gangs cannot be had in the cluster. The text says what to do.
 var ErrNoAPI = errors.New("this cluster cannot keep gangs")
 
-// Served is which APIs an API server serves.
-type Served struct{ Native, Resources bool }
+// Served is which APIs an API server serves; the native one at either version.
+type Served struct{ Native, NativeV1, Resources bool }
+
+// native is the native API at the version that is served; "" if none is. The version of the Go types is taken where there is a choice.
+func (s Served) native() API {
+	switch {
+	case s.Native:
+		return Native
+	case s.NativeV1:
+		return NativeV1
+	default:
+		return ""
+	}
+}
 
 // Choose decides where gangs are kept: wanted by a flag, else remembered from an earlier start, else the native API where it is served.
 // A remembered choice is never given up because the API server serves more after an upgrade: gangs that run are in the API of before.
 func Choose(wanted, remembered API, served Served) (API, error) {
 	switch {
-	case wanted == "" && remembered == "" && served.Native:
-		return Native, nil
+	case wanted == "" && remembered == "" && served.native() != "":
+		return served.native(), nil
 	case wanted == "" && remembered == "" && served.Resources:
 		return Resources, nil
 	case wanted == "" && remembered == "":
@@ -48,14 +60,28 @@ func Choose(wanted, remembered API, served Served) (API, error) {
 		hint = fmt.Sprintf(", or change the choice that ConfigMap %s keeps with --gang-api", Memory)
 	}
 	switch {
-	case api == Native && !served.Native:
+	case api == Native && served.native() == "":
 		return "", fmt.Errorf("%w: the API server does not serve the PodGroups of %s; start kube-apiserver with "+
 			"--feature-gates=GenericWorkload=true and --runtime-config=%s=true%s", ErrNoAPI, api.Version(), api.Version(), hint)
 	case api == Resources && !served.Resources:
 		return "", fmt.Errorf("%w: the API server does not serve the PodGroups of %s; apply manifests/crds%s",
 			ErrNoAPI, api.Version(), hint)
+	case api == Native:
+		return served.native(), nil
 	}
 	return api, nil
+}
+
+// Former returns the API, of those that are served, in which gangs were before they were moved; "" if it is not served.
+func (s Served) Former(now API) API {
+	switch {
+	case now != Resources && s.Resources:
+		return Resources
+	case now == Resources:
+		return s.native()
+	default:
+		return ""
+	}
 }
 
 // Remembered returns the API that was chosen at an earlier start; "" if none was.
@@ -84,7 +110,7 @@ func Remember(
 	maps := client.CoreV1().ConfigMaps(namespace)
 	_, err := maps.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: Memory, Namespace: namespace},
-		Data:       map[string]string{memoryKey: string(chosen)},
+		Data:       map[string]string{memoryKey: string(chosen.kept())},
 	}, metav1.CreateOptions{})
 	if err == nil {
 		return chosen, nil
@@ -96,10 +122,13 @@ func Remember(
 	if err != nil {
 		return "", fmt.Errorf("reading which API keeps gangs: %w", err)
 	}
-	if wanted == "" || found.Data[memoryKey] == string(chosen) {
-		return API(found.Data[memoryKey]), nil
+	switch kept := API(found.Data[memoryKey]); {
+	case kept == chosen.kept():
+		return chosen, nil
+	case wanted == "":
+		return kept, nil
 	}
-	found.Data = map[string]string{memoryKey: string(chosen)}
+	found.Data = map[string]string{memoryKey: string(chosen.kept())}
 	if _, err := maps.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
 		return "", fmt.Errorf("keeping which API keeps gangs: %w", err)
 	}
@@ -123,7 +152,7 @@ func Follow(ctx context.Context, client kubernetes.Interface, namespace string, 
 		if err != nil || now == "" {
 			continue // it was chosen when this process started; a read that fails changes nothing
 		}
-		if now != api {
+		if now != api.kept() {
 			return fmt.Errorf("gangs are kept in %s now, and were in %s", now.Version(), api.Version())
 		}
 	}

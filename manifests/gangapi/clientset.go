@@ -48,8 +48,8 @@ func Client(config *rest.Config, api API) (*Clientset, error) {
 		return nil, fmt.Errorf("making a client of pods: %w", err)
 	}
 	set := &Clientset{Interface: native, core: core}
-	if api == Resources {
-		if set.groups, err = newPodGroupClient(limited, client, native); err != nil {
+	if api != Native {
+		if set.groups, err = newPodGroupClient(limited, client, native, api); err != nil {
 			return nil, fmt.Errorf("making a client of PodGroups: %w", err)
 		}
 	}
@@ -92,15 +92,16 @@ func coreClient(config *rest.Config, client *http.Client) (corev1client.CoreV1In
 	return corev1client.New(requests), nil
 }
 
-// groupClient returns a client of the custom resource, with the scheme that it encodes with. Custom resources travel as JSON.
-func groupClient(config *rest.Config, client *http.Client) (*rest.RESTClient, *runtime.Scheme, error) {
+// groupClient returns a client of an API's groups, with the scheme that it encodes with. They travel as JSON: custom resources know nothing
+// else.
+func groupClient(config *rest.Config, client *http.Client, api API) (*rest.RESTClient, *runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := Resources.AddToScheme()(scheme); err != nil {
+	if err := api.AddToScheme()(scheme); err != nil {
 		return nil, nil, err
 	}
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
 	own := rest.CopyConfig(config)
-	version := Resources.Version()
+	version := api.Version()
 	own.GroupVersion, own.APIPath = &version, "/apis"
 	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	own.NegotiatedSerializer = runtimeserializer.NewCodecFactory(scheme).WithoutConversion()

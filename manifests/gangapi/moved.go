@@ -7,14 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Other returns the API in which gangs are not.
-func (a API) Other() API {
-	if a == Resources {
-		return Native
-	}
-	return Resources
-}
-
 // Moved returns a PodGroup as it is created in the other API, to, with the status that it is to get there. What only one of the APIs has stays
 // behind: the Workload, claims that the API server shares, and the priority, which in either API others fill in. Our finalizer comes along
 // into the native API, too: there the group's protection knows pods by the field that their API server has dropped.

@@ -21,25 +21,26 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// podGroupClient is a client of scheduling.k8s.io whose PodGroups are custom resources. What else is in the group stays native.
+// podGroupClient is a client of scheduling.k8s.io whose PodGroups are those of another API. What else is in the group stays native.
 type podGroupClient struct {
 	schedulingclient.SchedulingV1beta1Interface
 
 	requests   *rest.RESTClient
 	parameters runtime.ParameterCodec
 	cache      Reader
+	api        API
 }
 
 func newPodGroupClient(
-	config *rest.Config, client *http.Client, native kubernetes.Interface,
+	config *rest.Config, client *http.Client, native kubernetes.Interface, api API,
 ) (*podGroupClient, error) {
-	requests, scheme, err := groupClient(config, client)
+	requests, scheme, err := groupClient(config, client, api)
 	if err != nil {
 		return nil, err
 	}
 	return &podGroupClient{
 		SchedulingV1beta1Interface: native.SchedulingV1beta1(),
-		requests:                   requests, parameters: runtime.NewParameterCodec(scheme),
+		requests:                   requests, parameters: runtime.NewParameterCodec(scheme), api: api,
 	}, nil
 }
 
@@ -53,7 +54,7 @@ func (c *podGroupClient) PodGroups(namespace string) schedulingclient.PodGroupIn
 			func() *schedulingv1beta1.PodGroup { return &schedulingv1beta1.PodGroup{} },
 			func() *schedulingv1beta1.PodGroupList { return &schedulingv1beta1.PodGroupList{} },
 		),
-		namespace: namespace, cache: c.cache,
+		namespace: namespace, cache: c.cache, api: c.api,
 	}
 }
 
@@ -65,6 +66,7 @@ type podGroups struct {
 
 	namespace string
 	cache     Reader
+	api       API
 }
 
 // Patch sends a patch. The API server knows no strategic merge for custom resources; kube-scheduler and explanations write conditions
@@ -73,7 +75,7 @@ type podGroups struct {
 func (g *podGroups) Patch(
 	ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, sub ...string,
 ) (*schedulingv1beta1.PodGroup, error) {
-	if kind != types.StrategicMergePatchType {
+	if kind != types.StrategicMergePatchType || g.api != Resources {
 		patched, err := g.ClientWithListAndApply.Patch(ctx, name, kind, patch, options, sub...)
 		return patched, err //nolint:wrapcheck // it stands in place of the generated client
 	}

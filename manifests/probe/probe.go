@@ -7,6 +7,7 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
@@ -55,8 +57,8 @@ const computeDomains = "resource.nvidia.com/v1beta1"
 // Offer is what one cluster offers: which of the three gates are on at its API server, and whether NVLink can be had.
 type Offer struct {
 	Mode Mode
-	// API is where gangs are kept.
-	API gangapi.API
+	// API is where gangs are kept, Former the other API if it is served: gangs may have been there.
+	API, Former gangapi.API
 	// Off lists the gates that are off, in dependency order; empty in mode Full.
 	Off []string
 	// DeviceTaintRules says that the API server serves taints of devices, which a scheduler of this release follows if it may.
@@ -116,6 +118,7 @@ func Cluster(ctx context.Context, client kubernetes.Interface, namespace string,
 		answer            *bool
 	}{
 		{gangapi.Native.Version().String(), gangapi.Plural, &served.Native},
+		{gangapi.NativeV1.Version().String(), gangapi.Plural, &served.NativeV1},
 		{gangapi.Resources.Version().String(), gangapi.Plural, &served.Resources},
 		{computeDomains, "computedomains", &offer.ComputeDomains},
 		{resourcev1.SchemeGroupVersion.String(), "devicetaintrules", &offer.DeviceTaintRules},
@@ -127,12 +130,12 @@ func Cluster(ctx context.Context, client kubernetes.Interface, namespace string,
 	if offer.API, err = choice.choose(ctx, client, namespace, served); err != nil {
 		return Offer{}, err
 	}
+	offer.Former = served.Former(offer.API)
 	if offer.API == gangapi.Resources {
 		offer.Mode, offer.Off = Resources, []string{gateGroups, gateConstraints, gateClaims}
 		return offer, nil
 	}
-	kept, err := client.SchedulingV1beta1().PodGroups(namespace).
-		Create(ctx, question(namespace), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	kept, err := kept(ctx, client, question(namespace), offer.API)
 	if err != nil {
 		return Offer{}, fmt.Errorf("creating a PodGroup in namespace %s as a dry run: %w", namespace, err)
 	}
@@ -167,6 +170,35 @@ func serves(client kubernetes.Interface, version, resource string) (bool, error)
 		return false, fmt.Errorf("discovering %s: %w", version, err)
 	}
 	return slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }), nil
+}
+
+// kept returns what the API server would keep of a PodGroup. The client's Go types are of the first version; a later one takes the same JSON.
+func kept(
+	ctx context.Context, client kubernetes.Interface, group *schedulingv1beta1.PodGroup, api gangapi.API,
+) (*schedulingv1beta1.PodGroup, error) {
+	groups := client.SchedulingV1beta1()
+	if api == gangapi.Native {
+		return groups.PodGroups(group.Namespace).Create(ctx, group, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+	group.TypeMeta = metav1.TypeMeta{APIVersion: api.Version().String(), Kind: gangapi.Kind}
+	body, err := json.Marshal(group)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	answer, err := groups.RESTClient().Post().
+		AbsPath("/apis", api.Version().Group, api.Version().Version, "namespaces", group.Namespace, gangapi.Plural).
+		Param("dryRun", metav1.DryRunAll).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).SetHeader("Accept", runtime.ContentTypeJSON).
+		Body(body).
+		DoRaw(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what was asked
+	}
+	var made schedulingv1beta1.PodGroup
+	if err := json.Unmarshal(answer, &made); err != nil {
+		return nil, fmt.Errorf("decoding the answer: %w", err)
+	}
+	return &made, nil
 }
 
 // question is a PodGroup that uses every gated field that Lockstep relies on.

@@ -2,13 +2,18 @@ package probe_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
@@ -176,5 +181,40 @@ func TestTheChoiceIsKept(t *testing.T) {
 		if got := ask(step.wanted); got != step.want {
 			t.Errorf("asked for %q, gangs are kept in %s, want %s", step.wanted, got, step.want)
 		}
+	}
+}
+
+// A cluster that serves PodGroups at v1 only, as a later release may, is asked at that version.
+func TestALaterVersionIsAskedAtItsOwn(t *testing.T) {
+	var asked string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodPost:
+			asked = r.URL.Path + "?" + r.URL.RawQuery
+			content, _ := io.ReadAll(r.Body)
+			_, _ = w.Write(content)
+		case r.URL.Path == "/apis/scheduling.k8s.io/v1":
+			_, _ = w.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"scheduling.k8s.io/v1",` +
+				`"resources":[{"name":"podgroups","kind":"PodGroup","namespaced":true,"verbs":["create"]}]}`))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+		}
+	}))
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer, err := probe.Cluster(t.Context(), client, "lockstep-system", probe.Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if offer.API != gangapi.NativeV1 || offer.Mode != probe.Full {
+		t.Errorf("offer %+v, want mode full at version v1", offer)
+	}
+	if want := "/apis/scheduling.k8s.io/v1/namespaces/lockstep-system/podgroups?dryRun=All"; asked != want {
+		t.Errorf("asked %s, want %s", asked, want)
 	}
 }

@@ -18,10 +18,9 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// tenant has every verb on everything of core, of groups, of TrainJobs and of Lockstep in the test's namespace.
-func tenant(t *testing.T, namespace string) kubernetes.Interface {
-	t.Helper()
-	client, err := gangapi.Client(tenantWith(t, namespace, "tenant", []rbacv1.PolicyRule{{
+// everything is every verb on everything of core, of groups, of TrainJobs and of Lockstep.
+func everything() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
 		APIGroups: []string{
 			"",
 			"scheduling.k8s.io",
@@ -31,7 +30,13 @@ func tenant(t *testing.T, namespace string) kubernetes.Interface {
 			"state.lockstep.dev",
 		},
 		Resources: []string{"*"}, Verbs: []string{"*"},
-	}}), offered().API())
+	}}
+}
+
+// tenant has everything in the test's namespace.
+func tenant(t *testing.T, namespace string) kubernetes.Interface {
+	t.Helper()
+	client, err := gangapi.Client(tenantWith(t, namespace, "tenant", everything()), offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,113 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/probe"
+)
+
+// A scheduler takes membership for a fact of a pod's whole life. A label can be changed by whoever may change the pod, and must not be: not
+// changed, not taken away, not added.
+func TestMembers_StayInTheirGang(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	pods := tenant(t, namespace).CoreV1().Pods(namespace)
+	pod := func(name string, labels map[string]string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec: corev1.PodSpec{
+				SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "none"}},
+			},
+		}
+	}
+	within(t, 10*time.Second, "the tenant's role", func() bool {
+		_, err := pods.Create(t.Context(), pod("member", map[string]string{gangapi.Label: "gang"}), metav1.CreateOptions{})
+		return err == nil
+	})
+	if _, err := pods.Create(t.Context(), pod("single", nil), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		pod     string
+		value   any
+		key     string
+		refused bool
+	}{
+		"to another gang":    {"member", "other", gangapi.Label, true},
+		"out of its gang":    {"member", nil, gangapi.Label, true},
+		"into a gang":        {"single", "gang", gangapi.Label, true},
+		"its gang once more": {"member", "gang", gangapi.Label, false},
+		"another label":      {"member", "x", "example.com/team", false},
+	} {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{c.key: c.value}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = pods.Patch(t.Context(), c.pod, types.MergePatchType, patch, metav1.PatchOptions{})
+		if apierrors.IsInvalid(err) != c.refused || err != nil && !c.refused {
+			t.Errorf("%s: %v, want a refusal: %t", name, err, c.refused)
+		}
+	}
+	if offered() == probe.Resources {
+		return // the API server drops the field
+	}
+	two := pod("of-two", map[string]string{gangapi.Label: "gang"})
+	two.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("other")}
+	if _, err := pods.Create(t.Context(), two, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("a pod whose label and field name different gangs: %v, want a refusal", err)
+	}
+}
+
+// Nobody checks a number that a tenant writes into a custom resource. It would go before all others' gangs, and preempt them.
+func TestMembers_DecideTheirGangsPriority(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	client, err := gangapi.Client(tenantWith(t, namespace, "tenant", everything()), gangapi.Resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := client.SchedulingV1beta1().PodGroups(namespace)
+	group := func(name string, priority *int32) *schedulingv1beta1.PodGroup {
+		return &schedulingv1beta1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: schedulingv1beta1.PodGroupSpec{
+				SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+					Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1},
+				},
+				Priority: priority,
+			},
+		}
+	}
+	within(t, 10*time.Second, "the tenant's role", func() bool {
+		_, err := groups.Create(t.Context(), group("plain", nil), metav1.CreateOptions{})
+		return err == nil
+	})
+	_, err = groups.Create(t.Context(), group("important", new(int32(1_000_000))), metav1.CreateOptions{})
+	wantForbidden(t, err, "spec.priority is written by the scheduler")
+	patch := func(client *gangapi.Clientset, priority int) error {
+		_, err := client.SchedulingV1beta1().PodGroups(namespace).Patch(t.Context(), "plain", types.MergePatchType,
+			fmt.Appendf(nil, `{"spec":{"priority":%d}}`, priority), metav1.PatchOptions{})
+		return err
+	}
+	wantForbidden(t, patch(client, 1_000_000), "spec.priority is written by the scheduler")
+	scheduler, err := gangapi.Client(as("system:serviceaccount:lockstep-system:lockstep-scheduler"), gangapi.Resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := patch(scheduler, 7); err != nil {
+		t.Errorf("the scheduler: %v", err)
+	}
+	if err := patch(scheduler, 8); !apierrors.IsInvalid(err) {
+		t.Errorf("a priority that changes: %v, want a refusal", err)
+	}
+}
