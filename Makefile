@@ -74,7 +74,7 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
-	$(MAKE) --no-print-directory test-takeover conformance conformance-kueue
+	$(MAKE) --no-print-directory test-takeover test-versions conformance conformance-kueue
 
 # The minor releases of Kubernetes before the one of go.mod.
 VERSIONS := 1.34 1.35 1.36

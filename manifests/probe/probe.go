@@ -178,7 +178,9 @@ func kept(
 ) (*schedulingv1beta1.PodGroup, error) {
 	groups := client.SchedulingV1beta1()
 	if api == gangapi.Native {
-		return groups.PodGroups(group.Namespace).Create(ctx, group, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		made, err := groups.PodGroups(group.Namespace).
+			Create(ctx, group, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return made, err //nolint:wrapcheck // the caller says what was asked
 	}
 	group.TypeMeta = metav1.TypeMeta{APIVersion: api.Version().String(), Kind: gangapi.Kind}
 	body, err := json.Marshal(group)

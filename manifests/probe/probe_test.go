@@ -199,7 +199,9 @@ func TestALaterVersionIsAskedAtItsOwn(t *testing.T) {
 				`"resources":[{"name":"podgroups","kind":"PodGroup","namespaced":true,"verbs":["create"]}]}`))
 		default:
 			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+			_, _ = w.Write(
+				[]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`),
+			)
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -9,11 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // A scheduler takes membership for a fact of a pod's whole life. A label can be changed by whoever may change the pod, and must not be: not
@@ -31,7 +33,11 @@ func TestMembers_StayInTheirGang(t *testing.T) {
 		}
 	}
 	within(t, 10*time.Second, "the tenant's role", func() bool {
-		_, err := pods.Create(t.Context(), pod("member", map[string]string{gangapi.Label: "gang"}), metav1.CreateOptions{})
+		_, err := pods.Create(
+			t.Context(),
+			pod("member", map[string]string{gangapi.Label: "gang"}),
+			metav1.CreateOptions{},
+		)
 		return err == nil
 	})
 	if _, err := pods.Create(t.Context(), pod("single", nil), metav1.CreateOptions{}); err != nil {
@@ -109,5 +115,74 @@ func TestMembers_DecideTheirGangsPriority(t *testing.T) {
 	}
 	if err := patch(scheduler, 8); !apierrors.IsInvalid(err) {
 		t.Errorf("a priority that changes: %v, want a refusal", err)
+	}
+}
+
+// Any pod with the label is a member, whoever made it and in every mode: nothing is bound before the group is there and all members are, and
+// then all are bound, in one clique.
+func TestMembers_JoinByTheLabelAlone(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	asks := corev1.ResourceList{gpu: resource.MustParse("4")}
+	const size = 6
+	for rank := range size {
+		_, err := shared.Client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   fmt.Sprintf("plain-%d", rank),
+				Labels: map[string]string{gangapi.Label: "plain"},
+			},
+			Spec: corev1.PodSpec{
+				SchedulerName: ours, RestartPolicy: corev1.RestartPolicyNever,
+				Containers: []corev1.Container{{
+					Name: "main", Image: "train", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks},
+				}},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bound := func() (cliques map[string]int) {
+		cliques = map[string]int{}
+		pods, err := shared.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName != "" {
+				cliques[cliqueOf(pod.Spec.NodeName)]++
+			}
+		}
+		return cliques
+	}
+	time.Sleep(2 * time.Second) // for a scheduler that would take them for single pods
+	if got := bound(); len(got) > 0 {
+		t.Fatalf("without their group, pods are bound in %v", got)
+	}
+	group := &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "plain", Annotations: map[string]string{topology.AnnotationRequiredTopology: "clique"},
+		},
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: size},
+		}},
+	}
+	if _, err := shared.Client.SchedulingV1beta1().
+		PodGroups(namespace).
+		Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 40*time.Second, "six members in one clique", func() bool {
+		cliques := bound()
+		for _, count := range cliques {
+			return len(cliques) == 1 && count == size
+		}
+		return false
+	})
+	background := metav1.DeletePropagationBackground
+	err := shared.Client.CoreV1().Pods(namespace).DeleteCollection(t.Context(),
+		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -68,7 +68,9 @@ func TestSuspendedJobTakesAnotherShape(t *testing.T) {
 	// What says how long fake pods run is on the pods: on a slow machine they would have ended before all were looked at.
 	lasting := &unstructured.Unstructured{Object: stage.TorchRuntime("lasting", "10m")}
 	lasting.SetAPIVersion(trainingRuntimes.GroupVersion().String())
-	_, err = shared.Dynamic.Resource(trainingRuntimes).Namespace(namespace).Create(t.Context(), lasting, metav1.CreateOptions{})
+	_, err = shared.Dynamic.Resource(trainingRuntimes).
+		Namespace(namespace).
+		Create(t.Context(), lasting, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,8 +77,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	native, resources := medians(measured[probe.Full]), medians(measured[probe.Resources])
 	b.say("| | native | custom resources | ratio |\n|---|---:|---:|---:|")
-	b.say("| gang of %d bound, s | %.1f | %.1f | %.2f |", b.size, native.bound, resources.bound, resources.bound/native.bound)
-	b.say("| %d gangs told why they wait, s | %.1f | %.1f | %.2f |", b.waiting, native.told, resources.told, resources.told/native.told)
+	b.say(
+		"| gang of %d bound, s | %.1f | %.1f | %.2f |",
+		b.size,
+		native.bound,
+		resources.bound,
+		resources.bound/native.bound,
+	)
+	b.say(
+		"| %d gangs told why they wait, s | %.1f | %.1f | %.2f |",
+		b.waiting,
+		native.told,
+		resources.told,
+		resources.told/native.told,
+	)
 	return nil
 }
 
@@ -91,8 +103,15 @@ func (b *bench) play(ctx context.Context, mode probe.Mode) (figures, error) {
 		return figures{}, err
 	}
 	c, err := cluster.Start(ctx, cluster.Options{
-		Dir: filepath.Join(b.dir, "gangapi"), Mode: mode, Nodes: machines.Nodes, Slices: machines.Slices, Classes: machines.Classes,
-		Report: func(string) {},
+		Dir: filepath.Join(
+			b.dir,
+			"gangapi",
+		),
+		Mode:    mode,
+		Nodes:   machines.Nodes,
+		Slices:  machines.Slices,
+		Classes: machines.Classes,
+		Report:  func(string) {},
 	})
 	if err != nil {
 		return figures{}, err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -65,7 +66,11 @@ func (s scene) play(ctx context.Context, size, waiting int) (figures, error) {
 
 // until asks ten times a second.
 func (s scene) until(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, done) //nolint:wrapcheck // the caller says what for
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, done)
+	if err != nil {
+		return fmt.Errorf("waiting: %w", err)
+	}
+	return nil
 }
 
 // told is how many groups have both conditions of a gang that waits: ours, and kube-scheduler's own.
@@ -130,13 +135,17 @@ func (s scene) member(ctx context.Context, gang string, rank int, gpus string) e
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   fmt.Sprintf("%s-%d", gang, rank),
-			Labels: map[string]string{"batch.kubernetes.io/job-completion-index": fmt.Sprint(rank)},
+			Labels: map[string]string{"batch.kubernetes.io/job-completion-index": strconv.Itoa(rank)},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: "lockstep-scheduler",
-			Containers: []corev1.Container{{
-				Name: "main", Image: "example.com/train:1", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks},
-			}},
+			Containers: []corev1.Container{
+				{
+					Name:      "main",
+					Image:     "example.com/train:1",
+					Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks},
+				},
+			},
 		},
 	}
 	gangapi.Join(&pod.ObjectMeta, &pod.Spec, gang)
