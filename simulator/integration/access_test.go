@@ -174,7 +174,8 @@ spec: {suspend: true, managedBy: kueue.x-k8s.io/multikueue, runtimeRef: {kind: C
 		"",
 	)
 	groups := gangapi.Resources.Resource()
-	owned(user["edit"], groups, `kind: PodGroup
+	owned(user["edit"], groups, `apiVersion: scheduling.lockstep.dev/v1beta1
+kind: PodGroup
 spec: {schedulingPolicy: {gang: {minCount: 1}}}
 `)
 	reads(t, user["view"].Resource(groups).Namespace(namespace))
@@ -239,7 +240,9 @@ func makesAndRemoves(t *testing.T, client dynamic.ResourceInterface, manifest st
 		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		object.SetAPIVersion(trainJobs.GroupVersion().String())
+		if object.GetAPIVersion() == "" {
+			object.SetAPIVersion(trainJobs.GroupVersion().String())
+		}
 		object.SetName(name)
 		made, err := client.Create(t.Context(), object, metav1.CreateOptions{})
 		if err != nil {
