@@ -1,0 +1,185 @@
+package podgroups_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/scheduler/podgroups"
+)
+
+// world is a cluster whose groups a keeper keeps.
+type world struct {
+	t      *testing.T
+	client *fake.Clientset
+	leads  atomic.Bool
+}
+
+func newWorld(t *testing.T, api gangapi.API, leads bool, objects ...runtime.Object) *world {
+	t.Helper()
+	w := &world{t: t, client: fake.NewClientset(objects...)}
+	w.leads.Store(leads)
+	factory := informers.NewSharedInformerFactory(w.client, 0)
+	keeper, err := podgroups.New(w.client, factory, api, w.leads.Load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	factory.Start(ctx.Done())
+	go func() {
+		keeper.Run(ctx)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+		factory.Shutdown()
+	})
+	return w
+}
+
+func (w *world) group() *schedulingv1beta1.PodGroup {
+	w.t.Helper()
+	group, err := w.client.SchedulingV1beta1().PodGroups("team-a").Get(w.t.Context(), "gang", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return group
+}
+
+// becomes waits until the group is as it is to be.
+func (w *world) becomes(what string, done func(*schedulingv1beta1.PodGroup) bool) {
+	w.t.Helper()
+	for range 500 {
+		if done(w.group()) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.t.Fatalf("%s: the group is %+v", what, w.group())
+}
+
+// stays looks for a while whether the group is left as it is.
+func (w *world) stays(what string) {
+	w.t.Helper()
+	before := w.group()
+	time.Sleep(150 * time.Millisecond)
+	if now := w.group(); !slices.Equal(now.Finalizers, before.Finalizers) ||
+		!ptr.Equal(now.Spec.Priority, before.Spec.Priority) {
+		w.t.Errorf("%s: the group became %+v", what, now)
+	}
+}
+
+func gang(change ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "gang", UID: "1"}}
+	for _, c := range change {
+		c(group)
+	}
+	return group
+}
+
+func protected(group *schedulingv1beta1.PodGroup) {
+	group.Finalizers = []string{"example.com/other", gangapi.Finalizer}
+}
+
+func deleted(group *schedulingv1beta1.PodGroup) {
+	group.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)}
+}
+
+func member(name string, priority int32) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-a",
+			Name:      name,
+			Labels:    map[string]string{gangapi.Label: "gang"},
+		},
+		Spec: corev1.PodSpec{Priority: &priority},
+	}
+}
+
+func isProtected(group *schedulingv1beta1.PodGroup) bool {
+	return slices.Contains(group.Finalizers, gangapi.Finalizer)
+}
+
+// A deleted group outlives its last pod, in either API: groups that were moved bring the finalizer along. The scheduler's informer shows no
+// pod that has ended.
+func TestKeeper_ProtectsAGroupUntilItsPodsAreGone(t *testing.T) {
+	for _, api := range []gangapi.API{gangapi.Native, gangapi.Resources} {
+		w := newWorld(t, api, true, gang(protected, deleted), member("rank-0", 0), member("rank-1", 0))
+		pods := w.client.CoreV1().Pods("team-a")
+		w.stays("with two pods")
+		if err := pods.Delete(t.Context(), "rank-0", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.stays("with one pod")
+		if err := pods.Delete(t.Context(), "rank-1", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.becomes("without pods", func(group *schedulingv1beta1.PodGroup) bool { return !isProtected(group) })
+		if got := w.group().Finalizers; !slices.Equal(got, []string{"example.com/other"}) {
+			t.Errorf("%s: the finalizers of others are %v", api, got)
+		}
+	}
+}
+
+// A custom resource gets what Kubernetes' API server gives its own groups, from pods that it has checked.
+func TestKeeper_AdoptsCustomResources(t *testing.T) {
+	w := newWorld(t, gangapi.Resources, true, gang())
+	w.stays("a group without pods")
+	if _, err := w.client.CoreV1().
+		Pods("team-a").
+		Create(t.Context(), member("rank-0", 7), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.becomes("with a pod", func(group *schedulingv1beta1.PodGroup) bool {
+		return isProtected(group) && group.Spec.Priority != nil && *group.Spec.Priority == 7
+	})
+	if _, err := w.client.CoreV1().
+		Pods("team-a").
+		Create(t.Context(), member("rank-1", 9), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.stays("with a pod of another priority")
+
+	native := newWorld(t, gangapi.Native, true, gang(), member("rank-0", 7))
+	native.stays("a native group")
+}
+
+// A scheduler that stands by does nothing, and all of it once it leads.
+func TestKeeper_WritesWhileItLeads(t *testing.T) {
+	w := newWorld(t, gangapi.Resources, false, gang(), member("rank-0", 7))
+	w.stays("standing by")
+	w.leads.Store(true)
+	w.becomes("leading", isProtected)
+}
+
+// A gang waits until its group has the priority of its pods; zero is what a group without one has.
+func TestUnstamped(t *testing.T) {
+	seven := func(group *schedulingv1beta1.PodGroup) { group.Spec.Priority = new(int32(7)) }
+	for name, c := range map[string]struct {
+		group *schedulingv1beta1.PodGroup
+		pod   *corev1.Pod
+		want  bool
+	}{
+		"a priority that is missing": {gang(), member("rank-0", 7), true},
+		"a priority that is there":   {gang(seven), member("rank-0", 7), false},
+		"no priority":                {gang(), member("rank-0", 0), false},
+		"a pod that nobody checked":  {gang(), &corev1.Pod{}, false},
+	} {
+		if got := podgroups.Unstamped(c.group, c.pod); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
