@@ -15,6 +15,7 @@ rules:
   users: [%q]
   resources:
   - {group: trainer.kubeflow.org}
+  - {group: scheduling.lockstep.dev}
   - {group: leaderworkerset.x-k8s.io}
   - {group: "", resources: [configmaps, services, serviceaccounts]}
 - level: None

@@ -102,6 +102,11 @@ func move(role string) []row {
 	const scheduler, groups = "ClusterRole lockstep-scheduler", "scheduling.k8s.io/podgroups scheduling.lockstep.dev/podgroups"
 	return []row{
 		{
+			role: scheduler, verbs: "write", resources: "lockstep.dev/gangpriorities",
+			why:  "a policy asks for it, and the API server does not log what policies ask",
+			file: "manifests/controller/policy.yaml", code: "resource('gangpriorities').check('write')",
+		},
+		{
 			role:      role,
 			verbs:     "update",
 			resources: "scheduling.k8s.io/podgroups/status scheduling.lockstep.dev/podgroups/status",
