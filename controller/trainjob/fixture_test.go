@@ -54,8 +54,8 @@ type world struct {
 	refused error
 	// refuses limits refused to some contents; nil for all.
 	refuses func(content map[string]any) bool
-	// full is an API server that takes no object of a kind; empty takes all.
-	full string
+	// unstored has the API server's answer to who creates or applies an object of a kind; nil stores it.
+	unstored map[string]error
 	// dropsGroups is an API server whose JobSets have no schedulingGroup.
 	dropsGroups bool
 }
@@ -94,8 +94,8 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				w.writes = append(w.writes, strings.TrimSuffix("create "+kind(o)+" "+o.GetName(), " train-uid"))
-				if kind(o) == w.full {
-					return apierrors.NewRequestEntityTooLargeError("etcdserver: request is too large")
+				if err := w.unstored[kind(o)]; err != nil {
+					return err
 				}
 				return c.Create(ctx, o, opts...)
 			},
@@ -115,6 +115,9 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 					verb = "try "
 				}
 				w.writes = append(w.writes, strings.TrimSuffix(verb+named.GetKind()+" "+named.GetName(), " train"))
+				if err := w.unstored[named.GetKind()]; err != nil {
+					return err
+				}
 				content, isContent := o.(runtime.Unstructured)
 				if named.GetKind() == "JobSet" && w.refused != nil && w.jobSet() != nil &&
 					(w.refuses == nil || isContent && w.refuses(content.UnstructuredContent())) {

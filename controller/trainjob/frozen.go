@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -131,7 +130,7 @@ func (r *Reconciler) freeze(
 		state.Spec.Rendering.Digest = "" // another version or controller has rendered the JobSet that is there
 	}
 	err = r.Client.Create(ctx, state, client.FieldOwner(fieldManager))
-	if apierrors.IsRequestEntityTooLargeError(err) {
+	if IsTooLarge(err) {
 		return nil, tooLarge(found.Runtime.Name, err)
 	}
 	if err != nil {
@@ -147,19 +146,6 @@ func (r *Reconciler) freeze(
 		r.Instruments.Created(job.UID, counted(job, planned.Framework))
 	}
 	return state, nil
-}
-
-// tooLarge refuses a job whose runtime, with what admission let in beside it, the API server does not store: it would not tomorrow either.
-func tooLarge(runtime string, refusal error) error {
-	return &plan.RefusalError{
-		Runtime: runtime,
-		Faults: field.ErrorList{
-			field.Forbidden(
-				field.NewPath("spec", "runtimeRef"),
-				"the job's copy of its runtime is larger than the API server takes ("+refusal.Error()+"); move files into a volume or an image",
-			),
-		},
-	}
 }
 
 // recordSecrets records the end of the names of the job's Secrets before they are created. Only a job that an earlier version has frozen,

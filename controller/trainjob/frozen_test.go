@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -484,20 +483,5 @@ func TestReconcile_LeavesAForeignJobSetAlone(t *testing.T) {
 	}
 	if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "belongs to another object") {
 		t.Errorf("error %v, want that it is somebody else's", err)
-	}
-}
-
-// What the API server does not store today it does not store tomorrow: the job says so, and is not tried again and again.
-func TestFrozenState_ThatIsTooLarge(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
-	w.full = "FrozenTrainJob"
-	_, err := w.reconcile()
-	if !errors.Is(err, reconcile.TerminalError(nil)) || !strings.Contains(err.Error(), "spec.runtimeRef") {
-		t.Errorf("the error %v is tried again, or does not say which field", err)
-	}
-	said := w.job().Status.Scheduling
-	if said == nil || said.Phase != trainerv1alpha1.PhaseBlocked ||
-		!strings.Contains(said.Reason, "the job's copy of its runtime is larger than the API server takes") {
-		t.Errorf("the job says %+v", said)
 	}
 }

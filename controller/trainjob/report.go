@@ -88,7 +88,7 @@ func resultOf(done outcome) string {
 		return instruments.ResultOK
 	case errors.Is(done.err, resolve.ErrMissing):
 		return instruments.ResultMissingRuntime
-	case errors.As(done.err, &refusal), errors.Is(done.err, resolve.ErrUnknown):
+	case errors.As(done.err, &refusal), errors.Is(done.err, resolve.ErrUnknown), IsTooLarge(done.err):
 		return instruments.ResultRefused
 	default:
 		return instruments.ResultError
