@@ -16,7 +16,7 @@ import (
 const (
 	// MetricCheckpoint is the metric by which a trainer says when it last saved what it has learned: seconds since 1970.
 	MetricCheckpoint = "checkpoint_unix_seconds"
-	// clocksApart is how much a trainer's clock may be ahead of itself between two readings of one report.
+	// clocksApart is how much a trainer's clock may be ahead of itself between two readings of one report, and of the controller's.
 	clocksApart = time.Minute
 	// Reported ends move with every report. One that moves by less than a twentieth of what is left, or by less than half a
 	// minute, is the same: nobody plans finer, and each change is a write.
@@ -31,7 +31,7 @@ func timetable(job *trainerv1alpha1.TrainJob, reported, now time.Time) map[strin
 	if end := expectedEnd(job, reported); !end.IsZero() {
 		times[topology.AnnotationExpectedEnd] = instant(end)
 	}
-	if saved := lastCheckpoint(job.Status.TrainerStatus, now); !saved.IsZero() {
+	if saved := lastCheckpoint(job, now); !saved.IsZero() {
 		times[topology.AnnotationLastCheckpoint] = instant(saved)
 	}
 	return times
@@ -68,9 +68,30 @@ func expectedEnd(job *trainerv1alpha1.TrainJob, reported time.Time) time.Time {
 	return deadline
 }
 
-// lastCheckpoint is when the trainer last saved its work, as it says itself; zero if it does not, or if what it says cannot be:
-// an instant after the report itself, or after now by our own clock, for a trainer's may be years ahead. Zero for now is no bound.
-func lastCheckpoint(report *trainerv1alpha1.TrainerStatus, now time.Time) time.Time {
+// lastCheckpoint returns when the trainer last saved its work, as its job's status says; zero if it reports none, or one that cannot be: more
+// than clocksApart after the report itself, or after now by the controller's clock. Zero for now is no bound.
+func lastCheckpoint(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
+	report := job.Status.TrainerStatus
+	saved := reportedCheckpoint(report)
+	switch {
+	case saved.IsZero(), saved.After(report.LastUpdatedTime.Add(clocksApart)):
+		return time.Time{}
+	case now.IsZero():
+		return saved
+	case saved.After(now.Add(clocksApart)):
+		return time.Time{}
+	case saved.After(now):
+		// The trainer's clock is a little ahead. The beginning of the minute does not move, or each look would write the PodGroup again.
+		saved = now.Truncate(time.Minute)
+	}
+	if start := ActiveSince(job); saved.Before(start) {
+		return start // it goes on from a checkpoint of an earlier run: a preemption loses what it did since its start
+	}
+	return saved
+}
+
+// reportedCheckpoint returns the instant of a report's checkpoint metric; zero if it has none, or one that is no instant.
+func reportedCheckpoint(report *trainerv1alpha1.TrainerStatus) time.Time {
 	if report == nil {
 		return time.Time{}
 	}
@@ -82,11 +103,7 @@ func lastCheckpoint(report *trainerv1alpha1.TrainerStatus, now time.Time) time.T
 		if err != nil || math.IsNaN(seconds) || seconds <= 0 || seconds > math.MaxInt32*2 {
 			return time.Time{}
 		}
-		saved := time.Unix(int64(seconds), 0)
-		if saved.After(report.LastUpdatedTime.Add(clocksApart)) || !now.IsZero() && saved.After(now.Add(clocksApart)) {
-			return time.Time{}
-		}
-		return saved
+		return time.Unix(int64(seconds), 0)
 	}
 	return time.Time{}
 }

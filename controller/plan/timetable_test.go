@@ -33,9 +33,11 @@ func TestTimetable(t *testing.T) {
 	saved := func(value string) trainerv1alpha1.Metric {
 		return trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: value}
 	}
-	resumed := []metav1.Condition{{
-		Type: "Suspended", Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(clock(t, "12:00:00")),
-	}}
+	resumedAt := func(text string) []metav1.Condition {
+		return []metav1.Condition{{
+			Type: "Suspended", Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(clock(t, text)),
+		}}
+	}
 	for name, c := range map[string]struct {
 		deadline int64
 		status   trainerv1alpha1.TrainJobStatus
@@ -45,7 +47,7 @@ func TestTimetable(t *testing.T) {
 	}{
 		"neither deadline nor report":     {},
 		"deadline from creation":          {deadline: 3600, end: "11:00:00"},
-		"deadline from resumption":        {deadline: 3600, status: trainerv1alpha1.TrainJobStatus{Conditions: resumed}, end: "13:00:00"},
+		"deadline from resumption":        {deadline: 3600, status: trainerv1alpha1.TrainJobStatus{Conditions: resumedAt("12:00:00")}, end: "13:00:00"},
 		"report":                          {reported: clock(t, "10:31:00"), end: "10:31:00"},
 		"report before the deadline":      {deadline: 3600, reported: clock(t, "10:31:00"), end: "10:31:00"},
 		"report that misses the deadline": {deadline: 3600, reported: clock(t, "12:30:00"), end: "11:00:00"},
@@ -61,6 +63,20 @@ func TestTimetable(t *testing.T) {
 		},
 		"checkpoint in the future": {
 			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("1795260700"))},
+		},
+		"checkpoint of a clock that is half a minute ahead": {
+			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:40"), 60, saved("1795257040"))},
+			saved:  "10:30:00",
+		},
+		"checkpoint of before the job": {
+			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "10:30:00"), 60, saved("1795200000"))},
+			saved:  "10:00:00",
+		},
+		"checkpoint of before a resumption": {
+			status: trainerv1alpha1.TrainJobStatus{
+				Conditions: resumedAt("10:26:00"), TrainerStatus: report(clock(t, "10:30:00"), 60, saved("1795256700")),
+			},
+			saved: "10:26:00",
 		},
 		"checkpoint in the future of a clock that is ahead": {
 			status: trainerv1alpha1.TrainJobStatus{TrainerStatus: report(clock(t, "23:30:00"), 60, saved("1795260700"))},

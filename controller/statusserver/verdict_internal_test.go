@@ -80,19 +80,19 @@ func TestStanding_Due(t *testing.T) {
 		"a checkpoint": {
 			after: 7 * time.Second, waits: Period - 7*time.Second,
 			standing: func(s *trainerv1alpha1.TrainerStatus) {
-				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795513000.2"}
+				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795514350.2"}
 			},
 			report: func(s *trainerv1alpha1.TrainerStatus) {
-				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795513000.7"}
+				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795514350.7"}
 			},
 		},
 		"a newer checkpoint": {
 			after: 7 * time.Second, waits: now,
 			standing: func(s *trainerv1alpha1.TrainerStatus) {
-				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795513000"}
+				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795514350"}
 			},
 			report: func(s *trainerv1alpha1.TrainerStatus) {
-				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795513100"}
+				s.Metrics[1] = trainerv1alpha1.Metric{Name: "checkpoint_unix_seconds", Value: "1795514390"}
 			},
 		},
 		"another metric": {
