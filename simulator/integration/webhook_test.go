@@ -20,7 +20,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -31,7 +30,6 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
-	"github.com/lockstep-project/lockstep/manifests"
 )
 
 // The API server counts the calls of each webhook: whatever a webhook answers, that it was asked is seen there.
@@ -338,35 +336,4 @@ func dial(t *testing.T, clock *clocktesting.FakeClock, address, bundle string) s
 	defer func() { _ = connection.Close() }()
 	state := connection.(*tls.Conn).ConnectionState()
 	return string(state.PeerCertificates[0].Raw)
-}
-
-// The API server takes the conditions with which the webhooks are rendered beside Kubeflow Trainer.
-func TestWebhooks_BesideKubeflowTrainerAreTaken(t *testing.T) {
-	beside := manifests.Default()
-	beside.Flags = []string{"--manage=chosen"}
-	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rendered, err := manifests.Render(content, beside)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for document := range strings.SplitSeq(string(rendered), "\n---\n") {
-		object := objectOf(t, document)
-		resource := schema.GroupVersionResource{
-			Group: "admissionregistration.k8s.io", Version: "v1", Resource: strings.ToLower(object.GetKind()) + "s",
-		}
-		object.SetName(object.GetName() + ".beside") // nothing of the other is in the way
-		created, err := shared.Dynamic.Resource(resource).
-			Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			t.Errorf("%s: %v", object.GetName(), err)
-			continue
-		}
-		webhooks, _, _ := unstructured.NestedSlice(created.Object, "webhooks")
-		if conditions := webhooks[0].(map[string]any)["matchConditions"]; conditions == nil {
-			t.Errorf("%s has no conditions", object.GetName())
-		}
-	}
 }
