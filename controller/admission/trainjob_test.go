@@ -291,6 +291,16 @@ func TestResourcesThatNobodyOffers(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, got, "", c.want)
+			// A running job keeps its JobSet, whatever the verdict on the change.
+			wished := annotated("lockstep.dev/gang", "on")
+			if got, err = validator.Update(
+				t.Context(),
+				trainJob(asking),
+				trainJob(asking, wished),
+			); err != nil ||
+				len(got.Warnings) > 0 {
+				t.Errorf("a running job: warned of %q (%v)", got.Warnings, err)
+			}
 		})
 	}
 }
