@@ -2,6 +2,7 @@ package rush
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// longestBehind is the longest, in seconds, that a tenant's first job may wait for its JobSet: namespaces take turns.
+const longestBehind = 5.0
+
+// errCrowdedOut is the judgment of a crowd that delayed others too much.
+var errCrowdedOut = errors.New("a crowd delayed another tenant")
 
 // Crowd is how long tenants with one job each wait for its JobSet behind a tenant who has created many at once.
 type Crowd struct {
@@ -22,6 +29,15 @@ type Crowd struct {
 
 // Worst is the longest of the delays, in seconds.
 func (c Crowd) Worst() float64 { return slices.Max(c.Delays) }
+
+// Judge returns an error if a job of another tenant waited too long.
+func (c Crowd) Judge() error {
+	if worst := c.Worst(); worst > longestBehind {
+		return fmt.Errorf("%w: behind %d jobs a JobSet was created after %.1f s; at most %.0f",
+			errCrowdedOut, c.Jobs, worst, longestBehind)
+	}
+	return nil
+}
 
 // Behind creates the jobs of an order, and then a job in each of several namespaces, which it makes: each when the one before has its
 // JobSet.

@@ -310,6 +310,22 @@ func TestRestart_Judge(t *testing.T) {
 	}
 }
 
+func TestCrowd_Judge(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		delays []float64
+		want   string
+	}{
+		{[]float64{0.3, 5, 0.2}, ""},
+		{[]float64{0.3, 5.1, 0.2}, "behind 10000 jobs a JobSet was created after 5.1 s; at most 5"},
+	} {
+		err := rush.Crowd{Jobs: 10000, Delays: c.delays}.Judge()
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: judged %v, want %q", c.delays, err, c.want)
+		}
+	}
+}
+
 // Each neighbor is served behind the crowd in a namespace of its own, and how much of the crowd was ahead is told.
 func TestACrowdIsFollowedByItsNeighbours(t *testing.T) {
 	c := newControllers(t)
