@@ -32,6 +32,11 @@ type PodGroup struct {
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="has(self.schedulingPolicy.gang) != has(self.schedulingPolicy.basic)",message="schedulingPolicy must be one of gang, basic"
+	// +kubebuilder:validation:XValidation:rule="!has(self.disruptionMode) || has(self.disruptionMode.single) != has(self.disruptionMode.all)",message="disruptionMode must be one of single, all"
+	// +kubebuilder:validation:XValidation:rule="!has(self.priorityClassName) || self.priorityClassName == '' || self.priorityClassName.size() <= 253 && self.priorityClassName.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="priorityClassName must be the name of a PriorityClass"
+	// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.workloadName.size() <= 253 && self.workloadRef.workloadName.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="workloadRef.workloadName must be the name of a Workload"
+	// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.templateName.size() <= 63 && self.workloadRef.templateName.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="workloadRef.templateName must be the name of a template"
+	// +kubebuilder:validation:XValidation:rule="!has(self.schedulingConstraints) || !has(self.schedulingConstraints.topology) || self.schedulingConstraints.topology.all(constraint, constraint.key.size() <= 317 && constraint.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key of schedulingConstraints must be that of a node label"
 	// +kubebuilder:validation:XValidation:rule="!has(self.parentCompositePodGroupName)",message="parentCompositePodGroupName is not supported"
 	// +kubebuilder:validation:XValidation:rule="!has(self.preemptionPolicy)",message="preemptionPolicy is that of the pods"
 	// +kubebuilder:validation:XValidation:rule="!has(self.resourceClaims)",message="resourceClaims need PodGroups of scheduling.k8s.io; share a ResourceClaim by naming it in the pods"
