@@ -93,12 +93,17 @@ func Remembered(ctx context.Context, client kubernetes.Interface, namespace stri
 	if err != nil {
 		return "", fmt.Errorf("reading which API keeps gangs: %w", err)
 	}
-	switch api := API(found.Data[memoryKey]); api {
+	return keptIn(found)
+}
+
+// keptIn returns the API that the ConfigMap has.
+func keptIn(memory *corev1.ConfigMap) (API, error) {
+	switch api := API(memory.Data[memoryKey]); api {
 	case Native, Resources:
 		return api, nil
 	default:
 		return "", fmt.Errorf("ConfigMap %s/%s: %s: there is no API %q; write %s or %s",
-			namespace, Memory, memoryKey, api, Native, Resources)
+			memory.Namespace, Memory, memoryKey, api, Native, Resources)
 	}
 }
 
@@ -122,11 +127,11 @@ func Remember(
 	if err != nil {
 		return "", fmt.Errorf("reading which API keeps gangs: %w", err)
 	}
-	switch kept := API(found.Data[memoryKey]); {
-	case kept == chosen.kept():
+	if API(found.Data[memoryKey]) == chosen.kept() {
 		return chosen, nil
-	case wanted == "":
-		return kept, nil
+	}
+	if wanted == "" {
+		return keptIn(found)
 	}
 	found.Data = map[string]string{memoryKey: string(chosen.kept())}
 	if _, err := maps.Update(ctx, found, metav1.UpdateOptions{}); err != nil {

@@ -99,6 +99,33 @@ func (g *podGroups) Patch(
 	return written, err //nolint:wrapcheck // it stands in place of the generated client
 }
 
+// Apply applies a configuration under the name of the API: the generated one has that of the native API, which the API server refuses.
+func (g *podGroups) Apply(
+	ctx context.Context, group *applyscheduling.PodGroupApplyConfiguration, options metav1.ApplyOptions,
+) (*schedulingv1beta1.PodGroup, error) {
+	applied, err := g.ClientWithListAndApply.Apply(ctx, g.named(group), options)
+	return applied, err //nolint:wrapcheck // it stands in place of the generated client
+}
+
+// ApplyStatus applies a status under the name of the API.
+func (g *podGroups) ApplyStatus(
+	ctx context.Context, group *applyscheduling.PodGroupApplyConfiguration, options metav1.ApplyOptions,
+) (*schedulingv1beta1.PodGroup, error) {
+	applied, err := g.ClientWithListAndApply.ApplyStatus(ctx, g.named(group), options)
+	return applied, err //nolint:wrapcheck // it stands in place of the generated client
+}
+
+// named returns a copy of a configuration with the API's group and version.
+func (g *podGroups) named(
+	group *applyscheduling.PodGroupApplyConfiguration,
+) *applyscheduling.PodGroupApplyConfiguration {
+	if group == nil {
+		return nil
+	}
+	named := *group
+	return named.WithAPIVersion(g.api.Version().String())
+}
+
 // merge merges a status patch into a cached group, or, if that is nil or another group of its name, into the group as it is read.
 func (g *podGroups) merge(
 	ctx context.Context, name string, cached *schedulingv1beta1.PodGroup, patch []byte,
