@@ -1,0 +1,62 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+)
+
+// Kubernetes keeps the labels that come with a pod's status. Whoever may write it in a namespace cannot change a membership that way; the status
+// and other labels pass.
+func TestMembers_StayInTheirGangByTheirStatus(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	client, err := kubernetes.NewForConfig(tenantWith(t, namespace, "tenant", everything()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := client.CoreV1().Pods(namespace)
+	for name, labels := range map[string]map[string]string{"member": {gangapi.Label: "gang"}, "single": nil} {
+		within(t, 10*time.Second, "the tenant's role", func() bool {
+			_, err := pods.Create(t.Context(), &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+				Spec: corev1.PodSpec{
+					SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "none"}},
+				},
+			}, metav1.CreateOptions{})
+			return err == nil
+		})
+	}
+	for name, c := range map[string]struct {
+		pod     string
+		label   string
+		value   any
+		refused bool
+	}{
+		"to another gang":    {"member", gangapi.Label, "other", true},
+		"out of its gang":    {"member", gangapi.Label, nil, true},
+		"into a gang":        {"single", gangapi.Label, "gang", true},
+		"its gang once more": {"member", gangapi.Label, "gang", false},
+		"another label":      {"member", "example.com/team", "x", false},
+	} {
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{c.label: c.value}},
+			"status":   map[string]any{"message": name},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = pods.Patch(t.Context(), c.pod, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		if apierrors.IsInvalid(err) != c.refused || err != nil && !c.refused {
+			t.Errorf("%s: %v, want a refusal: %t", name, err, c.refused)
+		}
+	}
+}
