@@ -185,6 +185,34 @@ func TestPolicies_GangMembers(t *testing.T) {
 	}
 }
 
+// A binding puts its labels over those of the pod, by either of its addresses.
+func TestPolicies_GangMembersBindings(t *testing.T) {
+	const changes = "a binding changes nothing about a pod's gang"
+	plugin := admissionOf(t, "gangmembers.lockstep.dev")
+	for name, c := range map[string]struct {
+		labels map[string]string
+		says   string
+	}{
+		"no labels":   {nil, ""},
+		"other label": {map[string]string{"topology.kubernetes.io/zone": "a"}, ""},
+		"empty label": {map[string]string{gangapi.Label: ""}, changes},
+		"a gang":      {map[string]string{gangapi.Label: "a"}, changes},
+	} {
+		for resource, subresource := range map[string]string{"pods": "binding", "bindings": ""} {
+			says(t, name+", "+resource, admit(t, plugin, write{
+				by:          scheduler,
+				resource:    corev1.SchemeGroupVersion.WithResource(resource),
+				subresource: subresource,
+				kind:        "Binding",
+				next: &corev1.Binding{
+					TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "x", Labels: c.labels},
+				},
+			}), c.says)
+		}
+	}
+}
+
 // The priority of a custom resource is written by the scheduler. A right in one namespace, even to everything, is not enough.
 func TestPolicies_GangPriorities(t *testing.T) {
 	plugin := admissionOf(t, "gangpriorities.lockstep.dev")

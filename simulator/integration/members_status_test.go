@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,55 @@ func TestMembers_StayInTheirGangByTheirStatus(t *testing.T) {
 		_, err = pods.Patch(t.Context(), c.pod, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		if apierrors.IsInvalid(err) != c.refused || err != nil && !c.refused {
 			t.Errorf("%s: %v, want a refusal: %t", name, err, c.refused)
+		}
+	}
+}
+
+// Since 1.35 the labels of a Binding go over those of the pod. Whoever may bind pods in a namespace, as a scheduler of one's own may, cannot
+// change a membership that way, by neither of the two addresses of bindings.
+func TestMembers_StayInTheirGangWhenBound(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	client, err := kubernetes.NewForConfig(tenantWith(t, namespace, "tenant", everything()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bindings := map[string]func(*corev1.Binding) error{
+		"pods/binding": func(b *corev1.Binding) error {
+			return client.CoreV1().Pods(namespace).Bind(t.Context(), b, metav1.CreateOptions{})
+		},
+		"bindings": func(b *corev1.Binding) error {
+			return client.CoreV1().
+				RESTClient().
+				Post().
+				Namespace(namespace).
+				Resource("bindings").
+				Body(b).
+				Do(t.Context()).
+				Error()
+		},
+	}
+	for address, bind := range bindings {
+		name := strings.ReplaceAll(address, "/", "-")
+		within(t, 10*time.Second, "the tenant's role", func() bool {
+			_, err := client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Spec: corev1.PodSpec{
+					SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "none"}},
+				},
+			}, metav1.CreateOptions{})
+			return err == nil
+		})
+		binding := &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{gangapi.Label: "gang"}},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: "nowhere"},
+		}
+		if err := bind(binding); !apierrors.IsInvalid(err) {
+			t.Errorf("%s with a gang: %v, want a refusal", address, err)
+		}
+		binding.Labels = map[string]string{"example.com/team": "x"}
+		if err := bind(binding); err != nil {
+			t.Errorf("%s with another label: %v", address, err)
 		}
 	}
 }
