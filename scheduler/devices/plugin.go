@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
@@ -67,7 +68,8 @@ func New(
 			FilterTimeout:  &metav1.Duration{Duration: filterTimeout},
 			BindingTimeout: &metav1.Duration{Duration: config.DynamicResourcesBindingTimeoutDefault},
 		}
-		plugin, err := dynamicresources.New(ctx, args, managed{handle, m}, features)
+		writes := &desk{chosen: own.ResourceClaims().GetPendingAllocation}
+		plugin, err := dynamicresources.New(ctx, args, managed{handle, m, atDesk{handle.ClientSet(), writes}}, features)
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", dynamicresources.Name, err)
 		}
@@ -87,11 +89,15 @@ func New(
 	}
 }
 
-// managed is the framework's handle with another manager.
+// managed is the framework's handle with another manager and another client.
 type managed struct {
 	fwk.Handle
 	manager *manager
+	client  kubernetes.Interface
 }
+
+// ClientSet returns the other client.
+func (h managed) ClientSet() kubernetes.Interface { return h.client }
 
 // SharedDRAManager returns the other manager.
 func (h managed) SharedDRAManager() fwk.SharedDRAManager { return h.manager }

@@ -1,11 +1,14 @@
 package schedulertest
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +22,8 @@ type versionedTracker struct {
 	clienttesting.ObjectTracker
 
 	last atomic.Int64
+	// mu keeps a version from changing between its comparison and the write.
+	mu sync.Mutex
 }
 
 func (v *versionedTracker) stamp(o runtime.Object) (runtime.Object, error) {
@@ -42,15 +47,43 @@ func (v *versionedTracker) Create(
 	return stored(v.ObjectTracker.Create(r, stamped, ns, opts...))
 }
 
-// Update replaces an object and gives it a new resource version.
+// Update replaces an object and gives it a new resource version. Who names a version that is not the stored one is refused.
 func (v *versionedTracker) Update(
 	r schema.GroupVersionResource, o runtime.Object, ns string, opts ...metav1.UpdateOptions,
 ) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.current(r, o, ns); err != nil {
+		return err
+	}
 	stamped, err := v.stamp(o)
 	if err != nil {
 		return err
 	}
 	return stored(v.ObjectTracker.Update(r, stamped, ns, opts...))
+}
+
+// current returns a conflict if an object has another version than the one that is stored.
+func (v *versionedTracker) current(r schema.GroupVersionResource, o runtime.Object, ns string) error {
+	mine, err := meta.Accessor(o)
+	if err != nil {
+		return fmt.Errorf("reading metadata of a %T: %w", o, err)
+	}
+	if mine.GetResourceVersion() == "" {
+		return nil
+	}
+	have, err := v.Get(r, ns, mine.GetName())
+	if err != nil {
+		return stored(err)
+	}
+	theirs, err := meta.Accessor(have)
+	if err != nil {
+		return fmt.Errorf("reading metadata of a %T: %w", have, err)
+	}
+	if theirs.GetResourceVersion() == mine.GetResourceVersion() {
+		return nil
+	}
+	return stored(apierrors.NewConflict(r.GroupResource(), mine.GetName(), errors.New("it has been modified")))
 }
 
 // Patch stores a patched object with a new resource version.

@@ -40,6 +40,8 @@ func main() {
 type bench struct {
 	dir    string
 	rounds int
+	// scenes is how often a turn is measured. A cluster that has just started is busy with its schemas, and its processes with caches.
+	scenes int
 	// size is the number of pods of the large gang, waiting that of the gangs that do not fit beside it.
 	size, waiting int
 	out           io.Writer
@@ -54,13 +56,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench-gangapi", flag.ContinueOnError)
 	flags.StringVar(&b.dir, "dir", "out/bench", "folder for the clusters' state")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often each mode takes its turn")
+	flags.IntVar(&b.scenes, "scenes", 4, "how often the scene is played in a turn, after once that does not count")
 	flags.IntVar(&b.size, "size", 1000, "pods of the gang that is bound")
 	flags.IntVar(&b.waiting, "waiting", 100, "gangs that do not fit beside it")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
-	if b.rounds < 1 || b.size < 1 || b.waiting < 1 {
-		return errors.New("-rounds, -size, -waiting: must be at least 1")
+	if b.rounds < 1 || b.scenes < 1 || b.size < 1 || b.waiting < 1 {
+		return errors.New("-rounds, -scenes, -size, -waiting: must be at least 1")
 	}
 	modes := []probe.Mode{probe.Full, probe.Resources}
 	measured := map[probe.Mode][]figures{}
@@ -71,8 +74,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			if err != nil {
 				return fmt.Errorf("mode %s: %w", mode, err)
 			}
-			measured[mode] = append(measured[mode], found)
-			b.say("round %d, mode %s: bound in %.1f s, told in %.1f s", round+1, mode, found.bound, found.told)
+			measured[mode] = append(measured[mode], found...)
+			for _, one := range found {
+				b.say("round %d, mode %s: bound in %.1f s, told in %.1f s", round+1, mode, one.bound, one.told)
+			}
 		}
 	}
 	native, resources := medians(measured[probe.Full]), medians(measured[probe.Resources])
@@ -96,11 +101,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 func (b *bench) say(format string, values ...any) { _, _ = fmt.Fprintf(b.out, format+"\n", values...) }
 
-// play measures one mode on a cluster of its own.
-func (b *bench) play(ctx context.Context, mode probe.Mode) (figures, error) {
+// play measures one mode on a cluster of its own: the scenes in turn.
+func (b *bench) play(ctx context.Context, mode probe.Mode) ([]figures, error) {
 	machines, err := fleet.Open("h100-128")
 	if err != nil {
-		return figures{}, err
+		return nil, err
 	}
 	c, err := cluster.Start(ctx, cluster.Options{
 		Dir: filepath.Join(
@@ -114,12 +119,24 @@ func (b *bench) play(ctx context.Context, mode probe.Mode) (figures, error) {
 		Report:  func(string) {},
 	})
 	if err != nil {
-		return figures{}, err
+		return nil, err
 	}
 	defer c.Stop(context.WithoutCancel(ctx))
 	ctx, cancel := c.Alive(ctx)
 	defer cancel()
-	return newScene(c, b.clock).play(ctx, b.size, b.waiting)
+	s := newScene(c, b.clock)
+	var all []figures
+	for range 1 + b.scenes {
+		found, err := s.play(ctx, b.size, b.waiting)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.clear(ctx); err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	return all[1:], nil
 }
 
 // medians are those of each figure.

@@ -12,8 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
@@ -31,63 +36,97 @@ func newScene(c *cluster.Cluster, clock clock.Clock) scene { return scene{c.Clie
 
 // play binds one large gang of single-GPU pods, and then makes gangs of eight whole nodes, for which there is no room left.
 func (s scene) play(ctx context.Context, size, waiting int) (figures, error) {
+	pods := s.client.CoreV1().Pods(metav1.NamespaceDefault)
+	bound := s.whenAll(ctx, size, &corev1.Pod{}, isBound, &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return pods.List(ctx, options)
+		},
+		WatchFuncWithContext: pods.Watch,
+	})
 	began := s.clock.Now()
 	if err := s.gang(ctx, "large", size, "1"); err != nil {
 		return figures{}, err
 	}
-	err := s.until(ctx, func(ctx context.Context) (bool, error) {
-		pods, err := s.client.CoreV1().Pods(metav1.NamespaceDefault).
-			List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
-		if err != nil {
-			return false, fmt.Errorf("counting the pods that are bound: %w", err)
-		}
-		return len(pods.Items) == size, nil
-	})
-	if err != nil {
+	if err := <-bound; err != nil {
 		return figures{}, fmt.Errorf("binding the gang: %w", err)
 	}
 	found := figures{bound: s.clock.Since(began).Seconds()}
+	groups := s.client.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault)
+	told := s.whenAll(ctx, waiting, &schedulingv1beta1.PodGroup{}, isTold, &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return groups.List(ctx, options)
+		},
+		WatchFuncWithContext: groups.Watch,
+	})
 	began = s.clock.Now()
 	for i := range waiting {
 		if err := s.gang(ctx, fmt.Sprintf("waits-%03d", i), 8, "8"); err != nil {
 			return figures{}, err
 		}
 	}
-	err = s.until(ctx, func(ctx context.Context) (bool, error) {
-		told, err := s.told(ctx)
-		return told == waiting, err
-	})
-	if err != nil {
+	if err := <-told; err != nil {
 		return figures{}, fmt.Errorf("telling the gangs that wait: %w", err)
 	}
 	found.told = s.clock.Since(began).Seconds()
 	return found, nil
 }
 
-// until asks ten times a second.
-func (s scene) until(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, done)
+// clear deletes everything, and returns when nothing is left.
+func (s scene) clear(ctx context.Context) error {
+	at := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	pods := s.client.CoreV1().Pods(metav1.NamespaceDefault)
+	if err := pods.DeleteCollection(ctx, at, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("deleting pods: %w", err)
+	}
+	groups := s.client.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault)
+	if err := groups.DeleteCollection(ctx, at, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("deleting groups: %w", err)
+	}
+	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
+		left, err := groups.List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return false, fmt.Errorf("listing groups: %w", err)
+		}
+		return len(left.Items) == 0, nil
+	})
 	if err != nil {
-		return fmt.Errorf("waiting: %w", err)
+		return fmt.Errorf("waiting until all groups are gone: %w", err)
 	}
 	return nil
 }
 
-// told is how many groups have both conditions of a gang that waits: ours, and kube-scheduler's own.
-func (s scene) told(ctx context.Context) (int, error) {
-	groups, err := s.client.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return 0, fmt.Errorf("listing groups: %w", err)
-	}
-	count := 0
-	for i := range groups.Items {
-		conditions := groups.Items[i].Status.Conditions
-		if meta.IsStatusConditionTrue(conditions, standing.Waiting) &&
-			meta.IsStatusConditionFalse(conditions, schedulingv1beta1.PodGroupInitiallyScheduled) {
-			count++
-		}
-	}
-	return count, nil
+// whenAll returns a channel that gets nil once as many objects as are wanted are as they should be, or why that was not seen. Following
+// objects costs the API server the same in both modes, and less than asking again and again.
+func (s scene) whenAll(
+	ctx context.Context, wanted int, kind runtime.Object, fits func(runtime.Object) bool, objects *cache.ListWatch,
+) <-chan error {
+	done := make(chan error, 1)
+	names := sets.New[string]()
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		_, err := watchtools.UntilWithSync(ctx, objects, kind, nil, func(change watch.Event) (bool, error) {
+			object, err := meta.Accessor(change.Object)
+			if err == nil && fits(change.Object) {
+				names.Insert(object.GetName())
+			}
+			return names.Len() == wanted, nil
+		})
+		done <- err
+	}()
+	return done
+}
+
+func isBound(object runtime.Object) bool {
+	pod, ok := object.(*corev1.Pod)
+	return ok && pod.Spec.NodeName != ""
+}
+
+// isTold says that a group has both conditions of a gang that waits: ours, and kube-scheduler's own.
+func isTold(object runtime.Object) bool {
+	group, ok := object.(*schedulingv1beta1.PodGroup)
+	return ok && meta.IsStatusConditionTrue(group.Status.Conditions, standing.Waiting) &&
+		meta.IsStatusConditionFalse(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
 }
 
 // creators are how many requests are under way at once.
