@@ -12,13 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	applyscheduling "k8s.io/client-go/applyconfigurations/scheduling/v1beta1"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes"
 	schedulingclient "k8s.io/client-go/kubernetes/typed/scheduling/v1beta1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/keymutex"
+	"k8s.io/utils/lru"
 )
 
 // podGroupClient is a client of scheduling.k8s.io whose PodGroups are those of another API. What else is in the group stays native.
@@ -29,6 +33,13 @@ type podGroupClient struct {
 	parameters runtime.ParameterCodec
 	cache      Reader
 	api        API
+	// written has the groups as this process wrote them last: the cache may not show that yet.
+	written *lru.Cache
+	// turns has one merge of a group follow the other: a gang is told two things at once why it waits, by us and by kube-scheduler.
+	turns keymutex.KeyMutex
+	// limit is what requests wait for; merging is a client that does not, because who merges waits first.
+	limit   flowcontrol.RateLimiter
+	merging *rest.RESTClient
 }
 
 func newPodGroupClient(
@@ -38,32 +49,53 @@ func newPodGroupClient(
 	if err != nil {
 		return nil, err
 	}
+	limit := requests.GetRateLimiter()
+	if limit == nil {
+		limit = flowcontrol.NewFakeAlwaysRateLimiter()
+	}
+	free := rest.CopyConfig(config)
+	free.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	merging, _, err := groupClient(free, client, api)
+	if err != nil {
+		return nil, err
+	}
 	return &podGroupClient{
 		SchedulingV1beta1Interface: native.SchedulingV1beta1(),
 		requests:                   requests, parameters: runtime.NewParameterCodec(scheme), api: api,
+		written: lru.New(remembered), turns: keymutex.NewHashed(0), limit: limit, merging: merging,
 	}, nil
 }
 
 // PodGroups returns the client of one namespace's PodGroups.
 func (c *podGroupClient) PodGroups(namespace string) schedulingclient.PodGroupInterface {
-	return &podGroups{
-		ClientWithListAndApply: gentype.NewClientWithListAndApply[
+	of := func(requests *rest.RESTClient) *generated {
+		return gentype.NewClientWithListAndApply[
 			*schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroupList, *applyscheduling.PodGroupApplyConfiguration,
 		](
-			Plural, c.requests, c.parameters, namespace,
+			Plural, requests, c.parameters, namespace,
 			func() *schedulingv1beta1.PodGroup { return &schedulingv1beta1.PodGroup{} },
 			func() *schedulingv1beta1.PodGroupList { return &schedulingv1beta1.PodGroupList{} },
-		),
+		)
+	}
+	return &podGroups{
+		generated: of(c.requests), merging: of(c.merging), limit: c.limit, written: c.written, turns: c.turns,
 		namespace: namespace, cache: c.cache, api: c.api,
 	}
 }
 
+// generated is a client as client-go's generator writes it.
+type generated = gentype.ClientWithListAndApply[
+	*schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroupList, *applyscheduling.PodGroupApplyConfiguration,
+]
+
 // podGroups is the generated client with the one patch that custom resources do not know.
 type podGroups struct {
-	*gentype.ClientWithListAndApply[
-		*schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroupList, *applyscheduling.PodGroupApplyConfiguration,
-	]
+	*generated
 
+	merging   *generated
+	limit     flowcontrol.RateLimiter
+	written   *lru.Cache
+	turns     keymutex.KeyMutex
 	namespace string
 	cache     Reader
 	api       API
@@ -71,29 +103,41 @@ type podGroups struct {
 
 // Patch sends a patch. The API server knows no strategic merge for custom resources; kube-scheduler and explanations write conditions
 // by it, so it is merged here and put with the version that it was merged with. That costs one request, as the native patch does,
-// unless the cache is behind: then the group is read and the merge repeated.
+// unless the cache is behind: then the group is read and the merge repeated. The wait for the limit of requests comes first: who merges and
+// then waits behind others has an old version in the end.
 func (g *podGroups) Patch(
 	ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, sub ...string,
 ) (*schedulingv1beta1.PodGroup, error) {
 	if kind != types.StrategicMergePatchType || g.api != Resources {
-		patched, err := g.ClientWithListAndApply.Patch(ctx, name, kind, patch, options, sub...)
+		patched, err := g.generated.Patch(ctx, name, kind, patch, options, sub...)
+		if len(options.DryRun) == 0 {
+			g.remember(patched, err)
+		}
 		return patched, err //nolint:wrapcheck // it stands in place of the generated client
 	}
 	if !slices.Equal(sub, []string{"status"}) {
 		refusal := apierrors.NewBadRequest("a strategic merge of a PodGroup is for its status")
 		return nil, refusal //nolint:wrapcheck // as the API server would refuse it
 	}
-	base := g.cached(name)
+	cached := g.cached
 	var written *schedulingv1beta1.PodGroup
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		merged, err := g.merge(ctx, name, base, patch)
-		base = nil // what comes after a conflict is read
+		if err := g.limit.Wait(ctx); err != nil {
+			return fmt.Errorf("waiting for the limit of requests: %w", err)
+		}
+		g.turns.LockKey(name)
+		defer func() { _ = g.turns.UnlockKey(name) }() // it has been locked
+		merged, err := g.merge(ctx, name, cached(name), patch)
+		cached = func(string) *schedulingv1beta1.PodGroup { return nil } // what comes after a conflict is read
 		if err != nil {
 			return err
 		}
-		written, err = g.UpdateStatus(ctx, merged, metav1.UpdateOptions{
+		written, err = g.merging.UpdateStatus(ctx, merged, metav1.UpdateOptions{
 			DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
 		})
+		if len(options.DryRun) == 0 {
+			g.remember(written, err)
+		}
 		return err //nolint:wrapcheck // it stands in place of the generated client
 	})
 	return written, err //nolint:wrapcheck // it stands in place of the generated client
@@ -103,7 +147,7 @@ func (g *podGroups) Patch(
 func (g *podGroups) Apply(
 	ctx context.Context, group *applyscheduling.PodGroupApplyConfiguration, options metav1.ApplyOptions,
 ) (*schedulingv1beta1.PodGroup, error) {
-	applied, err := g.ClientWithListAndApply.Apply(ctx, g.named(group), options)
+	applied, err := g.generated.Apply(ctx, g.named(group), options)
 	return applied, err //nolint:wrapcheck // it stands in place of the generated client
 }
 
@@ -111,7 +155,7 @@ func (g *podGroups) Apply(
 func (g *podGroups) ApplyStatus(
 	ctx context.Context, group *applyscheduling.PodGroupApplyConfiguration, options metav1.ApplyOptions,
 ) (*schedulingv1beta1.PodGroup, error) {
-	applied, err := g.ClientWithListAndApply.ApplyStatus(ctx, g.named(group), options)
+	applied, err := g.generated.ApplyStatus(ctx, g.named(group), options)
 	return applied, err //nolint:wrapcheck // it stands in place of the generated client
 }
 
@@ -136,7 +180,10 @@ func (g *podGroups) merge(
 			return merged, err
 		}
 	}
-	base, err := g.Get(ctx, name, metav1.GetOptions{})
+	if err := g.limit.Wait(ctx); err != nil { // it is one request more
+		return nil, fmt.Errorf("waiting for the limit of requests: %w", err)
+	}
+	base, err := g.merging.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the generated client says what it asked for
 	}
@@ -148,11 +195,34 @@ func (g *podGroups) merge(
 	return merged, err
 }
 
+// remembered is how many groups the client remembers as it wrote them. It has to do only for those whose writes the cache does not show yet.
+const remembered = 1024
+
+func (g *podGroups) remember(written *schedulingv1beta1.PodGroup, err error) {
+	if err == nil {
+		g.written.Add(g.namespace+"/"+written.Name, written)
+	}
+}
+
+// cached is the newest version of a group that this process knows; nil for none.
 func (g *podGroups) cached(name string) *schedulingv1beta1.PodGroup {
 	if g.cache == nil {
 		return nil
 	}
-	return g.cache(g.namespace, name)
+	cached := g.cache(g.namespace, name)
+	last, ok := g.written.Get(g.namespace + "/" + name)
+	own, isGroup := last.(*schedulingv1beta1.PodGroup)
+	if !ok || !isGroup || cached == nil || own.UID != cached.UID {
+		return cached
+	}
+	if order, err := resourceversion.CompareResourceVersion(
+		own.ResourceVersion,
+		cached.ResourceVersion,
+	); err == nil &&
+		order > 0 {
+		return own
+	}
+	return cached
 }
 
 // mergeStatus returns a copy of a group with a strategic merge patch applied.

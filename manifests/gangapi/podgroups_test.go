@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -25,6 +26,7 @@ const path = "/apis/scheduling.lockstep.dev/v1beta1/namespaces/team-a/podgroups/
 type server struct {
 	*httptest.Server
 
+	mu     sync.Mutex
 	stored schedulingv1beta1.PodGroup
 	// asked are the requests, as "METHOD path".
 	asked []string
@@ -47,6 +49,8 @@ func newServer(t *testing.T) *server {
 }
 
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.asked = append(s.asked, r.Method+" "+r.URL.Path)
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method == http.MethodPut {
@@ -72,6 +76,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.stored.Status = sent.Status
+		s.stored.ResourceVersion += "0"
 	}
 	content, err := json.Marshal(s.stored)
 	if err != nil {
@@ -137,6 +142,38 @@ func TestPatch_OfAStatus(t *testing.T) {
 				t.Errorf("the conditions are %v", written.Status.Conditions)
 			}
 		})
+	}
+}
+
+// Conditions that are written at once, and before the cache shows the first, cost one request each: nobody has to read the group again.
+func TestPatch_OfStatusesAtOnce(t *testing.T) {
+	const writers = 8
+	s := newServer(t)
+	groups := s.caching(t).SchedulingV1beta1().PodGroups("team-a")
+	var done sync.WaitGroup
+	for i := range writers {
+		done.Go(func() {
+			patch := fmt.Appendf(
+				nil,
+				`{"metadata":{"uid":"1"},"status":{"conditions":[{"type":"example.com/%d","status":"True"}]}}`,
+				i,
+			)
+			_, err := groups.Patch(
+				t.Context(),
+				"gang",
+				types.StrategicMergePatchType,
+				patch,
+				metav1.PatchOptions{},
+				"status",
+			)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if len(s.asked) != writers || len(s.stored.Status.Conditions) != writers+1 {
+		t.Errorf("%d requests, want %d; the conditions are %v", len(s.asked), writers, s.stored.Status.Conditions)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
@@ -36,6 +37,8 @@ type Keeper struct {
 	pods   cache.Indexer
 	synced []cache.InformerSynced
 	queue  workqueue.TypedRateLimitingInterface[string]
+	// written has the versions of groups that were written and not seen since. Only the worker uses it.
+	written map[string]string
 	// adopts says that groups without finalizer and priority get them: native ones have both from the API server.
 	adopts bool
 	// leads reports whether this scheduler decides, and not another one for which it stands by.
@@ -48,11 +51,12 @@ func New(
 ) (*Keeper, error) {
 	groups, pods := factory.Scheduling().V1beta1().PodGroups(), factory.Core().V1().Pods().Informer()
 	k := &Keeper{
-		client: client,
-		groups: groups.Lister(),
-		pods:   pods.GetIndexer(),
-		adopts: api == gangapi.Resources,
-		leads:  leads,
+		client:  client,
+		written: make(map[string]string),
+		groups:  groups.Lister(),
+		pods:    pods.GetIndexer(),
+		adopts:  api == gangapi.Resources,
+		leads:   leads,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.DefaultTypedControllerRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "podgroups"},
@@ -118,10 +122,18 @@ func (k *Keeper) keep(ctx context.Context, key string) error {
 	}
 	group, err := k.groups.PodGroups(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
+		delete(k.written, key)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading PodGroup %s: %w", key, err)
+	}
+	if last, ok := k.written[key]; ok {
+		order, err := resourceversion.CompareResourceVersion(group.ResourceVersion, last)
+		if err == nil && order < 0 {
+			return nil // what was written is yet to be seen, and comes back then
+		}
+		delete(k.written, key)
 	}
 	members, err := k.pods.ByIndex(byGroup, key)
 	if err != nil {
@@ -160,11 +172,14 @@ func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, members []any) lack 
 		}
 		return lacks
 	}
-	if !k.adopts || len(members) == 0 {
+	if !k.adopts {
 		return lacks
 	}
-	if !protected {
+	if !protected { // at once, as Kubernetes' own have it: a write that comes while the gang is told why it waits is a conflict with that
 		lacks.finalizers = append(slices.Clone(group.Finalizers), gangapi.Finalizer)
+	}
+	if len(members) == 0 {
+		return lacks
 	}
 	if pod, ok := members[0].(*corev1.Pod); ok && Unstamped(group, pod) {
 		lacks.priority = pod.Spec.Priority
@@ -177,27 +192,39 @@ func Unstamped(group *schedulingv1beta1.PodGroup, member *corev1.Pod) bool {
 	return group.Spec.Priority == nil && member.Spec.Priority != nil && *member.Spec.Priority != 0
 }
 
-// write patches the very version of the group that was looked at.
+// step is one of a JSON patch (RFC 6902).
+type step struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// write gives a group what it lacks if that is still lacking. It names what it replaces and not the version: the group's status is written
+// all the time, and none of these writes is to fail for the other.
 func (k *Keeper) write(ctx context.Context, group *schedulingv1beta1.PodGroup, lacks lack) error {
-	meta := map[string]any{"uid": group.UID, "resourceVersion": group.ResourceVersion}
-	change := map[string]any{"metadata": meta}
+	steps := []step{{"test", "/metadata/uid", group.UID}}
 	if lacks.finalizers != nil {
-		meta["finalizers"] = lacks.finalizers
+		const finalizers = "/metadata/finalizers"
+		steps = append(steps, step{"test", finalizers, group.Finalizers}, step{"add", finalizers, lacks.finalizers})
 	}
 	if lacks.priority != nil {
-		change["spec"] = map[string]any{"priority": *lacks.priority}
+		const priority = "/spec/priority"
+		steps = append(steps, step{"test", priority, nil}, step{"add", priority, *lacks.priority})
 	}
-	patch, err := json.Marshal(change)
+	patch, err := json.Marshal(steps)
 	if err != nil {
 		return fmt.Errorf("encoding a change of PodGroup %s: %w", group.Name, err)
 	}
-	_, err = k.client.SchedulingV1beta1().PodGroups(group.Namespace).
-		Patch(ctx, group.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	written, err := k.client.SchedulingV1beta1().PodGroups(group.Namespace).
+		Patch(ctx, group.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("changing PodGroup %s: %w", group.Name, err)
+	}
+	if group.DeletionTimestamp.IsZero() { // one that is let go is not seen again
+		k.written[group.Namespace+"/"+group.Name] = written.ResourceVersion
 	}
 	return nil
 }

@@ -82,6 +82,15 @@ func (w *world) stays(what string) {
 	}
 }
 
+// create adds the group.
+func (w *world) create() {
+	w.t.Helper()
+	groups := w.client.SchedulingV1beta1().PodGroups("team-a")
+	if _, err := groups.Create(w.t.Context(), gang(), metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func gang(change ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "gang", UID: "1"}}
 	for _, c := range change {
@@ -137,6 +146,9 @@ func TestKeeper_ProtectsAGroupUntilItsPodsAreGone(t *testing.T) {
 // A custom resource gets what Kubernetes' API server gives its own groups, from pods that it has checked.
 func TestKeeper_AdoptsCustomResources(t *testing.T) {
 	w := newWorld(t, gangapi.Resources, true, gang())
+	w.becomes("a group without pods", func(group *schedulingv1beta1.PodGroup) bool {
+		return isProtected(group) && group.Spec.Priority == nil
+	})
 	w.stays("a group without pods")
 	if _, err := w.client.CoreV1().
 		Pods("team-a").
@@ -144,7 +156,7 @@ func TestKeeper_AdoptsCustomResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.becomes("with a pod", func(group *schedulingv1beta1.PodGroup) bool {
-		return isProtected(group) && group.Spec.Priority != nil && *group.Spec.Priority == 7
+		return group.Spec.Priority != nil && *group.Spec.Priority == 7
 	})
 	if _, err := w.client.CoreV1().
 		Pods("team-a").
@@ -152,6 +164,11 @@ func TestKeeper_AdoptsCustomResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.stays("with a pod of another priority")
+
+	gone := newWorld(t, gangapi.Resources, true, gang(protected, deleted))
+	gone.becomes("a deleted group that never had pods", func(group *schedulingv1beta1.PodGroup) bool {
+		return !isProtected(group)
+	})
 
 	native := newWorld(t, gangapi.Native, true, gang(), member("rank-0", 7))
 	native.stays("a native group")

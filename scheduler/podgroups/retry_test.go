@@ -39,13 +39,9 @@ func TestKeeper_TriesAgain(t *testing.T) {
 		"a policy that is not there yet": apierrors.NewForbidden(resource, "gang", nil),
 		"a busy server":                  apierrors.NewTooManyRequests("busy", 1),
 	} {
-		w := newWorld(t, gangapi.Resources, true, gang())
+		w := newWorld(t, gangapi.Resources, true, member("rank-0", 7))
 		patches := w.refuses(refusal, refusal)
-		if _, err := w.client.CoreV1().Pods("team-a").Create(
-			t.Context(), member("rank-0", 7), metav1.CreateOptions{},
-		); err != nil {
-			t.Fatal(err)
-		}
+		w.create()
 		w.becomes(name, func(group *schedulingv1beta1.PodGroup) bool {
 			return isProtected(group) && group.Spec.Priority != nil && *group.Spec.Priority == 7
 		})
@@ -58,13 +54,9 @@ func TestKeeper_TriesAgain(t *testing.T) {
 // A group that is gone when it is written to is left alone.
 func TestKeeper_GivesUpAGroupThatIsGone(t *testing.T) {
 	resource := gangapi.Resources.Resource().GroupResource()
-	w := newWorld(t, gangapi.Resources, true, gang())
+	w := newWorld(t, gangapi.Resources, true, member("rank-0", 7))
 	patches := w.refuses(apierrors.NewNotFound(resource, "gang"))
-	if _, err := w.client.CoreV1().Pods("team-a").Create(
-		t.Context(), member("rank-0", 7), metav1.CreateOptions{},
-	); err != nil {
-		t.Fatal(err)
-	}
+	w.create()
 	for range 500 {
 		if patches.Load() > 0 {
 			break
@@ -74,6 +66,28 @@ func TestKeeper_GivesUpAGroupThatIsGone(t *testing.T) {
 	time.Sleep(150 * time.Millisecond)
 	if got := patches.Load(); got != 1 {
 		t.Errorf("%d patches, want one", got)
+	}
+}
+
+// The keeper replaces the finalizers that it has seen. If somebody adds one meanwhile, such as the garbage collector's, that stays.
+func TestKeeper_KeepsFinalizersOfOthers(t *testing.T) {
+	w := newWorld(t, gangapi.Resources, true, member("rank-0", 0))
+	raced := false
+	w.client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if !raced { // between the keeper's look and its write
+			raced = true
+			group := gang()
+			group.Finalizers = []string{metav1.FinalizerDeleteDependents}
+			if err := w.client.Tracker().Update(gangapi.Native.Resource(), group, "team-a"); err != nil {
+				t.Error(err)
+			}
+		}
+		return false, nil, nil
+	})
+	w.create()
+	w.becomes("the group", isProtected)
+	if got := w.group().Finalizers; len(got) != 2 || got[0] != metav1.FinalizerDeleteDependents {
+		t.Errorf("the finalizers are %v", got)
 	}
 }
 
