@@ -62,7 +62,7 @@ func newPodGroupClient(
 	return &podGroupClient{
 		SchedulingV1beta1Interface: native.SchedulingV1beta1(),
 		requests:                   requests, parameters: runtime.NewParameterCodec(scheme), api: api,
-		written: lru.New(remembered), turns: keymutex.NewHashed(0), limit: limit, merging: merging,
+		written: lru.New(remembered), turns: keymutex.NewHashed(turns), limit: limit, merging: merging,
 	}, nil
 }
 
@@ -194,6 +194,9 @@ func (g *podGroups) merge(
 	}
 	return merged, err
 }
+
+// turns is how many merges can be under way at once; by default there would be one for each processor, and each takes a round trip.
+const turns = 256
 
 // remembered is how many groups the client remembers as it wrote them. It has to do only for those whose writes the cache does not show yet.
 const remembered = 1024

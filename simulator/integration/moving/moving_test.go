@@ -88,6 +88,7 @@ func TestGangsMove(t *testing.T) {
 	s.eventually("the gang that waited has its place", func() string { return s.lacks("steady", 18) })
 	maps.DeleteFunc(before, func(name string, _ place) bool { return strings.HasPrefix(name, "first-") })
 	s.undisturbed(before)
+	s.uninstall()
 }
 
 // move has the controller told where gangs are kept from now on; the scheduler follows. Nothing of what runs or waits may change.
