@@ -35,7 +35,11 @@ func (s scene) uninstall() {
 		s.t.Fatal("docs/kubernetes.md has no command that removes finalizers")
 	}
 	command := exec.CommandContext(s.t.Context(), "bash", "-c", "set -o pipefail; "+string(script[1]))
-	command.Env = append(os.Environ(), "PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"), "KUBECONFIG="+shared.Kubeconfig())
+	command.Env = append(
+		os.Environ(),
+		"PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"),
+		"KUBECONFIG="+shared.Kubeconfig(),
+	)
 	out, err := command.CombinedOutput()
 	s.say("$ %s\n%s", script[1], out)
 	s.must(err)
