@@ -6,6 +6,8 @@ import (
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -61,7 +63,11 @@ func assemble(
 		}
 		return group
 	})
-	keeper, err := podgroups.New(client, config.InformerFactory, api, production.Leads)
+	keeping, err := keeperClient(config.KubeConfig, api)
+	if err != nil {
+		return assembled{}, err
+	}
+	keeper, err := podgroups.New(keeping, config.InformerFactory, api, production.Leads)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -69,6 +75,20 @@ func assemble(
 	made, err := makeScheduler(ctx, &completed, opts, production)
 	return assembled{config: &completed, scheduler: made, keeper: keeper}, err
 }
+
+// keeperClient is a client of its own for what keeps PodGroups: what the API server and kube-controller-manager do for native groups takes
+// nothing of a scheduler's requests, and neither must this.
+func keeperClient(config *rest.Config, api gangapi.API) (kubernetes.Interface, error) {
+	own := rest.CopyConfig(config)
+	own.RateLimiter, own.QPS, own.Burst = nil, keeperQPS, keeperBurst
+	return gangapi.Client(own, api)
+}
+
+// The requests a second of what keeps PodGroups, and how many more at once: enough for a hundred users who submit in the same second.
+const (
+	keeperQPS   = 50
+	keeperBurst = 100
+)
 
 func makeScheduler(
 	ctx context.Context, config *serverconfig.CompletedConfig, opts *options.Options, production scheduler.Production,

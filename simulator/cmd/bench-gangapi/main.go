@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
@@ -44,8 +45,10 @@ type bench struct {
 	scenes int
 	// size is the number of pods of the large gang, waiting that of the gangs that do not fit beside it.
 	size, waiting int
-	out           io.Writer
-	clock         clock.Clock
+	// byUsers is set if PodGroups are made as users make them, and not as the controller makes them of TrainJobs.
+	byUsers bool
+	out     io.Writer
+	clock   clock.Clock
 }
 
 // figures are seconds from the first request until all pods are bound, and until all gangs that wait are told why.
@@ -59,6 +62,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&b.scenes, "scenes", 4, "how often the scene is played in a turn, after once that does not count")
 	flags.IntVar(&b.size, "size", 1000, "pods of the gang that is bound")
 	flags.IntVar(&b.waiting, "waiting", 100, "gangs that do not fit beside it")
+	flags.BoolVar(&b.byUsers, "by-users", false, "make PodGroups as users do, not as the controller does for TrainJobs")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
@@ -124,7 +128,11 @@ func (b *bench) play(ctx context.Context, mode probe.Mode) ([]figures, error) {
 	defer c.Stop(context.WithoutCancel(ctx))
 	ctx, cancel := c.Alive(ctx)
 	defer cancel()
-	s := newScene(c, b.clock)
+	var finalizers []string
+	if mode == probe.Resources && !b.byUsers {
+		finalizers = []string{gangapi.Finalizer}
+	}
+	s := newScene(c, b.clock, finalizers)
 	var all []figures
 	for range 1 + b.scenes {
 		found, err := s.play(ctx, b.size, b.waiting)
@@ -139,7 +147,7 @@ func (b *bench) play(ctx context.Context, mode probe.Mode) ([]figures, error) {
 	return all[1:], nil
 }
 
-// medians are those of each figure.
+// medians are those of each figure: the mean of the two in the middle if their number is even.
 func medians(all []figures) figures {
 	of := func(get func(figures) float64) float64 {
 		var values []float64
@@ -147,7 +155,7 @@ func medians(all []figures) figures {
 			values = append(values, get(one))
 		}
 		slices.Sort(values)
-		return values[len(values)/2]
+		return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 	}
 	return figures{of(func(f figures) float64 { return f.bound }), of(func(f figures) float64 { return f.told })}
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,13 +26,18 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// scene is one cluster on which gangs are made as a user of plain pods makes them, without TrainJobs.
+// scene is one cluster on which gangs are made as the controller makes them of TrainJobs, or as users make them of plain pods.
 type scene struct {
 	client kubernetes.Interface
 	clock  clock.Clock
+	// finalizers are what the controller gives to a PodGroup that is a custom resource. Groups that users make get it from the scheduler, in one
+	// more request; native groups get theirs from the API server.
+	finalizers []string
 }
 
-func newScene(c *cluster.Cluster, clock clock.Clock) scene { return scene{c.Client, clock} }
+func newScene(c *cluster.Cluster, clock clock.Clock, finalizers []string) scene {
+	return scene{client: c.Client, clock: clock, finalizers: finalizers}
+}
 
 // play binds one large gang of single-GPU pods, and then makes gangs of eight whole nodes, for which there is no room left.
 func (s scene) play(ctx context.Context, size, waiting int) (figures, error) {
@@ -59,10 +64,10 @@ func (s scene) play(ctx context.Context, size, waiting int) (figures, error) {
 		WatchFuncWithContext: groups.Watch,
 	})
 	began = s.clock.Now()
-	for i := range waiting {
-		if err := s.gang(ctx, fmt.Sprintf("waits-%03d", i), 8, "8"); err != nil {
-			return figures{}, err
-		}
+	if err := each(waiting, users, func(i int) error {
+		return s.gang(ctx, fmt.Sprintf("waits-%03d", i), 8, "8")
+	}); err != nil {
+		return figures{}, err
 	}
 	if err := <-told; err != nil {
 		return figures{}, fmt.Errorf("telling the gangs that wait: %w", err)
@@ -129,13 +134,16 @@ func isTold(object runtime.Object) bool {
 		meta.IsStatusConditionFalse(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
 }
 
-// creators are how many requests are under way at once.
-const creators = 16
+// users make gangs that wait at once; a gang's pods are made by as many creators at once.
+const (
+	users    = 16
+	creators = 16
+)
 
 // gang makes a PodGroup and its pods.
 func (s scene) gang(ctx context.Context, name string, size int, gpus string) error {
 	group := &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: s.finalizers},
 		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(size)},
 		}},
@@ -144,28 +152,17 @@ func (s scene) gang(ctx context.Context, name string, size int, gpus string) err
 	if err != nil {
 		return fmt.Errorf("creating PodGroup %s: %w", name, err)
 	}
-	var workers sync.WaitGroup
-	faults := make(chan error, size)
-	ranks := make(chan int)
-	for range creators {
-		workers.Go(func() {
-			for rank := range ranks {
-				faults <- s.member(ctx, name, rank, gpus)
-			}
-		})
+	return each(size, creators, func(rank int) error { return s.member(ctx, name, rank, gpus) })
+}
+
+// each does something for 0 to n-1, at most limit at once, and returns the first error.
+func each(n, limit int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(limit)
+	for i := range n {
+		group.Go(func() error { return do(i) })
 	}
-	for rank := range size {
-		ranks <- rank
-	}
-	close(ranks)
-	workers.Wait()
-	close(faults)
-	for fault := range faults {
-		if fault != nil {
-			return fault
-		}
-	}
-	return nil
+	return group.Wait() //nolint:wrapcheck // what was to be done says what failed
 }
 
 // member makes one pod of a gang.
