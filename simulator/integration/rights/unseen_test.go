@@ -120,7 +120,7 @@ func move(role string) []row {
 			resources: groups,
 			why:       "as above: native groups that were moved have our finalizer",
 			file:      "scheduler/podgroups/keeper.go",
-			code:      "Patch(ctx, group.Name, types.MergePatchType, patch",
+			code:      "Patch(ctx, group.Name, types.JSONPatchType, patch",
 		},
 		{
 			role:      scheduler,
@@ -128,7 +128,7 @@ func move(role string) []row {
 			resources: groups,
 			why:       "a status that was written by somebody else meanwhile is read",
 			file:      "manifests/gangapi/podgroups.go",
-			code:      "base, err := g.Get(ctx, name, metav1.GetOptions{})",
+			code:      "base, err := g.merging.Get(ctx, name, metav1.GetOptions{})",
 		},
 		{
 			verbs: "update", resources: "/configmaps", why: "as above: the choice of the API changes",
