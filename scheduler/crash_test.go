@@ -26,6 +26,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest/fakeserver"
 )
 
 var long = flag.Bool("long", false, "run the long form of the fault tests")
@@ -98,8 +99,7 @@ func (w *world) start(t *testing.T, bindings int) {
 		w.store.Lock()
 		defer w.store.Unlock()
 		a.watched.Insert(action.GetResource().Resource)
-		options, _ := action.(clienttesting.WatchActionImpl)
-		changes, err := w.Tracker().Watch(action.GetResource(), action.GetNamespace(), options.ListOptions)
+		changes, err := fakeserver.Watch(w.Tracker(), action)
 		return true, changes, err
 	})
 	w.locked(func() { w.current = a })
@@ -125,7 +125,7 @@ func (w *world) locked(f func()) {
 
 // serve is the API server for one access.
 func (w *world) serve(a *access) clienttesting.ReactionFunc {
-	stored := clienttesting.ObjectReaction(w.Tracker())
+	stored := fakeserver.Reaction(w.Tracker())
 	return func(action clienttesting.Action) (bool, runtime.Object, error) {
 		w.store.Lock()
 		defer w.store.Unlock()

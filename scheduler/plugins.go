@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/gangqueue"
+	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/reservations"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -29,23 +30,35 @@ const ProfileName = "lockstep-scheduler"
 // Registry maps the plugins' names to what makes them, with a clock and what they do beside the loop. What is decided about gangs that do not fit, and what is held for
 // members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry(t timing.Timing) runtime.Registry {
-	registry, _ := plugins(t, &gangplacement.Store{})
+	registry, _ := plugins(t, parts{&gangplacement.Store{}, members.NewEnded(), always})
 	return registry
 }
 
 // Plugins returns what Registry returns, and the waiting queue that these plugins share.
-// Its leases end with the process: for a scheduler that is played.
-func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) { return plugins(t, nil) }
+// Its leases end with the process, and its pod informer has ended pods too: for a scheduler that is played.
+func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) {
+	return plugins(t, parts{leads: always})
+}
 
-func plugins(t timing.Timing, store *gangplacement.Store) (runtime.Registry, *waiting.Queue) {
+// always leads: no other scheduler stands by.
+func always() bool { return true }
+
+// parts are what a scheduler process has and a scheduler that is played may not have.
+type parts struct {
+	store *gangplacement.Store
+	ended *members.Ended
+	leads func() bool
+}
+
+func plugins(t timing.Timing, has parts) (runtime.Registry, *waiting.Queue) {
 	queue, stock := waiting.New(t, contention.DefaultPolicy()), &devices.Shared{}
 	return runtime.Registry{
 		gangplacement.Name: gangplacement.New(
-			gangplacement.Shared{Queue: queue, Devices: stock, Timing: t, Store: store}),
+			gangplacement.Shared{Queue: queue, Devices: stock, Timing: t, Store: has.store, Ended: has.ended}),
 		devices.Name:        devices.New(stock, gangplacement.Planned, t),
 		gangpreemption.Name: gangpreemption.New(queue, stock, t),
-		gangqueue.Name:      gangqueue.New(queue, t),
-		gangpermit.Name:     gangpermit.New(binder, queue.Used, t),
+		gangqueue.Name:      gangqueue.New(queue, has.ended, t),
+		gangpermit.Name:     gangpermit.New(binder, has.ended, has.leads, t),
 
 		defaultpreemption.Name: defaultpreemption.New,
 	}, queue
@@ -64,20 +77,12 @@ func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
 	return bind, nil
 }
 
-// Production is what a scheduler process is made of beside kube-scheduler's own parts.
-type Production struct {
-	// Registry makes the plugins.
-	Registry runtime.Registry
-	// Leads reports whether this scheduler has decided about an entity: one that stands by for another has not.
-	Leads func() bool
-}
-
-// Produce returns the plugins of a scheduler process. Their reservations can be read at the command's secure port.
-func Produce() (Production, error) {
+// Produce returns the plugins of a scheduler process that decides while leads says so. Their reservations can be read at the command's secure port.
+func Produce(leads func() bool) (runtime.Registry, error) {
 	c := clock.RealClock{}
-	registry, queue := plugins(timing.With(c), &gangplacement.Store{})
+	registry, queue := plugins(timing.With(c), parts{&gangplacement.Store{}, members.NewEnded(), leads})
 	if err := reservations.Serve(queue, c); err != nil {
-		return Production{}, err
+		return nil, err
 	}
-	return Production{Registry: registry, Leads: queue.Used}, nil
+	return registry, nil
 }

@@ -29,6 +29,12 @@ const (
 	AnnotationScheduler = "lockstep.dev/scheduler"
 	// AnnotationOnDisruption is what happens to a gang that loses a member: "restart" or "replace".
 	AnnotationOnDisruption = "lockstep.dev/on-disruption"
+	// AnnotationMaxRestarts is how often all ranks of a gang start again after one of them failed.
+	AnnotationMaxRestarts = "lockstep.dev/max-restarts"
+	// AnnotationExitCodes is what the exit codes of ranks mean, as ParseExitCodes reads it.
+	AnnotationExitCodes = "lockstep.dev/exit-codes"
+	// AnnotationStartPatience is how long a gang that starts may stand still, as ParsePatience reads it.
+	AnnotationStartPatience = "lockstep.dev/start-patience"
 	// AnnotationMNNVL asks for multi-node NVLink: "required", "preferred" or "none".
 	AnnotationMNNVL = "lockstep.dev/mnnvl"
 	// AnnotationAutoResources set to "true" lets resources be filled in at creation.

@@ -16,6 +16,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,8 +63,12 @@ type Level struct {
 // GangPermitArgs are the arguments of GangPermit.
 type GangPermitArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// Grace is how long members of a gang wait for the others before all are sent back. The default is one minute.
+	// Grace is how long a gang that starts may stand still, that is, how long none of its members gets further, before the start ends. The default is
+	// one minute.
 	Grace *metav1.Duration `json:"grace,omitempty"`
+	// PreparationTimeout is the same while members get their devices and volumes. The default is twenty minutes: in-tree plugins allow ten minutes
+	// for a volume, and ten for a device.
+	PreparationTimeout *metav1.Duration `json:"preparationTimeout,omitempty"`
 	// RepairTimeout is how long a gang that ran may wait for nodes for members that it lost, before all of it is evicted to start
 	// again as a whole: until then a node that comes back is enough. The default is five minutes.
 	RepairTimeout *metav1.Duration `json:"repairTimeout,omitempty"`
@@ -151,8 +156,9 @@ func (a GangPlacementArgs) Ladder() ([]topology.Level, error) {
 
 // What holds if nothing is configured.
 const (
-	defaultGrace         = time.Minute
-	defaultRepairTimeout = 5 * time.Minute
+	defaultGrace              = time.Minute
+	defaultPreparationTimeout = 20 * time.Minute
+	defaultRepairTimeout      = 5 * time.Minute
 )
 
 // Permit reads the arguments of GangPermit; nil are the defaults.
@@ -164,10 +170,17 @@ func Permit(object runtime.Object) (GangPermitArgs, error) {
 	if args.Grace == nil {
 		args.Grace = &metav1.Duration{Duration: defaultGrace}
 	}
+	if args.PreparationTimeout == nil {
+		args.PreparationTimeout = &metav1.Duration{Duration: defaultPreparationTimeout}
+	}
 	if args.RepairTimeout == nil {
 		args.RepairTimeout = &metav1.Duration{Duration: defaultRepairTimeout}
 	}
-	faults := append(atLeastASecond("grace", args.Grace), atLeastASecond("repairTimeout", args.RepairTimeout)...)
+	faults := slices.Concat(
+		atLeastASecond("grace", args.Grace),
+		atLeastASecond("preparationTimeout", args.PreparationTimeout),
+		atLeastASecond("repairTimeout", args.RepairTimeout),
+	)
 	if len(faults) > 0 {
 		return args, fmt.Errorf("not valid: %w", faults.ToAggregate())
 	}

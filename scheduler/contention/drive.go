@@ -144,6 +144,10 @@ func (m *Machine) Binds(e Entity, now int64) bool { return len(m.binding(&e, now
 const (
 	// WhyArrived: the late member is there.
 	WhyArrived = "the member is there"
+	// WhyFinished: the members have succeeded.
+	WhyFinished = "the members have succeeded"
+	// WhyTakenAway: all members were taken away.
+	WhyTakenAway = "all members were taken away"
 	// WhyGone: the owner is deleted.
 	WhyGone = "the owner is deleted"
 )

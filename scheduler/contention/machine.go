@@ -132,6 +132,12 @@ func (m *Machine) Hold(l Lease, now int64) []Action {
 	return append(out, m.grant(&l)...)
 }
 
+// HoldByName is Hold for a place that the driver has by name only: the next World has its coordinates.
+func (m *Machine) HoldByName(l Lease, now int64) []Action {
+	l.Holds, m.coordinates = nil, nil
+	return m.Hold(l, now)
+}
+
 // Revoke ends the lease of an owner: its policy has answered, or an administrator says so.
 func (m *Machine) Revoke(owner ID, why string, now int64) []Action {
 	m.advance(now)
@@ -257,8 +263,11 @@ func (m *Machine) enter(w *World) {
 	for _, l := range m.leases {
 		members := len(l.Holds)
 		l.settle(w.Held(l))
-		if len(l.Holds) < members {
+		switch {
+		case len(l.Holds) < members:
 			l.broken, l.dirty = true, true
+		case members == 0:
+			m.displace(l)
 		}
 	}
 }

@@ -19,15 +19,6 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
-// paired are cliques of nodes with that many pairs each, and the classes of their devices.
-func paired(cliques, size, pairs int) []runtime.Object {
-	objects := schedulertest.DeviceClasses()
-	for _, node := range schedulertest.Cliques(cliques, size) {
-		objects = append(objects, node, devicestest.Slice(node, pairs, 0))
-	}
-	return objects
-}
-
 // Three cliques of four. In the first a node has one pair whose NIC is elsewhere, in the second one publishes nothing: a gang that
 // needs all pairs of four nodes goes to the third, at once.
 func TestAGangGoesWhereItsDevicesAre(t *testing.T) {
@@ -56,7 +47,7 @@ func TestAGangGoesWhereItsDevicesAre(t *testing.T) {
 
 // A gang whose claims are malformed waits, and its condition says why. Other gangs start.
 func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
-	objects := paired(1, 4, 2)
+	objects := schedulertest.PairedCliques(1, 4, 2)
 	wrong, lost, itsClaims := schedulertest.PairGang("wrong", 2, 1, "gpus")
 	other, fine, claims := schedulertest.PairGang("fine", 2, 2, "gpu")
 	c := schedulertest.NewCluster(t, objects, itsClaims, claims)
@@ -71,7 +62,7 @@ func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
 // Both cliques are full of gangs with devices, and evicting that of the second loses less. The important gang evicts it and gets its
 // devices.
 func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
-	objects := paired(2, 4, 4)
+	objects := schedulertest.PairedCliques(2, 4, 4)
 	pods := map[string][]*corev1.Pod{}
 	for i, name := range []string{"old", "young"} {
 		group, members, claims := schedulertest.PairGang(name, 4, 4, "gpu")
@@ -99,7 +90,7 @@ func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
 
 // The claims of a gang are deleted when it has ended. The next gang gets its devices, although nothing asked for devices meanwhile.
 func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
-	objects := paired(1, 4, 4)
+	objects := schedulertest.PairedCliques(1, 4, 4)
 	first, members, claims := schedulertest.PairGang("first", 4, 4, "gpu")
 	second, others, theirs := schedulertest.PairGang("second", 4, 4, "gpu")
 	c := schedulertest.NewCluster(t, objects, claims, theirs)
@@ -123,7 +114,7 @@ func runsForAnHour(size int) (objects []any, members []*corev1.Pod) {
 
 // A gang with devices holds the whole fleet for an hour. The first gang of the queue gets a lease there, devices included.
 func TestAPlaceWithDevicesIsKept(t *testing.T) {
-	objects := paired(1, 4, 4)
+	objects := schedulertest.PairedCliques(1, 4, 4)
 	running, members := runsForAnHour(4)
 	waits, its, itsClaims := schedulertest.PairGang("waits", 2, 4, "gpu")
 	c := schedulertest.NewCluster(t, append(running, objects, itsClaims)...)
@@ -140,7 +131,7 @@ func TestAPlaceWithDevicesIsKept(t *testing.T) {
 // A gang with devices holds two of four nodes for an hour, and the first of the queue needs the devices of all four. A gang that ends
 // within the hour starts on the two free nodes. A gang without an expected end does not.
 func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
-	objects := paired(1, 4, 4)
+	objects := schedulertest.PairedCliques(1, 4, 4)
 	running, members := runsForAnHour(2)
 	first, its, itsClaims := schedulertest.PairGang("first", 4, 4, "gpu")
 	long, stays, staysClaims := schedulertest.PairGang("long", 2, 4, "gpu")
@@ -168,7 +159,7 @@ func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
 // One node is free, and the first of the queue needs all four pairs of it and of a node that is held for an hour. A later gang asks for
 // three pairs. That is another question, and still it does not get devices of the leased place.
 func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
-	objects := paired(1, 2, 4)
+	objects := schedulertest.PairedCliques(1, 2, 4)
 	running, members := runsForAnHour(1)
 	first, its, itsClaims := schedulertest.PairGang("first", 2, 4, "gpu")
 	other, three, threeClaims := schedulertest.PairGang("other", 1, 3, "gpu")
@@ -190,7 +181,7 @@ func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
 // lease in that clique. The second may preempt and evicts the other gang. The first starts in the clique that this frees.
 // Then no lease binds the second, which evicts the gang in the other clique.
 func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
-	objects := paired(2, 2, 4)
+	objects := schedulertest.PairedCliques(2, 2, 4)
 	for i, name := range []string{"ends", "stays"} {
 		group, members, claims := schedulertest.PairGang(name, 2, 4, "gpu")
 		schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(i, 2)...)

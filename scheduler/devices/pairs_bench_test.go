@@ -22,7 +22,7 @@ func BenchmarkAlignedPairs(b *testing.B) {
 		{4, 250, 128, 3}, {4, 1000, 512, 3}, {4, 4000, 2048, 2},
 	} {
 		b.Run(fmt.Sprintf("nodes=%d/members=%d/ours", size.blocks*size.nodes, size.members), func(b *testing.B) {
-			objects := paired(size.blocks, size.nodes, 8)
+			objects := schedulertest.PairedCliques(size.blocks, size.nodes, 8)
 			for b.Loop() {
 				alignPairs(
 					b,
@@ -38,7 +38,7 @@ func BenchmarkAlignedPairs(b *testing.B) {
 			continue // native needs minutes for the size before
 		}
 		b.Run(fmt.Sprintf("nodes=%d/members=%d/native", size.blocks*size.nodes, size.members), func(b *testing.B) {
-			objects := paired(size.blocks, size.nodes, 8)
+			objects := schedulertest.PairedCliques(size.blocks, size.nodes, 8)
 			for b.Loop() {
 				alignPairs(b, objects, size.members, 1, schedulertest.NativeConfig(b), nil)
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -29,6 +30,18 @@ type Mark struct {
 // Evict marks the pod and deletes it, with the pod's own grace period: two requests. A pod that is gone, or another one of its name, is no
 // error.
 func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
+	if err := MarkPod(ctx, client, pod, mark); err != nil {
+		return err
+	}
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	if err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options); err != nil && !gone(err) {
+		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// MarkPod gives the pod the condition DisruptionTarget: one request. A pod that is gone, or another one of its name, is no error.
+func MarkPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
 	metadata := map[string]any{"uid": pod.UID}
 	if mark.Annotations != nil { // the API server takes them with the status, but owner references not
 		metadata["annotations"] = mark.Annotations
@@ -43,17 +56,10 @@ func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, ma
 	if err != nil {
 		return fmt.Errorf("marking pod %s: %w", pod.Name, err)
 	}
-	pods := client.CoreV1().Pods(pod.Namespace)
-	_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	if gone(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("marking pod %s: %w", pod.Name, err)
-	}
-	err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	_, err = client.CoreV1().Pods(pod.Namespace).
+		Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil && !gone(err) {
-		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+		return fmt.Errorf("marking pod %s: %w", pod.Name, err)
 	}
 	return nil
 }
@@ -84,6 +90,31 @@ func MarkGroup(ctx context.Context, client kubernetes.Interface, group *scheduli
 	}
 	return nil
 }
+
+// ByScheduler reports whether a scheduler evicted the pod: Lockstep's, whose reasons begin alike, or kube-scheduler's own preemption. It did so to give
+// the pod's place to another one, or has seen to the pod's next place.
+func ByScheduler(pod *corev1.Pod) bool {
+	reason, disrupted := reasonOf(pod)
+	return disrupted && (reason == corev1.PodReasonPreemptionByScheduler || strings.HasPrefix(reason, reasonPrefix))
+}
+
+// Disrupted reports whether the pod was evicted, by whatever component.
+func Disrupted(pod *corev1.Pod) bool {
+	_, disrupted := reasonOf(pod)
+	return disrupted
+}
+
+func reasonOf(pod *corev1.Pod) (reason string, disrupted bool) {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
+			return condition.Reason, true
+		}
+	}
+	return "", false
+}
+
+// reasonPrefix begins the reasons of the evictions of gangs.
+const reasonPrefix = "Gang"
 
 // gone reports whether the pod is not there any more: a different UID is a conflict.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

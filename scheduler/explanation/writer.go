@@ -42,8 +42,12 @@ const (
 	Placed = "Placed"
 )
 
-// pause is the shortest time between two writes about one gang.
-const pause = time.Minute
+const (
+	// pause is the shortest time between two writes about one gang.
+	pause = time.Minute
+	// retry is after which time a write that failed is repeated, unless there is something newer to say.
+	retry = 5 * time.Second
+)
 
 // Writer writes explanations, each gang's at most once a minute and only if a number in it changed its order of
 // magnitude or the words changed. It never blocks its caller.
@@ -158,7 +162,9 @@ func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 func (w *Writer) Goes(group *schedulingv1beta1.PodGroup, place *standing.Place) {
 	w.mu.Lock()
 	t := w.gangs[group.UID]
-	waited := t != nil && !t.goes || t.outdates(group)
+	// Without a record the group itself says whether it waits: a scheduler before this one wrote that.
+	waited := t != nil && !t.goes || t.outdates(group) ||
+		t == nil && meta.IsStatusConditionTrue(group.Status.Conditions, Condition)
 	w.mu.Unlock()
 	if waited || place != nil && metav1.GetControllerOf(group) != nil {
 		w.tell(note{
@@ -307,6 +313,8 @@ func (w *Writer) write(ctx context.Context, n note) {
 		ctx, n.group.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		klog.FromContext(ctx).Error(err, "Explaining why a gang waits", "podGroup", klog.KObj(n.group))
+		w.failed(n)
+		return
 	}
 	owner := metav1.GetControllerOf(n.group)
 	if owner == nil || n.status != metav1.ConditionTrue || tellsItself(owner) {
@@ -320,6 +328,20 @@ func (w *Writer) write(ctx context.Context, n note) {
 		UID:        owner.UID,
 	}
 	w.recorder.Eventf(about, n.group, corev1.EventTypeWarning, n.reason, "Scheduling", "%s", n.message)
+}
+
+// failed has a note written again, unless a newer one has been sent since or is to be.
+func (w *Writer) failed(n note) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.gangs[n.group.UID]
+	if t == nil || t.class != "" && t.class != n.class() {
+		return
+	}
+	t.class = "" // whatever is to be said is news
+	if t.next == nil {
+		w.keep(t, n, retry)
+	}
 }
 
 // tellsItself reports whether the owner's controller writes Events about its gangs.

@@ -2,6 +2,7 @@ package gangpermit
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/patience"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -20,6 +22,8 @@ type gang struct {
 	need int
 	// waiting are here, in order of arrival.
 	waiting []types.UID
+	// watched is set while a watchdog looks after those that wait.
+	watched bool
 	// failed is set when a member of this cycle was lost; it ends with the next cycle.
 	failed bool
 	// passed are the members that went through, sent back those that were rejected and are not unreserved yet.
@@ -111,9 +115,50 @@ func (p *GangPermit) forget(obj any) {
 		return
 	}
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	p.clocks.Forget(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if g := p.gangs[key]; g != nil && (g.group == "" || g.group == group.UID) {
 		delete(p.gangs, key)
 	}
+}
+
+// longestWait is the framework's own limit for a pod at Permit.
+const longestWait = 15 * time.Minute
+
+// look sends the members at Permit back once the gang has stood still for its patience. All of a cycle's members are decided before the first waits,
+// so this only ends a fault.
+func (p *GangPermit) look(key types.NamespacedName, g *gang) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g.watched = false
+	if p.gangs[key] != g || len(g.waiting) == 0 {
+		return
+	}
+	if p.clocks.Left(key, p.patience(key, p.limits.Grace)) > 0 {
+		p.lookLater(key, g)
+		return
+	}
+	g.failed = true
+	p.sendBack(g)
+}
+
+func (p *GangPermit) lookLater(key types.NamespacedName, g *gang) {
+	if g.watched {
+		return
+	}
+	g.watched = true
+	p.timing.AfterFunc(max(p.clocks.Left(key, p.patience(key, p.limits.Grace)), leastPause), func() { p.look(key, g) })
+}
+
+// leastPause keeps a look at a gang from being repeated at once.
+const leastPause = time.Millisecond
+
+// patience returns the limit that holds for a gang.
+func (p *GangPermit) patience(key types.NamespacedName, limit time.Duration) time.Duration {
+	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil {
+		return limit
+	}
+	return patience.Of(group, limit)
 }

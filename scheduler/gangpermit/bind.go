@@ -2,10 +2,12 @@ package gangpermit
 
 import (
 	"context"
+	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -13,41 +15,67 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// A binding that fails is tried again after firstPause, then after twice as long, up to longestPause.
+// A binding that fails is tried again after firstPause, then after twice as long, up to longestPause and to a part of the gang's patience.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 5 * time.Second
+	pausesLeft   = 6
 )
 
-// Bind binds a member of a gang, and tries again for the grace if that fails: the others may be bound already, and a
-// member that goes back into the queue loses its node to whoever is next. What cannot succeed any more is given up at
-// once. Pods that are in no gang are left to the profile's next binder.
+// Bind binds a member of a gang. If that fails it tries again as long as the gang does not stand still for longer than its patience: other members
+// may be bound already, and a member that goes back into the queue loses its node to whoever is next. What cannot succeed is given up at once. Pods
+// that are in no gang are left to the profile's next binder.
 func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	over, abandoned := p.clock.After(p.grace), p.abandoned(key)
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	p.clocks.Further(key)
+	limit, abandoned := p.patience(key, p.limits.Grace), p.abandoned(key)
+	for pause := firstPause; ; pause = min(2*pause, longestPause, limit/pausesLeft) {
 		if !p.there(key) {
 			return rejected()
 		}
 		status := p.binder.Bind(ctx, state, pod, node)
-		if status.IsSuccess() || hopeless(status.AsError()) {
+		left := p.clocks.Left(key, limit)
+		over := hopeless(status.AsError()) || left == 0 || ctx.Err() != nil
+		if status.IsSuccess() || over && p.isOn(ctx, pod, node) {
+			p.clocks.Further(key)
+			return nil
+		}
+		if over {
 			return status
 		}
 		klog.FromContext(ctx).V(2).Info("Binding a member of a gang failed; it is tried again",
 			"pod", klog.KObj(pod), "node", node, "err", status.AsError(), "pause", pause)
 		select {
-		case <-p.clock.After(pause):
-		case <-over:
-			return status
+		case <-p.timing.Clock.After(min(spread(pause, pod), left)):
 		case <-abandoned:
 			return status
 		case <-ctx.Done():
 			return status
 		}
 	}
+}
+
+// spread lengthens a pause by up to its half, for each pod differently: the members of a gang that an API server refused at the same instant must not
+// all be back at the same instant. It is not random, so that a scheduler that is played does the same each time.
+func spread(pause time.Duration, pod *corev1.Pod) time.Duration {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(pod.UID)) // it never fails
+	return pause + pause*time.Duration(hash.Sum32()%parts)/(2*parts)
+}
+
+// parts is how many different pauses there are.
+const parts = 1000
+
+// isOn reports whether the pod is on the node although its binding failed: the answer to an earlier try was lost, and the API server refuses the next
+// one as a conflict. To give up such a pod would take its devices from it while it runs.
+func (p *GangPermit) isOn(ctx context.Context, pod *corev1.Pod, node string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestPause)
+	defer cancel()
+	now, err := p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	return err == nil && now.UID == pod.UID && now.Spec.NodeName == node
 }
 
 // there reports whether as many members as have to start together are on their nodes, or on their way. Others may have been

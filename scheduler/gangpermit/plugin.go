@@ -18,10 +18,12 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/failures"
 	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
+	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/patience"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
@@ -34,9 +36,9 @@ type GangPermit struct {
 	handle fwk.Handle
 	pods   corelisters.PodLister
 	nodes  corelisters.NodeLister
-	// grace is how long a member waits for the others. All of them are decided in one cycle, so it only ends a fault.
-	grace  time.Duration
-	clock  clock.Clock
+	limits patience.Limits
+	clocks *patience.Clocks
+	timing timing.Timing
 	binder fwk.BindPlugin
 
 	mu    sync.Mutex
@@ -53,10 +55,13 @@ var (
 	_ fwk.EnqueueExtensions = (*GangPermit)(nil)
 )
 
-// New returns what makes the plugin, with what makes the binder that it asks and what says whether this scheduler, and not
-// another one for which it stands by, decides about gangs.
+// New returns the plugin's factory. binder makes the binder that the plugin calls, and acts reports whether this scheduler decides about gangs, and
+// not another one for which it stands by.
 func New(
-	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error), acts func() bool, t timing.Timing,
+	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error),
+	ended *members.Ended,
+	acts func() bool,
+	t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		args, err := config.Permit(object)
@@ -67,21 +72,34 @@ func New(
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPlugin(handle, args.Grace.Duration, bind, t.Clock)
+		limits := patience.Limits{
+			Grace:       args.Grace.Duration,
+			Preparation: max(args.PreparationTimeout.Duration, args.Grace.Duration),
+			Repair:      args.RepairTimeout.Duration,
+		}
+		p, err := newPlugin(handle, limits, bind, t)
 		if err != nil {
 			return nil, err
 		}
-		patience := incompletegangs.Patience{Start: args.Grace.Duration, Repair: args.RepairTimeout.Duration}
-		if err := incompletegangs.Watch(ctx, handle, patience, t, acts, p.abandon); err != nil {
-			return nil, fmt.Errorf("watching for gangs that are not whole: %w", err)
+		parts := incompletegangs.Parts{
+			Ended: ended, Limits: limits, Clocks: p.clocks, Timing: t, Acts: acts, Abandon: p.abandon,
+		}
+		if err := incompletegangs.Watch(ctx, handle, parts); err != nil {
+			return nil, fmt.Errorf("watching for incomplete gangs: %w", err)
+		}
+		if err := failures.Report(ctx, handle, ended, acts, t); err != nil {
+			return nil, err
+		}
+		if err := failures.MarkDeleted(ctx, handle, acts, t); err != nil {
+			return nil, err
 		}
 		return p, nil
 	}
 }
 
-func newPlugin(handle fwk.Handle, grace time.Duration, binder fwk.BindPlugin, c clock.Clock) (*GangPermit, error) {
+func newPlugin(handle fwk.Handle, limits patience.Limits, binder fwk.BindPlugin, t timing.Timing) (*GangPermit, error) {
 	p := &GangPermit{
-		handle: handle, grace: grace, binder: binder, clock: c,
+		handle: handle, limits: limits, clocks: patience.NewClocks(t.Clock), timing: t, binder: binder,
 		gangs: make(map[types.NamespacedName]*gang), starts: make(map[types.UID]*start),
 	}
 	core := handle.SharedInformerFactory().Core().V1()
@@ -131,6 +149,7 @@ func (p *GangPermit) Permit(
 		*g = newGang()
 	}
 	g.group = group.UID
+	p.clocks.Further(key)
 	if g.failed {
 		p.sendBack(g) // those for whom it was too early
 		return rejected(), 0
@@ -140,7 +159,8 @@ func (p *GangPermit) Permit(
 	}
 	if len(g.waiting)+1 < g.need {
 		g.waiting = append(g.waiting, pod.UID)
-		return fwk.NewStatus(fwk.Wait), p.grace
+		p.lookLater(key, g)
+		return fwk.NewStatus(fwk.Wait), longestWait
 	}
 	if !p.letGo(g, pod) {
 		g.failed = true

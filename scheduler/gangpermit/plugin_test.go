@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -24,17 +25,18 @@ import (
 // world is what the plugin sees of the scheduler, for one gang.
 type world struct {
 	fwk.Handle
-	minCount int32
-	all      sets.Set[types.UID]
-	assigned sets.Set[types.UID]
-	waiting  map[types.UID]*waiting
-	binder   binder
-	factory  informers.SharedInformerFactory
+	client      *fake.Clientset
+	minCount    int32
+	annotations map[string]string
+	all         sets.Set[types.UID]
+	assigned    sets.Set[types.UID]
+	waiting     map[types.UID]*waiting
+	binder      binder
+	factory     informers.SharedInformerFactory
 }
 
-// ProfileName and ClientSet are asked for gangs that are not whole: there is none here.
 func (w *world) ProfileName() string             { return "lockstep-scheduler" }
-func (w *world) ClientSet() kubernetes.Interface { return nil }
+func (w *world) ClientSet() kubernetes.Interface { return w.client }
 
 type waiting struct {
 	fwk.WaitingPod
@@ -77,7 +79,7 @@ type groups struct{ *world }
 
 func (g groups) Get(namespace, name string) (*schedulingv1beta1.PodGroup, error) {
 	return &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "g-uid"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "g-uid", Annotations: g.annotations},
 		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.minCount},
 		}},
@@ -112,8 +114,9 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 		all:      sets.New[types.UID](),
 		assigned: sets.New[types.UID](),
 		waiting:  make(map[types.UID]*waiting),
-		factory:  informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		client:   fake.NewClientset(),
 	}
+	w.factory = informers.NewSharedInformerFactory(w.client, 0)
 	core := w.factory.Core().V1() // never started: its stores hold what is put there
 	for i := range 10 {
 		w.all.Insert(member(i).UID)
@@ -128,7 +131,7 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 	for _, i := range bound {
 		w.assigned.Insert(member(i).UID)
 	}
-	factory := gangpermit.New(w.newBinder, func() bool { return true }, timing.With(clock.RealClock{}))
+	factory := gangpermit.New(w.newBinder, nil, func() bool { return true }, timing.With(clock.RealClock{}))
 	plugin, err := factory(t.Context(), nil, w)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +161,7 @@ func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...i
 	for _, i := range members {
 		status, timeout := plugin.Permit(t.Context(), cycle{}, member(i), "node")
 		if status.IsWait() {
-			if timeout.Seconds() != 60 {
+			if timeout != 15*time.Minute {
 				t.Errorf("timeout is %v", timeout)
 			}
 			w.waiting[member(i).UID] = &waiting{pod: member(i)}

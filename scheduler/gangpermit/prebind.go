@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // start is the members that Permit let go together, on their way to their nodes. Whatever can fail before a pod is bound
@@ -118,14 +120,31 @@ func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.
 	}
 	p.mu.Unlock()
 
-	select {
-	case <-s.ready:
-		return nil
-	case <-s.failed:
-	case <-ctx.Done():
-		p.giveUp(pod.UID)
-	case <-p.clock.After(p.grace):
-		p.giveUp(pod.UID)
+	return p.await(ctx, s, pod)
+}
+
+// await waits until all members of the start are ready, or one is lost, or the gang has stood still for longer than in-tree plugins take for a
+// device and a volume. Each member that is ready restarts the gang's clock.
+func (p *GangPermit) await(ctx context.Context, s *start, pod *corev1.Pod) *fwk.Status {
+	key, _ := snapshot.GroupOf(pod)
+	p.clocks.Further(key)
+	limit := p.patience(key, p.limits.Preparation)
+	for waits := true; waits; {
+		left := p.clocks.Left(key, limit)
+		if left == 0 {
+			p.giveUp(pod.UID)
+			break
+		}
+		select {
+		case <-s.ready:
+			waits = false
+		case <-s.failed:
+			waits = false
+		case <-ctx.Done():
+			p.giveUp(pod.UID)
+			waits = false
+		case <-p.timing.Clock.After(left):
+		}
 	}
 	select {
 	case <-s.ready: // in the meantime

@@ -2,6 +2,7 @@ package gangplacement
 
 import (
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,8 @@ type memory struct {
 	changed map[string]string
 	// suspects are the nodes whose kubelets refused a pod.
 	suspects map[string]suspicion
+	// unwanted are the nodes that a gang is to stay off until an instant, by the UID of its group.
+	unwanted map[types.UID]map[string]time.Time
 	// marked are the nodes under maintenance.
 	marked marks
 	// kinds are the nodes with and without accelerators.
@@ -44,8 +47,8 @@ func newMemory(accelerators []corev1.ResourceName, store *waiting.Store) *memory
 	return &memory{
 		store:   store,
 		refused: make(map[string]*refusals), leaving: make(map[types.UID]string), changed: make(map[string]string),
-		suspects: make(map[string]suspicion),
-		marked:   make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),
+		suspects: make(map[string]suspicion), unwanted: make(map[types.UID]map[string]time.Time),
+		marked: make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),
 		counted: make(map[types.NamespacedName]count), accelerators: accelerators,
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
@@ -59,6 +60,8 @@ type Shared struct {
 	Timing  timing.Timing
 	// Store is where leases survive a fail-over; the first plugin makes it. Nil in a scheduler that has no successor.
 	Store *Store
+	// Ended reports pods that end; nil if the scheduler's own informer does.
+	Ended *members.Ended
 }
 
 // Store is a place for a waiting.Store.
@@ -124,6 +127,9 @@ func newPlugin(
 		if _, err := of.informer.AddEventHandler(of.handler); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", what, err)
 		}
+	}
+	if err := shared.Ended.Follow(ctx, handle, p.podEnded); err != nil {
+		return nil, err
 	}
 	if reader.Stock == nil {
 		return p, nil

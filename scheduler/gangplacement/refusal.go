@@ -86,12 +86,12 @@ func (m *memory) takeRefusals(q question, now time.Time) (barred map[string]stri
 	defer m.mu.Unlock()
 	known := m.refused[q.key.String()]
 	if known == nil || known.gang != q.group.UID {
-		return m.barSuspects(nil, q.parent.Nodes, now), false
+		return m.barOthers(nil, q, now), false
 	}
 	book := known.of(q.fleet)
 	failed = book.learn()
 	if len(book.nodes) == 0 {
-		return m.barSuspects(nil, q.parent.Nodes, now), failed
+		return m.barOthers(nil, q, now), failed
 	}
 	barred = make(map[string]string, len(book.nodes))
 	for _, info := range q.parent.Nodes {
@@ -105,7 +105,12 @@ func (m *memory) takeRefusals(q question, now time.Time) (barred map[string]stri
 			delete(book.nodes, name)
 		}
 	}
-	return m.barSuspects(barred, q.parent.Nodes, now), failed
+	return m.barOthers(barred, q, now), failed
+}
+
+// barOthers adds the nodes that are barred for what happened to pods there.
+func (m *memory) barOthers(barred map[string]string, q question, now time.Time) map[string]string {
+	return m.barUnwanted(q.group.UID, m.barSuspects(barred, q.parent.Nodes, now), now)
 }
 
 // remember keeps the plan until the gang's next attempt.
@@ -167,6 +172,7 @@ func (m *memory) forgetGroup(name types.NamespacedName, uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.counted, name)
+	delete(m.unwanted, uid)
 	preempts := m.preempting[name] != nil
 	delete(m.preempting, name)
 	if known := m.refused[name.String()]; known != nil && known.gang == uid {

@@ -22,22 +22,27 @@ type suspicion struct {
 	until time.Time
 }
 
-// podChanged follows pods that a kubelet refused. What we know of that node is wrong, or somebody else's pod is on its way
-// there, so no gang is sent there before the node or its pods change.
+// podChanged follows pods that end, in a scheduler whose informer has ended pods.
 func (p *GangPlacement) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
-	if !ok || !same {
+	if !ok || !same || snapshot.Ended(before) || !snapshot.Ended(after) {
 		return
 	}
-	if !snapshot.Ended(before) && snapshot.Ended(after) {
-		p.podLeft(after)
+	p.podLeft(after)
+	p.podEnded(after)
+}
+
+// podEnded follows pods that a kubelet refused. What is known of that node is wrong, or another scheduler's pod is on its way there, so no gang is
+// sent there before the node or its pods change.
+func (p *GangPlacement) podEnded(pod *corev1.Pod) {
+	p.rankFailed(pod)
+	if !incompletegangs.WasRefused(pod) {
+		return
 	}
-	if !incompletegangs.WasRefused(before) && incompletegangs.WasRefused(after) {
-		p.memory.mu.Lock()
-		defer p.memory.mu.Unlock()
-		p.memory.suspects[after.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}
-	}
+	p.memory.mu.Lock()
+	defer p.memory.mu.Unlock()
+	p.memory.suspects[pod.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}
 }
 
 // barSuspects adds the nodes that are still as they were when they were first looked at after the refusal.

@@ -27,6 +27,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
@@ -46,6 +47,7 @@ type GangQueue struct {
 	// settled has something done when the scheduler's own handlers have surely seen what ours saw.
 	settled func(do func())
 	pods    corelisters.PodLister
+	indexer cache.Indexer
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
 	// gangs has a lock of its own, under which nothing else is called that may lock.
@@ -85,11 +87,14 @@ var (
 
 // New returns the plugin's factory.
 func New(
-	queue *waiting.Queue, t timing.Timing,
+	queue *waiting.Queue, ended *members.Ended, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		q, err := NewWithClock(handle, t.Clock, queue)
 		if err != nil {
+			return nil, err
+		}
+		if err := ended.Follow(ctx, handle, q.ended); err != nil {
 			return nil, err
 		}
 		q.gangs.starting = true
@@ -115,6 +120,10 @@ func NewWithClock(
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	if err := members.Index(pods); err != nil {
+		return nil, err
+	}
+	q.indexer = pods.GetIndexer()
 	seen, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: q.added, UpdateFunc: q.podChanged, DeleteFunc: q.podGone,
 	})

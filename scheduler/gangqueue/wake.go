@@ -47,7 +47,7 @@ func (q *GangQueue) podGone(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		q.leaves(pod)
 		if pod.Spec.NodeName != "" {
-			q.queue.Left(pod)
+			q.left(pod)
 		}
 		if _, member := snapshot.GroupOf(pod); !member && pod.Spec.NodeName == "" {
 			q.queue.Remove(waiting.IDOfPod(pod))
@@ -70,7 +70,7 @@ func (q *GangQueue) podChanged(old, obj any) {
 		q.taken(after)
 	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
-		q.queue.Left(after)
+		q.left(after)
 	}
 }
 

@@ -3,12 +3,12 @@ package incompletegangs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
@@ -19,43 +19,58 @@ func WasRefused(pod *corev1.Pod) bool {
 		(strings.HasPrefix(pod.Status.Reason, "OutOf") || pod.Status.Reason == "UnexpectedAdmissionError")
 }
 
-// refused evicts the gang of a member that was refused while the gang starts, at once: the others can only wait for one
-// that is not to come to where it was meant to be. If the gang ran for longer than the grace, the refused member replaces one
-// that was lost, and what happens then is for the job to say.
-func (w *watch) refused(ctx context.Context, pod *corev1.Pod) {
+// ended evicts the gang of a member that a kubelet refused while the gang starts, at once: the others can only wait for one that does not arrive where
+// it was meant to be. If the gang has been whole for longer than the grace, the refused member replaces one that was lost, and its job decides what
+// happens then.
+func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
-	if !ok || !w.acts() {
+	if !ok || !WasRefused(pod) || !w.Acts() {
 		return
 	}
 	w.mu.Lock()
 	r := w.gangs[key]
-	starts := r != nil && !r.inherited && w.timing.Clock.Since(r.began) < w.patience.Start
+	starts := r != nil && !r.inherited && w.Clocks.Left(key, w.Limits.Grace) > 0
 	if starts { // and will start again
 		delete(w.gangs, key)
 	}
 	w.mu.Unlock()
-	if starts {
-		w.timing.Beside(func() { w.evictAll(ctx, key, pod) })
+	if !starts {
+		return
 	}
+	// Members that are made from now on belong to the next start.
+	bound, waiting := w.known(key)
+	ofStart := sets.New[types.UID]()
+	for _, member := range slices.Concat(bound, waiting) {
+		ofStart.Insert(member.UID)
+	}
+	w.Timing.Beside(func() { w.evictStart(ctx, key, ofStart, pod) })
+	// The informer may not show the last bindings yet.
+	w.Timing.AfterFunc(w.Timing.Settle, func() { w.evictStart(ctx, key, ofStart, pod) })
 }
 
-func (w *watch) evictAll(ctx context.Context, key types.NamespacedName, because *corev1.Pod) {
-	logger := klog.FromContext(ctx).WithValues("podGroup", key)
+// evictStart evicts the refused member and those of the same start that have a node.
+func (w *watch) evictStart(
+	ctx context.Context,
+	key types.NamespacedName,
+	ofStart sets.Set[types.UID],
+	refused *corev1.Pod,
+) {
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil || needed(group) == 0 {
 		return
 	}
-	list, err := w.client.CoreV1().Pods(key.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		logger.Error(err, "Looking for the members of a gang of which one was refused")
+	bound, _ := w.known(key)
+	leave := slices.DeleteFunc(bound, func(pod *corev1.Pod) bool {
+		return !ofStart.Has(pod.UID) || pod.Status.Phase == corev1.PodSucceeded
+	})
+	if len(leave) == 0 {
 		return
 	}
-	bound, _ := members(list.Items, key)
-	w.evict(ctx, group, append(bound, because), Refused, fmt.Sprintf(
+	w.evict(ctx, group, append(leave, refused), Refused, fmt.Sprintf(
 		"node %s refused member %s of gang %s: %s",
-		because.Spec.NodeName,
-		because.Name,
+		refused.Spec.NodeName,
+		refused.Name,
 		group.Name,
-		because.Status.Reason,
+		refused.Status.Reason,
 	))
 }

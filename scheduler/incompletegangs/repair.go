@@ -35,5 +35,5 @@ func (w *watch) repair(
 	w.mu.Unlock()
 	w.evict(ctx, group, bound, Unrepaired, fmt.Sprintf(
 		"%d of the members that gang %s needs got no node again within %s; all of it starts again",
-		missing, group.Name, w.patience.Repair))
+		missing, group.Name, w.Limits.Repair))
 }

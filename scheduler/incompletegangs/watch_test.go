@@ -16,9 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
+	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
+	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/patience"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest/fakeserver"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
@@ -46,6 +50,7 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer func() { cancel(); synctest.Wait() }()
 		h := &handle{Clientset: fake.NewClientset()}
+		fakeserver.HonorFields(h.Clientset)
 		group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g"}}
 		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 3}
 		if err := h.Tracker().Add(group); err != nil {
@@ -60,16 +65,22 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 				t.Fatal(err)
 			}
 		}
-		h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
+		h.informers = kubescheduler.NewInformerFactory(h.Clientset, 0, nil)
 		acts := func() bool { return !h.standsBy.Load() }
 		abandon := func(types.NamespacedName, []*corev1.Pod) {}
 		if err := incompletegangs.Watch(
 			ctx,
 			h,
-			incompletegangs.Patience{Start: grace, Repair: repair},
-			timing.With(clock.RealClock{}),
-			acts,
-			abandon,
+			incompletegangs.Parts{
+				Ended:  members.NewEnded(),
+				Limits: patience.Limits{Grace: grace, Repair: repair},
+				Clocks: patience.NewClocks(
+					clock.RealClock{},
+				),
+				Timing:  timing.With(clock.RealClock{}),
+				Acts:    acts,
+				Abandon: abandon,
+			},
 		); err != nil {
 			t.Fatal(err)
 		}

@@ -25,10 +25,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
-
-// byGroup is the index of pods by the key of their PodGroup.
-const byGroup = "lockstep.dev/pod-group"
 
 // Keeper keeps the PodGroups of one cluster.
 type Keeper struct {
@@ -62,8 +61,8 @@ func New(
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "podgroups"},
 		),
 	}
-	if err := pods.AddIndexers(cache.Indexers{byGroup: groupOfPod}); err != nil {
-		return nil, fmt.Errorf("indexing pods by PodGroup: %w", err)
+	if err := members.Index(pods); err != nil {
+		return nil, err
 	}
 	ofGroups, err := groups.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: k.groupChanged, UpdateFunc: func(_, now any) { k.groupChanged(now) },
@@ -135,11 +134,7 @@ func (k *Keeper) keep(ctx context.Context, key string) error {
 		}
 		delete(k.written, key)
 	}
-	members, err := k.pods.ByIndex(byGroup, key)
-	if err != nil {
-		return fmt.Errorf("looking up the pods of PodGroup %s: %w", key, err)
-	}
-	lacks := k.lacking(group, members)
+	lacks := k.lacking(group, members.Of(k.pods, types.NamespacedName{Namespace: namespace, Name: name}))
 	if lacks.nothing() {
 		return nil
 	}
@@ -162,11 +157,11 @@ type lack struct {
 func (l lack) nothing() bool { return l.finalizers == nil && l.priority == nil }
 
 // lacking returns what a group is to get, by the pods of it that have not ended.
-func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, members []any) lack {
+func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) lack {
 	var lacks lack
 	protected := slices.Contains(group.Finalizers, gangapi.Finalizer)
 	if !group.DeletionTimestamp.IsZero() {
-		if protected && len(members) == 0 {
+		if protected && len(pods) == 0 {
 			lacks.finalizers = slices.DeleteFunc(append([]string{}, group.Finalizers...),
 				func(finalizer string) bool { return finalizer == gangapi.Finalizer })
 		}
@@ -178,11 +173,8 @@ func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, members []any) lack 
 	if !protected { // at once, as Kubernetes' own have it: a write that comes while the gang is told why it waits is a conflict with that
 		lacks.finalizers = append(slices.Clone(group.Finalizers), gangapi.Finalizer)
 	}
-	if len(members) == 0 {
-		return lacks
-	}
-	if pod, ok := members[0].(*corev1.Pod); ok && Unstamped(group, pod) {
-		lacks.priority = pod.Spec.Priority
+	if len(pods) > 0 && Unstamped(group, pods[0]) {
+		lacks.priority = pods[0].Spec.Priority
 	}
 	return lacks
 }
@@ -239,21 +231,9 @@ func (k *Keeper) podChanged(object any) {
 	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = missed.Obj
 	}
-	if keys, err := groupOfPod(object); err == nil {
-		for _, key := range keys {
-			k.queue.Add(key)
+	if pod, ok := object.(*corev1.Pod); ok {
+		if key, ok := snapshot.GroupOf(pod); ok {
+			k.queue.Add(key.String())
 		}
 	}
-}
-
-// groupOfPod is the key of the PodGroup of a pod, as an index function.
-func groupOfPod(object any) ([]string, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return nil, nil
-	}
-	if group := gangapi.GroupOf(pod.ObjectMeta, pod.Spec); group != "" {
-		return []string{pod.Namespace + "/" + group}, nil
-	}
-	return nil, nil
 }

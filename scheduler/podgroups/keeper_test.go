@@ -107,14 +107,14 @@ func deleted(group *schedulingv1beta1.PodGroup) {
 	group.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)}
 }
 
+// member is a pod as the scheduler's client shows it: with the field, also if the pod joined by the label.
 func member(name string, priority int32) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "team-a",
-			Name:      name,
-			Labels:    map[string]string{gangapi.Label: "gang"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name},
+		Spec: corev1.PodSpec{
+			Priority:        &priority,
+			SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: new("gang")},
 		},
-		Spec: corev1.PodSpec{Priority: &priority},
 	}
 }
 

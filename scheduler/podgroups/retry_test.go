@@ -131,18 +131,15 @@ func TestKeeper_StampsAPriorityOnce(t *testing.T) {
 	}
 }
 
-// Pods of other groups, other namespaces and no group keep no group. A pod that joined by the field alone does.
+// Pods of other groups, other namespaces and no group keep no group.
 func TestKeeper_CountsTheGroupsOwnPods(t *testing.T) {
 	elsewhere, other, single := member("elsewhere", 0), member("other", 0), member("single", 0)
 	elsewhere.Namespace = "team-b"
-	other.Labels[gangapi.Label] = "other"
-	single.Labels = nil
-	byField := member("by-field", 0)
-	byField.Labels = map[string]string{gangapi.Label: "other"} // the field wins
-	byField.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("gang")}
-	w := newWorld(t, gangapi.Resources, true, gang(protected, deleted), elsewhere, other, single, byField)
-	w.stays("with a pod that joined by the field")
-	if err := w.client.CoreV1().Pods("team-a").Delete(t.Context(), "by-field", metav1.DeleteOptions{}); err != nil {
+	other.Spec.SchedulingGroup.PodGroupName = new("other")
+	single.Spec.SchedulingGroup = nil
+	w := newWorld(t, gangapi.Resources, true, gang(protected, deleted), elsewhere, other, single, member("own", 0))
+	w.stays("with a pod of its own")
+	if err := w.client.CoreV1().Pods("team-a").Delete(t.Context(), "own", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.becomes("with pods of others only", func(group *schedulingv1beta1.PodGroup) bool { return !isProtected(group) })

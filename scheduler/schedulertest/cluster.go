@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest/fakeserver"
 )
 
 // Namespace is the namespace of all objects of this package.
@@ -66,6 +68,7 @@ func NewUnstartedCluster(tb testing.TB, objects ...any) *Cluster {
 	c := &Cluster{Clientset: fake.NewSimpleClientset(), stop: func() {}, bound: make(map[string]string)}
 	c.PrependReactor("*", "*", clienttesting.ObjectReaction(&versionedTracker{ObjectTracker: c.Tracker()}))
 	c.PrependReactor("create", "pods", c.Bind)
+	fakeserver.HonorFields(c.Clientset)
 	c.store(tb, objects...)
 	return c
 }

@@ -20,6 +20,15 @@ func DeviceClasses() []runtime.Object {
 	return []runtime.Object{devicestest.Class("gpu"), devicestest.Class("nic")}
 }
 
+// PairedCliques returns the device classes, and cliques of nodes with as many pairs of a GPU and a NIC on each, one below each PCIe root.
+func PairedCliques(cliques, size, pairs int) []runtime.Object {
+	objects := DeviceClasses()
+	for _, node := range Cliques(cliques, size) {
+		objects = append(objects, node, devicestest.Slice(node, pairs, 0))
+	}
+	return objects
+}
+
 // PairGang returns a gang in one clique each of whose members claims pairs of a GPU and a NIC below one PCIe root, and the claims
 // as their controller creates them. class is the device class of the GPUs.
 func PairGang(

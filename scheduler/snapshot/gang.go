@@ -151,6 +151,14 @@ func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
 	return out
 }
 
+// CompletionIndex returns the index that a Job gave to the pod, -1 for a pod without one.
+func CompletionIndex(pod *corev1.Pod) int {
+	if index := completionIndex(pod); index != math.MaxInt {
+		return index
+	}
+	return -1
+}
+
 // completionIndex is in a label of newer Jobs and in an annotation of all.
 func completionIndex(pod *corev1.Pod) int {
 	return number(cmp.Or(pod.Labels[labelCompletionIndex], pod.Annotations[labelCompletionIndex]))

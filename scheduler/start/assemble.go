@@ -16,6 +16,7 @@ import (
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler"
@@ -32,7 +33,7 @@ type assembled struct {
 // assemble makes a kube-scheduler of its options, with our plugins, and with a client whose PodGroups are in an API. kube-scheduler's own
 // command makes its client itself; everything that it reads and writes of gangs goes through this one.
 func assemble(
-	ctx context.Context, opts *options.Options, api gangapi.API, production scheduler.Production,
+	ctx context.Context, opts *options.Options, api gangapi.API,
 ) (assembled, error) {
 	var err error
 	if opts.ComponentConfig, err = latest.Default(); err != nil {
@@ -45,6 +46,7 @@ func assemble(
 	if err != nil {
 		return assembled{}, fmt.Errorf("reading the configuration: %w", err)
 	}
+	logLimits(klog.FromContext(ctx), config.KubeConfig)
 	client, err := gangapi.Client(config.KubeConfig, api)
 	if err != nil {
 		return assembled{}, err
@@ -67,12 +69,18 @@ func assemble(
 	if err != nil {
 		return assembled{}, err
 	}
-	keeper, err := podgroups.New(keeping, config.InformerFactory, api, production.Leads)
+	leader := &leading{}
+	leader.follow(config.LeaderElection)
+	registry, err := scheduler.Produce(leader.leads.Load)
+	if err != nil {
+		return assembled{}, err
+	}
+	keeper, err := podgroups.New(keeping, config.InformerFactory, api, leader.leads.Load)
 	if err != nil {
 		return assembled{}, err
 	}
 	completed := config.Complete()
-	made, err := makeScheduler(ctx, &completed, opts, production)
+	made, err := makeScheduler(ctx, &completed, opts, registry)
 	return assembled{config: &completed, scheduler: made, keeper: keeper}, err
 }
 
@@ -91,7 +99,7 @@ const (
 )
 
 func makeScheduler(
-	ctx context.Context, config *serverconfig.CompletedConfig, opts *options.Options, production scheduler.Production,
+	ctx context.Context, config *serverconfig.CompletedConfig, opts *options.Options, registry runtime.Registry,
 ) (*kubescheduler.Scheduler, error) {
 	component := &config.ComponentConfig
 	var profiles []schedulerconfig.KubeSchedulerProfile
@@ -101,7 +109,7 @@ func makeScheduler(
 		kubescheduler.WithKubeConfig(config.KubeConfig),
 		kubescheduler.WithProfiles(component.Profiles...),
 		kubescheduler.WithPercentageOfNodesToScore(component.PercentageOfNodesToScore),
-		kubescheduler.WithFrameworkOutOfTreeRegistry(production.Registry),
+		kubescheduler.WithFrameworkOutOfTreeRegistry(registry),
 		kubescheduler.WithPodInitialBackoffSeconds(component.PodInitialBackoffSeconds),
 		kubescheduler.WithPodMaxBackoffSeconds(component.PodMaxBackoffSeconds),
 		kubescheduler.WithPodMaxInUnschedulablePodsDuration(config.PodMaxInUnschedulablePodsDuration),

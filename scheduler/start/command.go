@@ -129,13 +129,9 @@ func (p *prepared) run(ctx context.Context, c *cobra.Command) error {
 		return fmt.Errorf("setting up logs: %w", err)
 	}
 	cliflag.PrintFlags(c.Flags())
-	production, err := scheduler.Produce()
-	if err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	made, err := assemble(ctx, p.options, p.offer.API, production)
+	made, err := assemble(ctx, p.options, p.offer.API)
 	if err != nil {
 		return err
 	}

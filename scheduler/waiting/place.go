@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/dra"
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -14,6 +15,8 @@ import (
 // place is a leased place by node name, and the question of its owner.
 type place struct {
 	seats []seat
+	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its job.
+	failed bool
 	// ask is the owner's question in these coordinates.
 	ask contention.Ask
 	at  coordinates
@@ -27,6 +30,8 @@ type seat struct {
 	// demands are the devices that it claims; unknown says that it claims some of which only that is known.
 	demands []*dra.Demand
 	unknown bool
+	// of is the member that has left the seat; empty for seats of members to come.
+	of types.UID
 }
 
 // seats returns the place of a lease in the coordinates of a question.

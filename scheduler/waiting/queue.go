@@ -47,8 +47,6 @@ type Queue struct {
 	// events counts what happened to the fleet or to the queue, news is when something last happened to the fleet.
 	events int
 	news   time.Time
-	// used is set when the first entity was evaluated.
-	used bool
 	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
 	reserved map[contention.ID]time.Time
 }
@@ -96,7 +94,6 @@ type Outcome struct {
 func (q *Queue) Turn(x *Question) Outcome {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.used = true
 	q.dropRefused()
 	if out, ok := q.take(x); ok {
 		return out
@@ -317,14 +314,6 @@ func (q *Queue) revoke(owner contention.ID, why string) {
 	if len(actions) > 0 {
 		q.remindIfCandidates()
 	}
-}
-
-// Used reports whether an entity was evaluated yet. A scheduler that stands by for another one has all its informers, but evaluates
-// nothing.
-func (q *Queue) Used() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.used
 }
 
 // Leases returns copies of all leases in the order of their owners, with the room of each by node name.

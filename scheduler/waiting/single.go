@@ -39,7 +39,6 @@ func (q *Queue) Refused(x *Question) (waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events++
-	q.used = true
 	now := q.clock.Clock.Now()
 	e, w := q.entity(x, now), q.world(x, now)
 	q.machine.Add(e)

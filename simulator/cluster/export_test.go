@@ -14,6 +14,8 @@ var (
 	AsJobSet    = asJobSetDeploys
 	Stamp       = stamp
 
+	SchedulerConfig = schedulerConfig
+
 	AsKueue      = asKueueDeploys
 	NewKueueKeys = newKueueKeys
 )

@@ -1,0 +1,76 @@
+package gangqueue
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lockstep-project/lockstep/scheduler/eviction"
+	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
+)
+
+// left tells the queue of a pod that gave its room back. The place of a member of a gang that was whole is kept for it, unless a scheduler evicted the
+// member, or it has succeeded.
+func (q *GangQueue) left(pod *corev1.Pod) {
+	if group := q.goesOn(pod); group != nil && pod.Status.Phase != corev1.PodSucceeded && !eviction.ByScheduler(pod) {
+		q.queue.Lost(group, pod, lossOf(pod), q.survivors(pod))
+	}
+	q.queue.Left(pod)
+}
+
+// lossOf judges a member by what was last seen of it: of one that ends, the scheduler's informer shows what it was before.
+func lossOf(pod *corev1.Pod) waiting.Loss {
+	switch {
+	case pod.Status.Phase == corev1.PodFailed || eviction.Disrupted(pod):
+		return waiting.Failed
+	case pod.DeletionTimestamp != nil:
+		return waiting.TakenAway
+	}
+	return waiting.Unclear
+}
+
+// ended follows a pod that has ended, before or after the scheduler's informer shows that it is gone.
+func (q *GangQueue) ended(pod *corev1.Pod) {
+	if pod.Status.Phase == corev1.PodSucceeded {
+		q.queue.Finished(pod)
+		return
+	}
+	if eviction.ByScheduler(pod) {
+		return
+	}
+	running, err := q.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || running.UID != pod.UID {
+		q.queue.Fails(pod)
+		return
+	}
+	if group := q.goesOn(running); group != nil {
+		q.queue.Lost(group, running, waiting.Failed, q.survivors(running))
+	}
+}
+
+// goesOn returns the group of a member of a gang that is to go on, nil for any other pod.
+func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok || pod.Spec.SchedulerName != q.profile {
+		return nil
+	}
+	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil || group.DeletionTimestamp != nil || group.Spec.SchedulingPolicy.Gang == nil ||
+		meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget) {
+		return nil
+	}
+	return group
+}
+
+// survivors reports whether other members of the pod's gang hold their places.
+func (q *GangQueue) survivors(lost *corev1.Pod) bool {
+	key, _ := snapshot.GroupOf(lost)
+	for _, pod := range members.Of(q.indexer, key) {
+		if pod.UID != lost.UID && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !snapshot.Ended(pod) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,163 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// Ended follows the pods of a scheduler that have succeeded or failed.
+//
+// kube-scheduler's informer selects the others: there a pod that ends is deleted, with what it was before, and why it ended is not seen. A nil
+// Ended belongs to a scheduler that is played, whose informer has all pods.
+type Ended struct {
+	mu sync.Mutex
+	// informers are by profile, which is the pods' schedulerName.
+	informers map[string]cache.SharedIndexInformer
+}
+
+// NewEnded returns an Ended that follows no profile yet.
+func NewEnded() *Ended { return &Ended{informers: make(map[string]cache.SharedIndexInformer)} }
+
+// Follow calls happened with each pod of the handle's profile that ends from now on, until the context ends. Those that had ended before the first
+// call are not reported.
+func (e *Ended) Follow(ctx context.Context, handle fwk.Handle, happened func(*corev1.Pod)) error {
+	if e == nil {
+		return nil
+	}
+	informer, err := e.informer(ctx, handle)
+	if err != nil {
+		return err
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(object any, initial bool) {
+		if pod, ok := object.(*corev1.Pod); ok && !initial {
+			happened(pod)
+		}
+	}})
+	if err != nil {
+		return fmt.Errorf("watching ended pods: %w", err)
+	}
+	return nil
+}
+
+// informer returns the informer of the handle's profile, which it starts at the first call.
+func (e *Ended) informer(ctx context.Context, handle fwk.Handle) (cache.SharedIndexInformer, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	profile := handle.ProfileName()
+	if informer := e.informers[profile]; informer != nil {
+		return informer, nil
+	}
+	selector := fields.AndSelectors(
+		fields.OneTermEqualSelector("spec.schedulerName", profile),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodUnknown)),
+	).String()
+	informer := coreinformers.NewFilteredPodInformer(
+		handle.ClientSet(),
+		metav1.NamespaceAll,
+		0,
+		cache.Indexers{byGroup: groupOf},
+		func(options *metav1.ListOptions) { options.FieldSelector = selector },
+	)
+	if err := informer.SetTransform(trim); err != nil {
+		return nil, fmt.Errorf("trimming ended pods: %w", err)
+	}
+	e.informers[profile] = informer
+	go informer.RunWithContext(ctx)
+	return informer, nil
+}
+
+// Synced reports whether the pods that had ended at the start are known.
+func (e *Ended) Synced(profile string) bool {
+	if e == nil {
+		return true
+	}
+	e.mu.Lock()
+	informer := e.informers[profile]
+	e.mu.Unlock()
+	return informer != nil && informer.HasSynced()
+}
+
+// Succeeded returns the pods of a gang that have succeeded, in the order of their names. They have what tells one pod from another, their node,
+// phase and reason, and nothing else.
+func (e *Ended) Succeeded(profile string, gang types.NamespacedName) []*corev1.Pod {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	informer := e.informers[profile]
+	e.mu.Unlock()
+	if informer == nil {
+		return nil
+	}
+	var found []*corev1.Pod
+	for _, pod := range Of(informer.GetIndexer(), gang) {
+		if pod.Status.Phase == corev1.PodSucceeded {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
+// trim keeps of an ended pod what its gang is judged by: a fleet has many of them.
+func trim(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{
+			NodeName:        pod.Spec.NodeName,
+			SchedulerName:   pod.Spec.SchedulerName,
+			SchedulingGroup: pod.Spec.SchedulingGroup,
+		},
+		Status: endOf(pod.Status),
+	}, nil
+}
+
+// endOf keeps why a pod ended.
+func endOf(status corev1.PodStatus) corev1.PodStatus {
+	end := corev1.PodStatus{Phase: status.Phase, Reason: status.Reason, Message: status.Message}
+	if status.Phase == corev1.PodSucceeded {
+		return end
+	}
+	for _, condition := range status.Conditions {
+		if condition.Type == corev1.DisruptionTarget {
+			end.Conditions = append(end.Conditions, condition)
+		}
+	}
+	end.InitContainerStatuses, end.ContainerStatuses = endsOf(
+		status.InitContainerStatuses,
+	), endsOf(
+		status.ContainerStatuses,
+	)
+	return end
+}
+
+func endsOf(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var ends []corev1.ContainerStatus
+	for _, c := range containers {
+		if c.State.Terminated != nil {
+			ends = append(
+				ends,
+				corev1.ContainerStatus{Name: c.Name, State: corev1.ContainerState{Terminated: c.State.Terminated}},
+			)
+		}
+	}
+	return ends
+}

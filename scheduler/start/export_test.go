@@ -1,0 +1,4 @@
+package start
+
+// LeastStart is how long a gang takes at least.
+var LeastStart = leastStart

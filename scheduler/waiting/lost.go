@@ -1,0 +1,147 @@
+package waiting
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+const (
+	// halfGrace is how long the places of lost members are leased while other members hold theirs: all of these idle until the gang is whole.
+	halfGrace = 5 * time.Minute
+	// goneGrace is how long they are leased once no member is left and one has failed: the job's policy starts all of them again within seconds, or
+	// never.
+	goneGrace = time.Minute
+	// unclearGrace is the same if it is not known yet whether one has failed.
+	unclearGrace = 2 * time.Second
+)
+
+// Loss is how a gang lost a member.
+type Loss int
+
+const (
+	// Unclear is a member that has ended, and how is not known yet.
+	Unclear Loss = iota
+	// Failed is a member that failed or was evicted, though not by a scheduler.
+	Failed
+	// TakenAway is a member that is deleted, and nothing says that this was not its job's own doing.
+	TakenAway
+)
+
+// Lost leases the place of a member that a gang has lost, with the places of those that it lost before, until the gang starts again, its group is
+// deleted, or the lease expires: a crashed rank must not lose its place to an entity that could not have had it. survivors says that other members hold
+// theirs. A gang all of whose members are taken away keeps nothing. Lost must be called before Left.
+func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Loss, survivors bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	id := IDOf(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
+	old := q.machine.Lease(id)
+	if old != nil && old.Reason != contention.Replacement || old == nil && !q.wasWhole(group, pod) {
+		return // another place is leased for the gang, or a larger one; or it never started
+	}
+	p := &place{}
+	if before := q.atlas.places[id]; old != nil && before != nil {
+		p.failed = before.failed
+		p.seats = slices.DeleteFunc(slices.Clone(before.seats), func(s seat) bool { return s.of == pod.UID })
+	}
+	p.failed = p.failed || loss == Failed
+	p.seats = append(p.seats, seat{
+		node: pod.Spec.NodeName, takes: snapshot.Takes(pod), unknown: len(pod.Spec.ResourceClaims) > 0, of: pod.UID,
+	})
+	grace := p.grace(loss, survivors)
+	if grace == 0 {
+		q.revoke(id, contention.WhyTakenAway)
+		return
+	}
+	var priority int32
+	if pod.Spec.Priority != nil {
+		priority = *pod.Spec.Priority
+	}
+	q.replaces(contention.Lease{
+		Owner: id, Order: snapshot.OrderOf(group, priority), Reason: contention.Replacement,
+		Expiry: q.clock.Clock.Now().Add(grace).Unix(),
+	}, p)
+}
+
+// wasWhole reports whether the gang of a pod has been whole: its group says so, or, if that was not written yet, the last World.
+func (q *Queue) wasWhole(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
+	if meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled) {
+		return true
+	}
+	u, gang := q.unitOf(pod), group.Spec.SchedulingPolicy.Gang
+	return u != nil && gang != nil && len(u.Holds) >= int(gang.MinCount)
+}
+
+// grace returns how long the place is leased, 0 for not at all.
+func (p *place) grace(loss Loss, survivors bool) time.Duration {
+	switch {
+	case survivors:
+		return halfGrace
+	case p.failed:
+		return goneGrace
+	case loss == Unclear:
+		return unclearGrace
+	}
+	return 0
+}
+
+// Fails reports that a member which had left has failed. The gang keeps its places for that.
+func (q *Queue) Fails(pod *corev1.Pod) {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	id := IDOf(key)
+	l, p := q.machine.Lease(id), q.atlas.places[id]
+	if l == nil || l.Reason != contention.Replacement || p == nil || p.failed {
+		return
+	}
+	p.failed = true
+	l.Expiry = max(l.Expiry, q.clock.Clock.Now().Add(goneGrace).Unix())
+	q.recheck(l.Expiry)
+}
+
+// Finished ends the lease of a place whose member has succeeded: it needs none any more.
+func (q *Queue) Finished(pod *corev1.Pod) {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	id := IDOf(key)
+	old, p := q.machine.Lease(id), q.atlas.places[id]
+	if old == nil || old.Reason != contention.Replacement || p == nil {
+		return
+	}
+	left := slices.DeleteFunc(slices.Clone(p.seats), func(s seat) bool { return s.of == pod.UID })
+	switch len(left) {
+	case len(p.seats):
+	case 0:
+		q.revoke(id, contention.WhyFinished)
+	default:
+		q.replaces(contention.Lease{
+			Owner: id, Order: old.Order, Reason: contention.Replacement, Expiry: old.Expiry,
+		}, &place{seats: left, failed: p.failed})
+		q.remindIfCandidates()
+	}
+}
+
+// replaces leases a place instead of the owner's other one.
+func (q *Queue) replaces(l contention.Lease, p *place) {
+	q.events++
+	for _, action := range q.machine.HoldByName(l, q.now()) {
+		q.act(nil, action)
+	}
+	q.atlas.places[l.Owner] = p
+	q.recheck(l.Expiry)
+}
