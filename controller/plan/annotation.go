@@ -59,7 +59,13 @@ func (a Annotation) Fault(value string) string {
 // Annotations is the table.
 func Annotations() []Annotation {
 	return slices.Concat(
-		placeAnnotations(), shapeAnnotations(), switchAnnotations(), queueAnnotations(), ownAnnotations())
+		placeAnnotations(),
+		shapeAnnotations(),
+		switchAnnotations(),
+		failureAnnotations(),
+		queueAnnotations(),
+		ownAnnotations(),
+	)
 }
 
 // placeAnnotations say where a gang may be.
@@ -148,6 +154,42 @@ func switchAnnotations() []Annotation {
 			"true",
 			"false",
 		),
+	}
+}
+
+// failureAnnotations say what becomes of a gang whose start or rank fails.
+func failureAnnotations() []Annotation {
+	return []Annotation{
+		{
+			Key:    topology.AnnotationMaxRestarts,
+			On:     []string{onTrainJob, onRuntime},
+			Values: "an integer of at least 0",
+			Meaning: fmt.Sprintf(
+				"When a rank fails, all ranks start again together, this many times; then the job fails. Default: maxRestarts of the "+
+					"runtime's failurePolicy, or backoffLimit of its Jobs, or %d. Evictions and deleted pods are not counted.",
+				defaultMaxRestarts,
+			),
+			check: atLeast(0),
+		},
+		Annotation{
+			Key:    topology.AnnotationExitCodes,
+			Values: "code=action or first-last=action, separated by commas; codes from 1 to 255 or *, actions retry, fatal, other-node",
+			Meaning: "What the exit code of a failed rank means: all start again (retry, the default for all codes), again and not on that node for an hour " +
+				"(other-node), or the job fails (fatal). * is all codes that are not named.",
+			check: func(value string) bool {
+				_, err := topology.ParseExitCodes(value)
+				return err == nil
+			},
+		}.asWish(),
+		Annotation{
+			Key:     topology.AnnotationStartPatience,
+			Values:  "an integer with the unit s, m or h, from 1s to 24h",
+			Meaning: "A start of the gang ends, and is tried again, when no member has got further for this long; else the scheduler's own limits hold.",
+			check: func(value string) bool {
+				_, err := topology.ParsePatience(value)
+				return err == nil
+			},
+		}.asWish(),
 	}
 }
 
@@ -242,10 +284,15 @@ func level(key, meaning string) Annotation {
 func integer(key string, least int64, meaning string) Annotation {
 	return Annotation{
 		Key: key, Values: fmt.Sprintf("an integer of at least %d", least), Meaning: meaning,
-		check: func(value string) bool {
-			number, err := strconv.ParseInt(value, 10, 32)
-			return err == nil && number >= least
-		},
+		check: atLeast(least),
+	}
+}
+
+// atLeast checks integers of 32 bits.
+func atLeast(least int64) func(value string) bool {
+	return func(value string) bool {
+		number, err := strconv.ParseInt(value, 10, 32)
+		return err == nil && number >= least
 	}
 }
 

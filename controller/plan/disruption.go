@@ -25,14 +25,9 @@ const (
 // apply to a Job with a limit for each index.
 const defaultBackoffLimit = 6
 
-// The names of the rules in a JobSet's failure policy.
-const (
-	ruleRestart = "gangWasDisrupted"
-	ruleFail    = "anythingElseFails"
-)
-
-// disruption is the policy for members that are evicted: preempted, drained, on a node that went away. Kubernetes counts
-// such a pod as a failure of its Job, so that a gang that was preempted a few times would fail for good.
+// disruption is the policy for members that end early. Of those that are evicted (preempted, drained, on a node that went away) Kubernetes counts each
+// as a failure of its Job, so that a gang that was preempted a few times would fail for good. A rank that fails by itself it makes again alone, in a
+// world that cannot go on without it.
 type disruption struct {
 	// keeps is empty, or says whose policy is kept instead of ours.
 	keeps string
@@ -40,6 +35,8 @@ type disruption struct {
 	action string
 	// members are the names of the ReplicatedJobs it holds for.
 	members []string
+	// failure holds for ranks that fail, if all start again together.
+	failure failure
 }
 
 // gangMembers are the ReplicatedJobs of the job whose pods start together. Pods of groups that start one by one end one by one
@@ -71,6 +68,9 @@ func (d *draft) newDisruption(members []string) disruption {
 		case ptr.Deref(job.PodReplacementPolicy, batchv1.Failed) != batchv1.Failed:
 			policy.keeps = "podReplacementPolicy of replicated job " + replicated.Name
 			return policy
+		case job.BackoffLimitPerIndex != nil && policy.action == disruptionRestart:
+			policy.keeps = "backoffLimitPerIndex of replicated job " + replicated.Name
+			return policy
 		}
 	}
 	own := d.spec.FailurePolicy
@@ -81,6 +81,7 @@ func (d *draft) newDisruption(members []string) disruption {
 	case own.RestartStrategy == jobsetv1alpha2.InPlaceRestart:
 		policy.keeps = "restartStrategy of the failurePolicy"
 	}
+	policy.failure = d.newFailure(members)
 	return policy
 }
 
@@ -115,21 +116,44 @@ func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 			)
 		}
 		job.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		job.PodFailurePolicy = p.podFailurePolicy()
+		tellWhy(&job.Template.Spec)
 		if p.action == disruptionReplace {
+			job.PodFailurePolicy = &batchv1.PodFailurePolicy{
+				Rules: []batchv1.PodFailurePolicyRule{onDisruption(batchv1.PodFailurePolicyActionIgnore)},
+			}
 			// The device and the rank are free only once the old pod has ended.
 			job.PodReplacementPolicy = new(batchv1.Failed)
 			backOffAlone(job)
+			continue
 		}
+		if own := job.BackoffLimit; own != nil {
+			notes = append(notes, fmt.Sprintf(
+				"backoffLimit %d of replicated job %s became the number of restarts: a failed rank does not start again without the others",
+				*own,
+				replicated.Name,
+			))
+		}
+		job.PodFailurePolicy = p.failure.ofPods()
+		job.BackoffLimit = new(int32(0))
 	}
 	if p.action == disruptionRestart {
-		spec.FailurePolicy = p.failurePolicy(spec.FailurePolicy)
+		spec.FailurePolicy = p.failure.ofGang(spec.FailurePolicy, p.members)
 	}
 	return notes
 }
 
-// podFailurePolicy tells a Job what to make of an evicted pod. Every eviction by Kubernetes' own components and by Lockstep's
-// scheduler gives the pod the condition DisruptionTarget first.
+// tellWhy has the last lines of a failed container's log in the pod's status, unless the container says where its last words are: what ended a gang is
+// reported without a right to read logs.
+func tellWhy(pod *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			if containers[i].TerminationMessagePolicy == "" {
+				containers[i].TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+			}
+		}
+	}
+}
+
 // backOffAlone lets each rank wait for itself before it is made anew. A Job doubles the wait with each pod that it lost, whoever's
 // fault that was, up to ten minutes: a gang that moves would be idle for as long. How many failures are allowed in all stays
 // as it is, and one rank that is beyond it still ends all.
@@ -140,34 +164,4 @@ func backOffAlone(job *batchv1.JobSpec) {
 	}
 	limit := ptr.Deref(job.BackoffLimit, defaultBackoffLimit)
 	job.BackoffLimit, job.BackoffLimitPerIndex, job.MaxFailedIndexes = new(limit), new(limit), new(int32(0))
-}
-
-func (p disruption) podFailurePolicy() *batchv1.PodFailurePolicy {
-	action := batchv1.PodFailurePolicyActionFailJob
-	if p.action == disruptionReplace {
-		action = batchv1.PodFailurePolicyActionIgnore
-	}
-	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-		Action: action,
-		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
-			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
-		},
-	}}}
-}
-
-// failurePolicy starts the JobSet again when a member was evicted, without counting it. A runtime that says how often a job may
-// be started again after failures keeps that; without, any other failure is final, as it would be with no policy at all.
-func (p disruption) failurePolicy(own *jobsetv1alpha2.FailurePolicy) *jobsetv1alpha2.FailurePolicy {
-	policy := own.DeepCopy()
-	restart := jobsetv1alpha2.FailurePolicyRule{
-		Name: ruleRestart, Action: jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts,
-		OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy}, TargetReplicatedJobs: p.members,
-	}
-	if policy == nil {
-		return &jobsetv1alpha2.FailurePolicy{Rules: []jobsetv1alpha2.FailurePolicyRule{
-			restart, {Name: ruleFail, Action: jobsetv1alpha2.FailJobSet},
-		}}
-	}
-	policy.Rules = []jobsetv1alpha2.FailurePolicyRule{restart}
-	return policy
 }

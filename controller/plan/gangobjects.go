@@ -69,6 +69,9 @@ func (g *gang) podGroupTemplate(options Options) schedulingv1beta1.PodGroupTempl
 		template.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
 	} else {
 		template.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.count}
+		if template.DisruptionMode == nil { // whatever preempts, one rank less leaves nothing that could go on
+			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
+		}
 	}
 	if key := g.nodeLabel(); key != "" && options.KeepsConstraints {
 		template.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{

@@ -32,6 +32,10 @@ func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 			out = append(out, Event{kind.eventType, kind.condition, is.Message})
 		}
 	}
+	if is, was := after.LastFailure, before.LastFailure; is != nil &&
+		(was == nil || text(was) != text(is) || !was.Time.Equal(&is.Time)) {
+		out = append(out, Event{corev1.EventTypeWarning, standing.RankFailedReason, text(is)})
+	}
 	if why, ok := Standing(after); ok && !why.Passes() && isNews(before, why) {
 		out = append(out, why)
 	}

@@ -67,6 +67,12 @@ func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 		w.ceases(trainerv1alpha1.SchedulingNotResumed, string(next.Phase), "its JobSet is as it is to be")
 	}
 	next.Reason = cut(next.Reason)
+	if failure := lastFailure(k.Groups, next.LastFailure); failure != nil {
+		next.LastFailure = failure
+	}
+	if k.JobSet != nil {
+		next.Restarts = max(next.Restarts, k.JobSet.Status.RestartsCountTowardsMax)
+	}
 	return next
 }
 

@@ -68,12 +68,53 @@ type SchedulingStatus struct {
 	// firstEstimate is the first end that the job's trainer reported in the present run.
 	// +optional
 	FirstEstimate *FirstEstimate `json:"firstEstimate,omitempty"`
+	// lastFailure is the first rank that failed in the last run that failed. It stays when the ranks start again.
+	// +optional
+	LastFailure *RankFailure `json:"lastFailure,omitempty"`
+	// restarts is how often all ranks have started again after a failure. Evictions are not counted.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Restarts int32 `json:"restarts,omitempty"`
 	// conditions are Queued, Placed, Preempted, Moved and NotResumed. A condition that never was True is not there.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RankFailure describes a rank that failed by itself: it was neither evicted nor deleted.
+type RankFailure struct {
+	// rank is the completion index of the pod. It is absent for a pod without one.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Rank *int32 `json:"rank,omitempty"`
+	// pod is the name of the pod.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Pod string `json:"pod,omitempty"`
+	// node is the name of the node on which the pod ran.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Node string `json:"node,omitempty"`
+	// container is the name of the container that failed. It is absent if the node refused the pod.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Container string `json:"container,omitempty"`
+	// exitCode is the exit code of the container.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// reason is a word such as Error, OOMKilled or OutOfcpu.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message is the end of the container's log, or its termination message.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+	// time is when the container ended.
+	// +required
+	Time metav1.Time `json:"time,omitzero"`
 }
 
 // FirstEstimate is the first end that the trainer of a job reported. How much longer jobs take decides how much later than reported the

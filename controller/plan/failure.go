@@ -1,0 +1,169 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// defaultMaxRestarts is how often a gang starts again after failures of its own if nothing says how often: as often as Kubernetes makes pods of a Job
+// again.
+const defaultMaxRestarts = defaultBackoffLimit
+
+// The names of the rules in a JobSet's failure policy.
+const (
+	ruleRestart  = "gangWasDisrupted"
+	ruleFatal    = "exitCodeIsFatal"
+	ruleFailed   = "rankFailed"
+	ruleRefused  = "rankWasRefused"
+	ruleDeadline = "deadlineIsOver"
+	ruleFail     = "anythingElseFails"
+)
+
+// failure is the policy for ranks that fail: all ranks start again together, so often, or not at all after some exit codes.
+type failure struct {
+	maxRestarts int32
+	codes       topology.ExitCodes
+}
+
+// newFailure reads the policy for the ranks of these ReplicatedJobs: what the job or its runtime says by annotation, or else by the runtime's JobSet, or
+// else by its Jobs. Values that cannot be read are refused elsewhere.
+func (d *draft) newFailure(members []string) failure {
+	policy := failure{maxRestarts: d.maxRestarts(members)}
+	for _, g := range d.gangs { // as the scheduler reads it
+		if codes, err := topology.ParseExitCodes(g.annotations[topology.AnnotationExitCodes]); err == nil {
+			policy.codes = codes
+			break
+		}
+	}
+	return policy
+}
+
+func (d *draft) maxRestarts(members []string) int32 {
+	if number, err := strconv.ParseInt(d.jobWish(topology.AnnotationMaxRestarts), 10, 32); err == nil {
+		return int32(number)
+	}
+	if own := d.spec.FailurePolicy; own != nil {
+		return own.MaxRestarts
+	}
+	most := int32(-1)
+	for i := range d.spec.ReplicatedJobs {
+		replicated := &d.spec.ReplicatedJobs[i]
+		if limit := replicated.Template.Spec.BackoffLimit; limit != nil && slices.Contains(members, replicated.Name) {
+			most = max(most, *limit)
+		}
+	}
+	if most < 0 {
+		return defaultMaxRestarts
+	}
+	return most
+}
+
+// answer is a rule for failed pods and what the gang does when a pod matches it.
+type answer struct {
+	name   string
+	pods   batchv1.PodFailurePolicyRule
+	action jobsetv1alpha2.FailurePolicyAction
+}
+
+// answers are the rules for failed ranks in order; the first that matches holds. Every eviction by Kubernetes' own components and by Lockstep's
+// scheduler gives the pod the condition DisruptionTarget first. Evictions are not counted.
+func (f failure) answers() []answer {
+	all := []answer{
+		{
+			ruleRestart,
+			onDisruption(batchv1.PodFailurePolicyActionFailJob),
+			jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts,
+		},
+	}
+	if fatal := f.fatal(); fatal != nil {
+		all = append(all, answer{ruleFatal, onExit(fatal), jobsetv1alpha2.FailJobSet})
+	}
+	return append(all, answer{ruleFailed, onExit(anyExitCode()), jobsetv1alpha2.RestartJobSet})
+}
+
+// ofPods makes a Job fail with its first failed pod.
+func (f failure) ofPods() *batchv1.PodFailurePolicy {
+	policy := &batchv1.PodFailurePolicy{}
+	for _, answer := range f.answers() {
+		policy.Rules = append(policy.Rules, answer.pods)
+	}
+	return policy
+}
+
+func onDisruption(action batchv1.PodFailurePolicyAction) batchv1.PodFailurePolicyRule {
+	return batchv1.PodFailurePolicyRule{
+		Action: action,
+		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+		},
+	}
+}
+
+// anyExitCode matches all exit codes but success, which is never a failure and stands there because the list must not be empty.
+func anyExitCode() *batchv1.PodFailurePolicyOnExitCodesRequirement {
+	return &batchv1.PodFailurePolicyOnExitCodesRequirement{
+		Operator: batchv1.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0},
+	}
+}
+
+func onExit(codes *batchv1.PodFailurePolicyOnExitCodesRequirement) batchv1.PodFailurePolicyRule {
+	return batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: codes}
+}
+
+// fatal matches the exit codes that are fatal, nil for none.
+func (f failure) fatal() *batchv1.PodFailurePolicyOnExitCodesRequirement {
+	codes, others := f.codes.Fatal()
+	switch {
+	case others && len(codes) == 0:
+		return anyExitCode()
+	case others:
+		return &batchv1.PodFailurePolicyOnExitCodesRequirement{
+			Operator: batchv1.PodFailurePolicyOnExitCodesOpNotIn,
+			Values:   codes,
+		}
+	case len(codes) == 0:
+		return nil
+	}
+	return &batchv1.PodFailurePolicyOnExitCodesRequirement{
+		Operator: batchv1.PodFailurePolicyOnExitCodesOpIn,
+		Values:   codes,
+	}
+}
+
+// ofGang is the JobSet's policy. It tells the reasons of a Job's failure apart by the rule's index, which Kubernetes writes into the message. What no exit
+// code explains (a kubelet refused the pod) is not counted either. Of Jobs outside the gang any failure is final, unless the runtime has a policy.
+func (f failure) ofGang(own *jobsetv1alpha2.FailurePolicy, members []string) *jobsetv1alpha2.FailurePolicy {
+	policy := own.DeepCopy()
+	if policy == nil {
+		policy = &jobsetv1alpha2.FailurePolicy{}
+	}
+	policy.MaxRestarts, policy.Rules = f.maxRestarts, nil
+	for i, answer := range f.answers() {
+		policy.Rules = append(policy.Rules, jobsetv1alpha2.FailurePolicyRule{
+			Name: answer.name, Action: answer.action, TargetReplicatedJobs: members,
+			OnJobFailureReasons:         []string{batchv1.JobReasonPodFailurePolicy},
+			OnJobFailureMessagePatterns: []string{"rule at index " + strconv.Itoa(i) + "$"},
+		})
+	}
+	policy.Rules = append(policy.Rules, jobsetv1alpha2.FailurePolicyRule{
+		Name: ruleRefused, Action: jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts, TargetReplicatedJobs: members,
+		OnJobFailureReasons: []string{batchv1.JobReasonBackoffLimitExceeded},
+	}, jobsetv1alpha2.FailurePolicyRule{
+		Name:                ruleDeadline,
+		Action:              jobsetv1alpha2.FailJobSet,
+		OnJobFailureReasons: []string{batchv1.JobReasonDeadlineExceeded},
+	})
+	if own == nil {
+		policy.Rules = append(
+			policy.Rules,
+			jobsetv1alpha2.FailurePolicyRule{Name: ruleFail, Action: jobsetv1alpha2.FailJobSet},
+		)
+	}
+	return policy
+}

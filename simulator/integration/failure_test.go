@@ -1,0 +1,244 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// pairLabel marks two nodes that jobs of these tests compete for.
+const pairLabel = "test.lockstep.dev/pair"
+
+// onPair is a TrainJob of whole nodes among the two that are marked.
+func onPair(name string, nodes int, runTime string, annotations ...string) string {
+	return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: %s
+  namespace: NAMESPACE
+  annotations: {simulator.lockstep.dev/run-time: %s%s}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: %d, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+  runtimePatches:
+  - manager: test.lockstep.dev/pair
+    trainingRuntimeSpec: {template: {spec: {replicatedJobs: [
+      {name: node, template: {spec: {template: {spec: {nodeSelector: {%s: %s}}}}}}]}}}
+`, name, runTime, strings.Join(append([]string{""}, annotations...), ", "), nodes, pairLabel, "NAMESPACE")
+}
+
+// markPair marks two nodes without pods until the test ends.
+func markPair(t *testing.T) {
+	t.Helper()
+	nodes, err := shared.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := shared.Client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var marked []string
+	for _, node := range nodes.Items {
+		used := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.NodeName == node.Name })
+		if gpus := node.Status.Allocatable[gpu]; used || gpus.Value() < 4 || len(marked) == 2 {
+			continue
+		}
+		marked = append(marked, node.Name)
+		label(t, node.Name, fmt.Sprintf("%q", namespaceOf(t)))
+	}
+	if len(marked) < 2 {
+		t.Fatal("no two nodes are idle")
+	}
+	t.Cleanup(func() {
+		for _, node := range marked {
+			label(t, node, "null")
+		}
+	})
+}
+
+func label(t *testing.T, node, value string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, pairLabel, value)
+	ctx := context.WithoutCancel(t.Context()) // it has ended when a cleanup runs
+	if _, err := shared.Client.CoreV1().
+		Nodes().
+		Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// exit ends a rank as a kubelet reports it.
+func exit(t *testing.T, pod corev1.Pod, code int32, message string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{
+		"phase": corev1.PodFailed,
+		"containerStatuses": []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: code, Reason: "Error", Message: message, FinishedAt: metav1.Now(),
+			}},
+		}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = shared.Client.CoreV1().Pods(pod.Namespace).
+		Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failureOf is status.scheduling.lastFailure of a TrainJob, nil if it has none.
+func failureOf(t *testing.T, namespace, job string) map[string]any {
+	t.Helper()
+	object, err := shared.Dynamic.Resource(trainJobs).Namespace(namespace).Get(t.Context(), job, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failure, _, err := unstructured.NestedMap(object.Object, "status", "scheduling", "lastFailure")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return failure
+}
+
+func scheduledAt(pod corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// A rank that exits takes all ranks with it, and none of them loses its place to a job that was waiting: all start again together, where they were. The
+// TrainJob names the rank and its exit code.
+func TestFailure_GangKeepsItsPlace(t *testing.T) {
+	namespace := namespaceOf(t)
+	markPair(t)
+	submit(t, onPair("crash", 2, "10m"))
+	before := newRunners(t, namespace, "crash", 2, nil)
+	submitMore(t, onPair("thief", 1, "10m"))
+	within(t, 30*time.Second, "the thief's refusal", func() bool {
+		pods := podsOf(t.Context(), t, namespace, "thief")
+		return len(pods) == 1 && slices.ContainsFunc(pods[0].Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+		})
+	})
+	exit(t, before[1], 3, "Traceback (most recent call last):\nValueError: no data")
+	crashed := time.Now()
+	after := newRunners(t, namespace, "crash", 2, before)
+	t.Logf("both ranks run again %v after the crash", time.Since(crashed).Round(time.Millisecond))
+	if apart := scheduledAt(after[0]).Sub(scheduledAt(after[1])).Abs(); apart > 5*time.Second {
+		t.Errorf("the ranks got their nodes %v apart", apart)
+	}
+	for _, pod := range podsOf(t.Context(), t, namespace, "thief") {
+		if pod.Spec.NodeName != "" {
+			t.Errorf("the thief is on %s", pod.Spec.NodeName)
+		}
+	}
+	failure := failureOf(t, namespace, "crash")
+	if failure["rank"] != int64(1) || failure["exitCode"] != int64(3) || failure["pod"] != before[1].Name ||
+		failure["node"] != before[1].Spec.NodeName || failure["message"] != "Traceback (most recent call last):\nValueError: no data" {
+		t.Errorf("the TrainJob says that %v failed", failure)
+	}
+	if counted := number(t, namespace, "crash", "restartsCountTowardsMax"); counted != 1 {
+		t.Errorf("%d restarts are counted", counted)
+	}
+	within(t, 30*time.Second, "the Event", func() bool {
+		events, err := shared.Client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range events.Items {
+			if event.Regarding.Kind == "TrainJob" && event.Reason == "RankFailed" &&
+				strings.Contains(event.Note, "container node ended with exit code 3 (Error): Traceback") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// A rank that is deleted is a disruption: all start again, in their place, and it is not counted.
+func TestFailure_DeletedRank(t *testing.T) {
+	namespace := namespaceOf(t)
+	markPair(t)
+	submit(t, onPair("robbed", 2, "10m"))
+	before := newRunners(t, namespace, "robbed", 2, nil)
+	submitMore(t, onPair("thief", 1, "10m"))
+	if err := shared.Client.CoreV1().
+		Pods(namespace).
+		Delete(t.Context(), before[0].Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	newRunners(t, namespace, "robbed", 2, before)
+	for _, pod := range podsOf(t.Context(), t, namespace, "thief") {
+		if pod.Spec.NodeName != "" {
+			t.Errorf("the thief is on %s", pod.Spec.NodeName)
+		}
+	}
+	if all, counted := number(
+		t,
+		namespace,
+		"robbed",
+		"restarts",
+	), number(
+		t,
+		namespace,
+		"robbed",
+		"restartsCountTowardsMax",
+	); all != 1 ||
+		counted != 0 {
+		t.Errorf("%d restarts, %d of them counted", all, counted)
+	}
+	if failure := failureOf(t, namespace, "robbed"); failure != nil {
+		t.Errorf("the TrainJob says that %v failed", failure)
+	}
+}
+
+// The exit code decides whether ranks start again, and lockstep.dev/max-restarts how often.
+func TestFailure_EndsTheJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotation string
+		codes      []int32
+	}{
+		"fatal":   {`lockstep.dev/exit-codes: "3=fatal, *=retry"`, []int32{1, 3}},
+		"onlyone": {`lockstep.dev/max-restarts: "1"`, []int32{1, 1}},
+		"none":    {`lockstep.dev/max-restarts: "0"`, []int32{9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := namespaceOf(t)
+			markPair(t)
+			submit(t, onPair(name, 2, "10m", c.annotation))
+			var before []corev1.Pod
+			for _, code := range c.codes {
+				ranks := newRunners(t, namespace, name, 2, before)
+				before = append(before, ranks...)
+				exit(t, ranks[0], code, "")
+			}
+			within(t, 60*time.Second, "the job's failure", func() bool {
+				return slices.Contains(conditionsOf(t.Context(), t, namespace, name), "Failed")
+			})
+			if failure := failureOf(
+				t,
+				namespace,
+				name,
+			); failure["exitCode"] != int64(c.codes[len(c.codes)-1]) ||
+				failure["rank"] != int64(0) {
+				t.Errorf("the TrainJob says that %v failed", failure)
+			}
+		})
+	}
+}
