@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -81,16 +82,8 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 		return args, err
 	}
 	if args.Accelerators == nil {
-		args.Accelerators = []string{
-			"nvidia.com/gpu",
-			"amd.com/gpu",
-			"gpu.intel.com/i915",
-			"gpu.intel.com/xe",
-			"habana.ai/gaudi",
-			"google.com/tpu",
-			"aws.amazon.com/neuron",
-			"aws.amazon.com/neuroncore",
-			"aws.amazon.com/neurondevice",
+		for _, name := range DefaultAccelerators() {
+			args.Accelerators = append(args.Accelerators, string(name))
 		}
 	}
 	args.Leases.Namespace = cmp.Or(args.Leases.Namespace, "lockstep-system")
@@ -99,6 +92,21 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 		return args, fmt.Errorf("not valid: %w", faults.ToAggregate())
 	}
 	return args, nil
+}
+
+// DefaultAccelerators returns the extended resources that vendors' device plugins offer.
+func DefaultAccelerators() []corev1.ResourceName {
+	return []corev1.ResourceName{
+		"nvidia.com/gpu",
+		"amd.com/gpu",
+		"gpu.intel.com/i915",
+		"gpu.intel.com/xe",
+		"habana.ai/gaudi",
+		"google.com/tpu",
+		"aws.amazon.com/neuron",
+		"aws.amazon.com/neuroncore",
+		"aws.amazon.com/neurondevice",
+	}
 }
 
 func (a GangPlacementArgs) validate() field.ErrorList {

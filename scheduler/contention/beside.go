@@ -61,6 +61,17 @@ func (m *Machine) shares(l *Lease) bool {
 	return false
 }
 
+// heldUntil returns until when a node is leased at most for members that have been lost and come back, or move there; false if it is not. Their unit is
+// gone for that long, and with it the end that an owner's place may rest on.
+func (t *turn) heldUntil(owner *Entity, node int) (until int64, held bool) {
+	for _, l := range t.before(owner) {
+		if !l.Reason.waits() && l.Expiry != None && l.holdsNode(node) {
+			until, held = max(until, l.Expiry, t.w.Now), true
+		}
+	}
+	return until, held
+}
+
 // beside returns the ledger as a later entity may use it: on each leased node, min(free now, free at the instant − leased), where
 // only units with a firm end are gone at the instant. It holds until the next call.
 func (t *turn) beside(w *World, leases []*Lease) topology.Ledger {

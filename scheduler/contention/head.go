@@ -337,6 +337,9 @@ func (t *turn) readyAt(w *World, owner *Entity, node int, need, debt topology.Ca
 	if sooner, found := t.freeAt(w, owner, node, need, debt, firmly); found && (!ok || sooner <= at) {
 		return sooner, true, true
 	}
+	if until, held := t.heldUntil(owner, node); !ok && held {
+		return until, true, true
+	}
 	return at, false, ok
 }
 

@@ -38,6 +38,8 @@ const (
 	// Refused says that the gang has room, but that its nodes were refused by the scheduler's filters: for a volume, a port, a
 	// rule between pods.
 	Refused = "Refused"
+	// Incomplete says that members that the gang needs do not exist.
+	Incomplete = "MembersMissing"
 	// Placed says that the gang does not wait any more.
 	Placed = "Placed"
 )
@@ -74,6 +76,8 @@ type told struct {
 	// placedAgain is the disruption after which the gang was placed again, by the instant of the group's condition. The cache shows that
 	// condition until it has seen ours, and each member of the gang is reported in the meantime.
 	placedAgain metav1.Time
+	// completeAgain is the condition that said that members were missing, which another writer writes, before they were there again.
+	completeAgain metav1.Condition
 	// next is what came too early to be written.
 	next *note
 }
@@ -186,10 +190,21 @@ func disruption(group *schedulingv1beta1.PodGroup) *metav1.Condition {
 	return condition
 }
 
-// outdates reports whether the gang was evicted since it was last said to have its nodes. t is nil for a gang of which nothing is known.
+// lack is the condition that says that members of the gang are missing; nil without one.
+func lack(group *schedulingv1beta1.PodGroup) *metav1.Condition {
+	condition := meta.FindStatusCondition(group.Status.Conditions, Condition)
+	if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != Incomplete {
+		return nil
+	}
+	return condition
+}
+
+// outdates reports whether the gang was evicted, or was incomplete, since it was last said to have its nodes. t is nil for a gang of which nothing is
+// known.
 func (t *told) outdates(group *schedulingv1beta1.PodGroup) bool {
-	evicted := disruption(group)
-	return evicted != nil && (t == nil || !t.placedAgain.Equal(&evicted.LastTransitionTime))
+	evicted, lacked := disruption(group), lack(group)
+	return evicted != nil && (t == nil || !t.placedAgain.Equal(&evicted.LastTransitionTime)) ||
+		lacked != nil && (t == nil || t.completeAgain != *lacked)
 }
 
 // Forget drops what is known about a gang.
@@ -249,6 +264,9 @@ func (w *Writer) send(t *told, n note, class string) {
 	if evicted := disruption(n.group); t.goes && evicted != nil {
 		t.placedAgain = evicted.LastTransitionTime
 	}
+	if lacked := lack(n.group); t.goes && lacked != nil {
+		t.completeAgain = *lacked
+	}
 	if !w.writing {
 		w.writing = true
 		w.timing.Beside(w.drain)
@@ -285,6 +303,11 @@ func (n note) conditions(now metav1.Time) []any {
 		}
 	}
 	out := []any{condition(Condition, n.status, n.reason, n.message)}
+	if n.reason == Incomplete { // it is in no queue
+		return append(out,
+			condition(standing.Queued, metav1.ConditionFalse, n.reason, n.message),
+			condition(standing.Placed, metav1.ConditionFalse, n.reason, n.message))
+	}
 	if n.status == metav1.ConditionTrue {
 		return append(out,
 			condition(standing.Queued, metav1.ConditionTrue, n.reason, n.turn.String()),

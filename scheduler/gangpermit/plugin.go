@@ -83,6 +83,7 @@ func New(
 		}
 		parts := incompletegangs.Parts{
 			Ended: ended, Limits: limits, Clocks: p.clocks, Timing: t, Acts: acts, Abandon: p.abandon,
+			Accelerators: config.DefaultAccelerators(),
 		}
 		if err := incompletegangs.Watch(ctx, handle, parts); err != nil {
 			return nil, fmt.Errorf("watching for incomplete gangs: %w", err)

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/scheduler/members"
@@ -16,6 +17,7 @@ import (
 func (q *GangQueue) left(pod *corev1.Pod) {
 	if group := q.goesOn(pod); group != nil && pod.Status.Phase != corev1.PodSucceeded && !eviction.ByScheduler(pod) {
 		q.queue.Lost(group, pod, lossOf(pod), q.survivors(pod))
+		q.watchMembers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	}
 	q.queue.Left(pod)
 }

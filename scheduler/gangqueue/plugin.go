@@ -27,6 +27,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -50,6 +51,8 @@ type GangQueue struct {
 	indexer cache.Indexer
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
+	// explain says what incomplete gangs lack; nil has it said nowhere.
+	explain *explanation.Writer
 	// gangs has a lock of its own, under which nothing else is called that may lock.
 	gangs *gangs
 }
@@ -68,12 +71,14 @@ type gangs struct {
 	events candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
+	// watched holds the gangs that are looked at later, since they lack members.
+	watched map[types.NamespacedName]bool
 }
 
 func newGangs() *gangs {
 	return &gangs{
 		open: make(map[types.NamespacedName]types.UID), early: make(map[types.NamespacedName]*corev1.Pod),
-		events: newCandidates(), checking: make(map[types.NamespacedName]bool),
+		events: newCandidates(), checking: make(map[types.NamespacedName]bool), watched: make(map[types.NamespacedName]bool),
 	}
 }
 
@@ -97,6 +102,7 @@ func New(
 		if err := ended.Follow(ctx, handle, q.ended); err != nil {
 			return nil, err
 		}
+		q.explain = explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), t)
 		q.gangs.starting = true
 		q.settled = func(do func()) { t.AfterFunc(t.Settle, do) }
 		t.Beside(func() { q.begin(ctx) })
@@ -177,6 +183,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		q.enters(pod)
 		return nil
 	}
+	q.watchMembers(key)
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for the other members of gang "+key.Name)
 }
 

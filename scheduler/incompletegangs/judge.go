@@ -32,8 +32,9 @@ const (
 func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) {
 	w.mu.Lock()
 	r.due = false
+	w.meter(r)
 	whole, lost := r.whole, r.lost
-	over := whole && lost.IsZero() || w.gangs[key] != r || r.bound.Len() == 0
+	over := whole && lost.IsZero() || w.gangs[key] != r || len(r.bound) == 0
 	w.mu.Unlock()
 	if over || ctx.Err() != nil {
 		return

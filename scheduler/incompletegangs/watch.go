@@ -16,7 +16,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
@@ -37,6 +36,8 @@ type Parts struct {
 	// Clocks are those of gangpermit: a binding that is about to follow counts as progress.
 	Clocks *patience.Clocks
 	Timing timing.Timing
+	// Accelerators are the resources that count as accelerators.
+	Accelerators []corev1.ResourceName
 	// Acts reports whether this scheduler decides about gangs. One that stands by sees all that the other one does, a little later, and evicts
 	// nothing.
 	Acts func() bool
@@ -59,7 +60,10 @@ type watch struct {
 
 // record is what is known about one gang.
 type record struct {
-	bound sets.Set[types.UID]
+	// bound are the members that have a node, with the accelerators that each holds.
+	bound map[types.UID]int64
+	// metered is until when the accelerators of bound members are counted that other members were missing for.
+	metered time.Time
 	// whole is set once all needed members were bound.
 	whole bool
 	// lost is when it lost a member that it needs, if it was whole before; zero if it is whole.
@@ -133,13 +137,14 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	defer w.mu.Unlock()
 	r := w.gangs[key]
 	if r == nil {
-		r = &record{bound: sets.New[types.UID]()}
+		r = &record{bound: make(map[types.UID]int64)}
 		w.gangs[key] = r
 	}
-	r.bound.Insert(pod.UID)
+	w.meter(r)
+	r.bound[pod.UID] = snapshot.Accelerators([]*corev1.Pod{pod}, w.Accelerators)
 	r.inherited = r.inherited || before == nil
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
-	if err != nil || r.bound.Len()+len(w.Ended.Succeeded(w.profile, key)) < needed(group) {
+	if err != nil || len(r.bound)+len(w.Ended.Succeeded(w.profile, key)) < needed(group) {
 		w.later(ctx, key, r)
 		return
 	}
@@ -148,6 +153,19 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	if first && !r.inherited && needed(group) > 0 {
 		metrics.GangWait.Observe(w.Timing.Clock.Since(snapshot.QueuedAt(group)).Seconds())
 	}
+}
+
+// meter counts what the gang's accelerators idled since it was last metered, if it was incomplete.
+func (w *watch) meter(r *record) {
+	now := w.Timing.Clock.Now()
+	if incomplete := !r.whole || !r.lost.IsZero(); incomplete && !r.metered.IsZero() {
+		var held int64
+		for _, n := range r.bound {
+			held += n
+		}
+		metrics.IncompleteHeld.Add(float64(held) * now.Sub(r.metered).Seconds())
+	}
+	r.metered = now
 }
 
 // later checks the gang when its patience is over, unless a check is under way.
@@ -192,11 +210,15 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.gangs[key]
-	if r == nil || !r.bound.Has(pod.UID) {
+	if r == nil {
 		return
 	}
-	r.bound.Delete(pod.UID)
-	if r.whole && r.lost.IsZero() && r.bound.Len() > 0 {
+	if _, had := r.bound[pod.UID]; !had {
+		return
+	}
+	w.meter(r)
+	delete(r.bound, pod.UID)
+	if r.whole && r.lost.IsZero() && len(r.bound) > 0 {
 		r.lost = w.Timing.Clock.Now()
 		w.later(ctx, key, r)
 	}

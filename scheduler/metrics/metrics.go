@@ -94,6 +94,9 @@ var (
 	// PartialGangs counts the gangs that were evicted because they did not become whole.
 	PartialGangs = metrics.NewCounter(counter("partial_gangs_evicted_total",
 		"Gangs whose bound members were evicted because the others got no node, or were refused by one."))
+	// IncompleteHeld is how long members of incomplete gangs held accelerators.
+	IncompleteHeld = metrics.NewCounter(counter("incomplete_gang_device_seconds_total",
+		"Accelerator-seconds held by bound members of gangs that lacked other members: while they started, or after a loss."))
 
 	readers reader
 )
@@ -134,6 +137,7 @@ var Register = sync.OnceFunc(func() {
 		Held,
 		Refusals,
 		PartialGangs,
+		IncompleteHeld,
 		MovedGangs,
 		Reservations,
 		ReservationError,

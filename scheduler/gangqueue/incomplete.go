@@ -1,0 +1,56 @@
+package gangqueue
+
+import (
+	"fmt"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/topology/standing"
+)
+
+// patienceForMembers is how long a gang may lack members that it needs before its group says so: a job of thousands of pods is created in less.
+const patienceForMembers = 30 * time.Second
+
+// watchMembers has the gang looked at later. One look at a time per gang is enough: it sees what is there then.
+func (q *GangQueue) watchMembers(key types.NamespacedName) {
+	if q.explain == nil {
+		return
+	}
+	q.gangs.mu.Lock()
+	pending := q.gangs.watched[key]
+	q.gangs.watched[key] = true
+	q.gangs.mu.Unlock()
+	if !pending { // not under our lock: a clock may call back while it holds its own
+		q.clock.AfterFunc(patienceForMembers, func() { q.explainMissing(key) })
+	}
+}
+
+// explainMissing says on the group of an incomplete gang what it lacks. Nothing else would: the gang is not let into the queue. When it is complete, the
+// verdict about its place replaces that.
+func (q *GangQueue) explainMissing(key types.NamespacedName) {
+	q.gangs.mu.Lock()
+	delete(q.gangs.watched, key)
+	q.gangs.mu.Unlock()
+	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	if err != nil || group.DeletionTimestamp != nil || q.complete(group) {
+		return
+	}
+	state, err := q.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
+	if err != nil || state.AllPodsCount() == 0 {
+		return // its job has no pods, and says why
+	}
+	q.explain.Forget(group.UID) // GangPlacement's writer may have said something else since
+	q.explain.Waits(group, explanation.Incomplete, missing(group, state.AllPodsCount(), state.ScheduledPodsCount()), standing.Turn{})
+}
+
+// missing describes what an incomplete gang lacks.
+func missing(group *schedulingv1beta1.PodGroup, exist, running int) string {
+	need := minCount(group)
+	if running > 0 {
+		return fmt.Sprintf("%d of the %d members that it needs are lost, and not made again yet; %d run and wait for them", need-exist, need, running)
+	}
+	return fmt.Sprintf("%d of the %d members that it needs exist; the others have to be created first", exist, need)
+}

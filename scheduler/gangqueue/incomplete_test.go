@@ -1,0 +1,62 @@
+//go:build !race
+
+package gangqueue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+)
+
+// quick is a clock whose timers are over after a hundredth of the time.
+type quick struct{ clock.RealClock }
+
+func (q quick) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return q.RealClock.AfterFunc(d/100, f)
+}
+
+// A gang one member of which is never created, or is lost, says so; when the member is there, that is over.
+func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
+	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4))
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	c.StartScheduler(ctx, t, c, schedulertest.Config(t), schedulertest.Registry(quick{}))
+	says := func(status metav1.ConditionStatus, reason, message string) {
+		t.Helper()
+		var last *metav1.Condition
+		for range 1000 {
+			group, err := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Get(t.Context(), "train", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = apimeta.FindStatusCondition(group.Status.Conditions, explanation.Condition)
+			if last != nil && last.Status == status && last.Reason == reason && last.Message == message {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("the group says %+v, want %s %s %q", last, status, reason, message)
+	}
+	group, members := schedulertest.Gang("train", 4, "clique")
+	c.Create(t, group, members[:3])
+	says(metav1.ConditionTrue, explanation.Incomplete, "3 of the 4 members that it needs exist; the others have to be created first")
+	c.Create(t, members[3:])
+	c.WaitBound(t, members)
+	says(metav1.ConditionFalse, explanation.Placed, "the gang has its nodes")
+	c.DeletePods(t, members[2:3])
+	says(metav1.ConditionTrue, explanation.Incomplete,
+		"1 of the 4 members that it needs are lost, and not made again yet; 3 run and wait for them")
+	again := members[2].DeepCopy()
+	again.Name, again.UID = "again-2", "again-2"
+	c.Create(t, again)
+	c.WaitBound(t, []*corev1.Pod{again})
+	says(metav1.ConditionFalse, explanation.Placed, "the gang has its nodes")
+}
