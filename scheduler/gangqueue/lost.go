@@ -16,7 +16,7 @@ import (
 // member, or it has succeeded.
 func (q *GangQueue) left(pod *corev1.Pod) {
 	if group := q.goesOn(pod); group != nil && pod.Status.Phase != corev1.PodSucceeded && !eviction.ByScheduler(pod) {
-		q.queue.Lost(group, pod, lossOf(pod), q.survivors(pod))
+		q.lost(group, pod, lossOf(pod))
 		q.watchMembers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	}
 	q.queue.Left(pod)
@@ -48,7 +48,14 @@ func (q *GangQueue) ended(pod *corev1.Pod) {
 		return
 	}
 	if group := q.goesOn(running); group != nil {
-		q.queue.Lost(group, running, waiting.Failed, q.survivors(running))
+		q.lost(group, running, waiting.Failed)
+	}
+}
+
+// lost has the place of a member kept if its gang needs the member: an elastic gang that is left with enough of them goes on without it.
+func (q *GangQueue) lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss waiting.Loss) {
+	if survivors := q.survivors(pod); survivors < minCount(group) {
+		q.queue.Lost(group, pod, loss, survivors > 0)
 	}
 }
 
@@ -66,13 +73,14 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// survivors reports whether other members of the pod's gang hold their places.
-func (q *GangQueue) survivors(lost *corev1.Pod) bool {
+// survivors returns how many other members of the pod's gang hold their places.
+func (q *GangQueue) survivors(lost *corev1.Pod) int {
 	key, _ := snapshot.GroupOf(lost)
+	n := 0
 	for _, pod := range members.Of(q.indexer, key) {
 		if pod.UID != lost.UID && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !snapshot.Ended(pod) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }

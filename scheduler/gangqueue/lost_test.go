@@ -1,0 +1,88 @@
+//go:build !race
+
+package gangqueue_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+)
+
+// A gang of four fills its clique, and a gang of one waits. What becomes of a member decides whether the other gets its node within two seconds.
+func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
+	type happens func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod)
+	end := func(phase corev1.PodPhase, ranks ...int) happens {
+		return func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod) {
+			t.Helper()
+			for _, rank := range ranks {
+				endPod(t, c, members[rank].Name, phase)
+			}
+		}
+	}
+	remove := func(ranks ...int) happens {
+		return func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod) {
+			t.Helper()
+			for _, rank := range ranks {
+				c.DeletePods(t, members[rank:rank+1])
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		minCount int32
+		happens  happens
+		starts   bool
+	}{
+		"a member fails":             {4, end(corev1.PodFailed, 1), false},
+		"a member succeeds":          {4, end(corev1.PodSucceeded, 1), true},
+		"a surplus member fails":     {3, end(corev1.PodFailed, 1), true},
+		"all members fail":           {4, end(corev1.PodFailed, 0, 1, 2, 3), false},
+		"a member is deleted":        {4, remove(2), false},
+		"all members are taken away": {4, remove(0, 1, 2, 3), true},
+		"its group is deleted after a failure": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
+			t.Helper()
+			endPod(t, c, "runs-1", corev1.PodFailed)
+			groups := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace)
+			if err := groups.Delete(t.Context(), "runs", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+			group, members := schedulertest.Gang("runs", 4, "clique")
+			group.Spec.SchedulingPolicy.Gang.MinCount = test.minCount
+			c.Create(t, group, members)
+			c.WaitBound(t, members)
+			waits, one := schedulertest.Gang("waits", 1, "")
+			c.Create(t, waits, one)
+			c.WaitRejected(t, "waits")
+			test.happens(t, c, members)
+			if test.starts {
+				c.WaitBound(t, one)
+				return
+			}
+			time.Sleep(4 * time.Second)
+			c.ExpectUnbound(t, one)
+		})
+	}
+}
+
+// endPod ends a pod as a kubelet does.
+func endPod(t *testing.T, c *schedulertest.Cluster, name string, phase corev1.PodPhase) {
+	t.Helper()
+	pods := c.CoreV1().Pods(schedulertest.Namespace)
+	pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod = pod.DeepCopy()
+	pod.Status.Phase = phase
+	if _, err := pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
