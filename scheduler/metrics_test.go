@@ -40,3 +40,22 @@ func TestMetricsTellOfGangs(t *testing.T) {
 		t.Errorf("a clique takes %v members like the last gang's, want 4", got)
 	}
 }
+
+// A tenant may require any label key that nodes carry: it makes no metric of its own.
+func TestMetrics_BoundLevels(t *testing.T) {
+	nodes := schedulertest.Cliques(2, 4)
+	for _, node := range nodes {
+		node.Labels["example.com/tenants-own"] = "a"
+	}
+	other := schedulertest.Metric(t, "lockstep_scheduler_placement_domains", "other")
+	c := schedulertest.NewCluster(t, nodes)
+	group, members := schedulertest.Gang("train", 4, "example.com/tenants-own")
+	c.Create(t, group, members)
+	c.WaitBound(t, members)
+	if got := schedulertest.Metric(t, "lockstep_scheduler_placement_domains", "other") - other; got != 1 {
+		t.Errorf("the tenant's level counts %v times as other", got)
+	}
+	if got := schedulertest.Metric(t, "lockstep_scheduler_placement_domains", "tenants-own"); got != 0 {
+		t.Errorf("the tenant's level has a metric of its own")
+	}
+}

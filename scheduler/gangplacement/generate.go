@@ -100,7 +100,7 @@ func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState
 		return p.dryRun(ctx, q, x)
 	}
 	x.Lags = p.memory.lags(x.View)
-	p.memory.gauge(p.clock.Now(), x.Room(), x.Choices[0].Gang)
+	p.gauge(p.clock.Now(), x.Room(), x.Choices[0].Gang)
 	if len(q.running) == 0 {
 		p.queue.EndHold(waiting.IDOf(q.key), contention.LateMember)
 	}

@@ -67,14 +67,26 @@ func (p *GangPlacement) observePlacement(
 	levels := view.Tree.Levels()
 	domains := make(map[string]int, len(levels))
 	for i, use := range placement.Levels {
-		name := topology.LevelNode
+		name, label := topology.LevelNode, topology.LevelNode
 		if i < len(levels) {
 			name = levels[i].Name
+			label = p.levelLabel(levels[i])
 		}
 		domains[name] = use.Domains
-		metrics.Domains.WithLabelValues(name).Observe(float64(use.Domains))
+		metrics.Domains.WithLabelValues(label).Observe(float64(use.Domains))
 	}
 	p.observe(ctx, q, metrics.ResultPlaced, "domains", domains, "cost", placement.Cost, "bound", placement.Bound)
+}
+
+// otherLevel stands in metrics for all levels that are none of the fleet's own: tenants can require any label key that nodes carry.
+const otherLevel = "other"
+
+// levelLabel returns a level's name as metrics have it.
+func (p *GangPlacement) levelLabel(level topology.Level) string {
+	if p.reader.Indices.Known(level) {
+		return level.Name
+	}
+	return otherLevel
 }
 
 // The gauges about the fleet are read at most this often, about gangs like the last ones, and only if somebody has looked at the
@@ -92,7 +104,8 @@ type reading struct {
 }
 
 // gauge measures how broken up the free room is for gangs like this one and the last ones.
-func (m *memory) gauge(now time.Time, l topology.Ledger, gang topology.Gang) {
+func (p *GangPlacement) gauge(now time.Time, l topology.Ledger, gang topology.Gang) {
+	m := p.memory
 	m.last.mix = append(m.last.mix, topology.Share{Members: len(gang.Members), Weight: 1})
 	if len(m.last.mix) > lastGangs {
 		m.last.mix = m.last.mix[1:]
@@ -103,6 +116,9 @@ func (m *memory) gauge(now time.Time, l topology.Ledger, gang topology.Gang) {
 	}
 	m.last.at, m.last.looks = now, looks
 	for _, f := range topology.Fragmentation(l, gang.Shapes[0], m.last.mix) {
+		if f.Level.Name != topology.LevelNode && !p.reader.Indices.Known(f.Level) {
+			continue
+		}
 		metrics.Fragmentation.WithLabelValues(f.Level.Name).Set(f.Fraction())
 		like := topology.Gang{
 			Members: []topology.Member{{}}, Shapes: gang.Shapes[:1], Required: f.Level.Name,

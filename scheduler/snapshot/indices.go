@@ -41,6 +41,15 @@ func (x *Indices) Plain(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (
 // the levels are configured.
 func (x *Indices) Found() string { return x.plain.view.found }
 
+// Known reports whether a level is one of the fleet's own, configured or detected: any other is a node-label key that some gang requires.
+func (x *Indices) Known(level topology.Level) bool {
+	if x.plain.view.Tree == nil {
+		return false
+	}
+	_, known := x.plain.view.Tree.Level(level.Key)
+	return known
+}
+
 // View returns the nodes as a gang with the required key sees them: a key that is no known level, and that some node carries, becomes
 // the outermost one.
 func (x *Indices) View(nodes []fwk.NodeInfo, resources []corev1.ResourceName, required string) (View, error) {
