@@ -78,6 +78,8 @@ type told struct {
 	placedAgain metav1.Time
 	// completeAgain is the condition that said that members were missing, which another writer writes, before they were there again.
 	completeAgain metav1.Condition
+	// until is the first instant that was named; zero if none was. Once it has passed, the same words with another instant are news.
+	until time.Time
 	// next is what came too early to be written.
 	next *note
 }
@@ -103,6 +105,18 @@ func (n note) class() string {
 		return class + n.turn.String()
 	}
 	return class + classOf(n.turn.String())
+}
+
+// until returns the first instant that the note names, zero if it names none.
+func (n note) until() time.Time {
+	var first time.Time
+	for _, text := range []string{standing.InstantIn(n.message), n.turn.Start} {
+		at, err := time.Parse(time.RFC3339, text)
+		if err == nil && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
 }
 
 // backlog is how many explanations may wait to be written. If there are more, the API server is the bottleneck, and the
@@ -224,7 +238,8 @@ func (w *Writer) tell(n note) {
 	}
 	class := n.class()
 	goes := n.status == metav1.ConditionFalse
-	if class == t.class && (!goes || !t.outdates(n.group)) {
+	overdue := !t.until.IsZero() && t.until.Before(w.timing.Clock.Now())
+	if class == t.class && (!goes || !t.outdates(n.group)) && !overdue {
 		t.next = nil
 		return
 	}
@@ -261,6 +276,7 @@ func (w *Writer) send(t *told, n note, class string) {
 	}
 	w.queue = append(w.queue, n)
 	t.class, t.at, t.next, t.goes = class, w.timing.Clock.Now(), nil, n.status == metav1.ConditionFalse
+	t.until = n.until()
 	if evicted := disruption(n.group); t.goes && evicted != nil {
 		t.placedAgain = evicted.LastTransitionTime
 	}

@@ -11,6 +11,15 @@ func ExpectedAt(at string) string { return ", expected to be free at " + at }
 // EstimatedAt is ExpectedAt for an instant that rests on guesses about run times.
 func EstimatedAt(at string) string { return ", estimated to be free at " + at }
 
+// InstantIn returns the first instant of such a clause in a message, as RFC 3339 has it; "" for a message without one.
+func InstantIn(message string) string {
+	clause := instantText.FindString(message)
+	if clause == "" {
+		return ""
+	}
+	return clause[len(clause)-len("2006-01-02T15:04:05Z"):]
+}
+
 // instantText is what these functions return.
 var instantText = regexp.MustCompile(
 	`(?: until|, (?:expected|estimated) to be free at) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`,

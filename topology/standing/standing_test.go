@@ -93,3 +93,17 @@ func TestWhatNobodyPrintedIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestInstantIn(t *testing.T) {
+	t.Parallel()
+	const at = "2026-11-24T10:00:00Z"
+	for message, want := range map[string]string{
+		"no room": "",
+		"no room; a place is reserved for it in su-1" + standing.ExpectedAt(at):                at,
+		"reserved for a/b" + standing.Until(at) + standing.EstimatedAt("2027-11-24T10:00:00Z"): at,
+	} {
+		if got := standing.InstantIn(message); got != want {
+			t.Errorf("%q has the instant %q, want %q", message, got, want)
+		}
+	}
+}
