@@ -82,13 +82,20 @@ func TestWriter_RepeatsAFailedWrite(t *testing.T) {
 func TestWriter_NamesNoInstantOfThePast(t *testing.T) {
 	s := newStage(t)
 	says := func(after time.Duration) string {
-		return "no room; a place is reserved for it in su-1" + standing.ExpectedAt(s.clock.Now().Add(after).UTC().Format(time.RFC3339))
+		return "no room; a place is reserved for it in su-1" + standing.ExpectedAt(
+			s.clock.Now().Add(after).UTC().Format(time.RFC3339),
+		)
 	}
 	first := says(10 * time.Minute)
 	s.Waits(s.group, explanation.NoRoom, first, standing.Turn{Position: 1})
 	s.expect(t, metav1.ConditionTrue, first)
 	s.clock.Step(5 * time.Minute)
-	s.Waits(s.group, explanation.NoRoom, says(6*time.Minute), standing.Turn{Position: 1}) // no news: it shifts all the time
+	s.Waits(
+		s.group,
+		explanation.NoRoom,
+		says(6*time.Minute),
+		standing.Turn{Position: 1},
+	) // no news: it shifts all the time
 	s.expect(t, metav1.ConditionTrue, first)
 	if n := s.writes(); n != 1 {
 		t.Errorf("%d writes, want 1", n)

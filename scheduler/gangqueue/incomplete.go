@@ -43,14 +43,24 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 		return // its job has no pods, and says why
 	}
 	q.explain.Forget(group.UID) // GangPlacement's writer may have said something else since
-	q.explain.Waits(group, explanation.Incomplete, missing(group, state.AllPodsCount(), state.ScheduledPodsCount()), standing.Turn{})
+	q.explain.Waits(
+		group,
+		explanation.Incomplete,
+		missing(group, state.AllPodsCount(), state.ScheduledPodsCount()),
+		standing.Turn{},
+	)
 }
 
 // missing describes what an incomplete gang lacks.
 func missing(group *schedulingv1beta1.PodGroup, exist, running int) string {
 	need := minCount(group)
 	if running > 0 {
-		return fmt.Sprintf("%d of the %d members that it needs are lost, and not made again yet; %d run and wait for them", need-exist, need, running)
+		return fmt.Sprintf(
+			"%d of the %d members that it needs are lost, and not made again yet; %d run and wait for them",
+			need-exist,
+			need,
+			running,
+		)
 	}
 	return fmt.Sprintf("%d of the %d members that it needs exist; the others have to be created first", exist, need)
 }

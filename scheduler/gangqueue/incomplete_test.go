@@ -33,7 +33,9 @@ func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
 		t.Helper()
 		var last *metav1.Condition
 		for range 1000 {
-			group, err := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Get(t.Context(), "train", metav1.GetOptions{})
+			group, err := c.SchedulingV1beta1().
+				PodGroups(schedulertest.Namespace).
+				Get(t.Context(), "train", metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +49,11 @@ func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
 	}
 	group, members := schedulertest.Gang("train", 4, "clique")
 	c.Create(t, group, members[:3])
-	says(metav1.ConditionTrue, explanation.Incomplete, "3 of the 4 members that it needs exist; the others have to be created first")
+	says(
+		metav1.ConditionTrue,
+		explanation.Incomplete,
+		"3 of the 4 members that it needs exist; the others have to be created first",
+	)
 	c.Create(t, members[3:])
 	c.WaitBound(t, members)
 	says(metav1.ConditionFalse, explanation.Placed, "the gang has its nodes")

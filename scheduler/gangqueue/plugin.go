@@ -77,8 +77,11 @@ type gangs struct {
 
 func newGangs() *gangs {
 	return &gangs{
-		open: make(map[types.NamespacedName]types.UID), early: make(map[types.NamespacedName]*corev1.Pod),
-		events: newCandidates(), checking: make(map[types.NamespacedName]bool), watched: make(map[types.NamespacedName]bool),
+		open:     make(map[types.NamespacedName]types.UID),
+		early:    make(map[types.NamespacedName]*corev1.Pod),
+		events:   newCandidates(),
+		checking: make(map[types.NamespacedName]bool),
+		watched:  make(map[types.NamespacedName]bool),
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
-	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
@@ -65,7 +64,7 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 				t.Fatal(err)
 			}
 		}
-		h.informers = kubescheduler.NewInformerFactory(h.Clientset, 0, nil)
+		h.informers = fakeserver.Informers(h.Clientset)
 		acts := func() bool { return !h.standsBy.Load() }
 		abandon := func(types.NamespacedName, []*corev1.Pod) {}
 		if err := incompletegangs.Watch(
@@ -77,9 +76,10 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 				Clocks: patience.NewClocks(
 					clock.RealClock{},
 				),
-				Timing:  timing.With(clock.RealClock{}),
-				Acts:    acts,
-				Abandon: abandon,
+				Timing:       timing.With(clock.RealClock{}),
+				Accelerators: []corev1.ResourceName{"nvidia.com/gpu"},
+				Acts:         acts,
+				Abandon:      abandon,
 			},
 		); err != nil {
 			t.Fatal(err)

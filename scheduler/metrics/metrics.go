@@ -95,8 +95,10 @@ var (
 	PartialGangs = metrics.NewCounter(counter("partial_gangs_evicted_total",
 		"Gangs whose bound members were evicted because the others got no node, or were refused by one."))
 	// IncompleteHeld is how long members of incomplete gangs held accelerators.
-	IncompleteHeld = metrics.NewCounter(counter("incomplete_gang_device_seconds_total",
-		"Accelerator-seconds held by bound members of gangs that lacked other members: while they started, or after a loss."))
+	IncompleteHeld = metrics.NewCounter(counter(
+		"incomplete_gang_device_seconds_total",
+		"Accelerator-seconds held by bound members of gangs that lacked other members: while they started, or after a loss.",
+	))
 
 	readers reader
 )

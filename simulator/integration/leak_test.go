@@ -156,8 +156,7 @@ func (e *ending) push(t *testing.T) {
 		var err error
 		switch way, _, _ := strings.Cut(job, "-"); way {
 		case "fail":
-			_, err = shared.Client.CoreV1().Pods(e.namespace).Patch(t.Context(), pod.Name, types.MergePatchType,
-				[]byte(`{"status":{"phase":"Failed"}}`), metav1.PatchOptions{}, "status")
+			exit(t, pod, 1, "")
 		case "delete":
 			err = jobs.Delete(t.Context(), job, metav1.DeleteOptions{})
 		case "suspend":

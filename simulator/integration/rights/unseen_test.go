@@ -61,7 +61,6 @@ func unseen() []row {
 	rows = append(rows, startOfTheController(controller)...)
 	rows = append(rows, move(controller)...)
 	rows = append(rows, leases("Role lockstep-controller-leader-election", "one replica runs here")...)
-	rows = append(rows, leases("Role lockstep-scheduler", "one scheduler runs here")...)
 	return append(rows, schedulers()...)
 }
 
@@ -281,8 +280,12 @@ func schedulers() []row {
 			file: options, code: "NewDelegatingAuthorizationOptions()",
 		},
 		{
-			role: narrow, verbs: "create", resources: "/events", why: "one scheduler runs here",
-			file: options, code: "c.EventBroadcaster.DeprecatedNewLegacyRecorder",
+			role:      role,
+			verbs:     "get",
+			resources: "/pods",
+			why:       "no answer to a binding is lost here, and no gang seems incomplete",
+			file:      "scheduler/gangpermit/bind.go",
+			code:      "Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})",
 		},
 	}
 }
