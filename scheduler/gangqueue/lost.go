@@ -15,17 +15,31 @@ import (
 // left tells the queue of a pod that gave its room back. The place of a member of a gang that was whole is kept for it, unless a scheduler evicted the
 // member, or it has succeeded.
 func (q *GangQueue) left(pod *corev1.Pod) {
-	if group := q.goesOn(pod); group != nil && pod.Status.Phase != corev1.PodSucceeded && !eviction.ByScheduler(pod) {
-		q.lost(group, pod, lossOf(pod))
+	phase := pod.Status.Phase
+	if end := q.endings.Phase(pod); end != "" { // the scheduler's informer shows what the pod was before
+		phase = end
+	}
+	if group := q.goesOn(pod); group != nil && phase != corev1.PodSucceeded && !eviction.ByScheduler(pod) {
+		q.lost(group, pod, lossOf(pod, phase))
 		q.watchMembers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	}
 	q.queue.Left(pod)
 }
 
-// lossOf judges a member by what was last seen of it: of one that ends, the scheduler's informer shows what it was before.
-func lossOf(pod *corev1.Pod) waiting.Loss {
+// leavesSoon has the place of a member that is being deleted kept before it is free: the scheduler's own handlers may learn of that before ours do.
+func (q *GangQueue) leavesSoon(pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" || snapshot.Ended(pod) || eviction.ByScheduler(pod) {
+		return
+	}
+	if group := q.goesOn(pod); group != nil {
+		q.lost(group, pod, lossOf(pod, pod.Status.Phase))
+	}
+}
+
+// lossOf judges a member by what was last seen of it, and its phase.
+func lossOf(pod *corev1.Pod, phase corev1.PodPhase) waiting.Loss {
 	switch {
-	case pod.Status.Phase == corev1.PodFailed || eviction.Disrupted(pod):
+	case phase == corev1.PodFailed || eviction.Disrupted(pod):
 		return waiting.Failed
 	case pod.DeletionTimestamp != nil:
 		return waiting.TakenAway
@@ -65,7 +79,8 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	if !ok || pod.Spec.SchedulerName != q.profile {
 		return nil
 	}
-	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	// The informer's own store: if the group is gone from it, its leases may have been revoked already, and nothing would revoke another one.
+	group, err := q.groups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil || group.DeletionTimestamp != nil || group.Spec.SchedulingPolicy.Gang == nil ||
 		meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget) {
 		return nil

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
@@ -49,6 +50,9 @@ type GangQueue struct {
 	settled func(do func())
 	pods    corelisters.PodLister
 	indexer cache.Indexer
+	groups  schedulinglisters.PodGroupLister
+	// endings knows how pods ended.
+	endings *members.Ended
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
 	// explain says what incomplete gangs lack; nil has it said nowhere.
@@ -102,6 +106,7 @@ func New(
 		if err != nil {
 			return nil, err
 		}
+		q.endings = ended
 		if err := ended.Follow(ctx, handle, q.ended); err != nil {
 			return nil, err
 		}
@@ -122,6 +127,7 @@ func NewWithClock(
 		settled: func(do func()) { c.AfterFunc(timing.With(c).Settle, do) },
 		pods:    handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 	}
+	q.groups = handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister()
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
 	if _, err := groups.AddEventHandler(
 		cache.ResourceEventHandlerFuncs{UpdateFunc: q.groupChanged, DeleteFunc: q.forget},

@@ -69,6 +69,9 @@ func (q *GangQueue) podChanged(old, obj any) {
 		q.leaves(after)
 		q.taken(after)
 	}
+	if ok && same && before.DeletionTimestamp == nil && after.DeletionTimestamp != nil {
+		q.leavesSoon(after)
+	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
 		q.left(after)
 	}

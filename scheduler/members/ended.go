@@ -109,6 +109,25 @@ func (e *Ended) Succeeded(profile string, gang types.NamespacedName) []*corev1.P
 	return found
 }
 
+// Phase returns how a pod ended, "" for a pod of which that is not known. Whoever is called by Follow about a pod finds it here before.
+func (e *Ended) Phase(pod *corev1.Pod) corev1.PodPhase {
+	if e == nil {
+		return ""
+	}
+	e.mu.Lock()
+	informer := e.informers[pod.Spec.SchedulerName]
+	e.mu.Unlock()
+	if informer == nil {
+		return ""
+	}
+	object, known, err := informer.GetStore().Get(pod)
+	ended, ok := object.(*corev1.Pod)
+	if err != nil || !known || !ok || ended.UID != pod.UID {
+		return ""
+	}
+	return ended.Status.Phase
+}
+
 // trim keeps of an ended pod what its gang is judged by: a fleet has many of them.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)

@@ -30,10 +30,11 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 // scheduler.
 func unplayed() map[string]string {
 	return map[string]string{
-		"09_move.txt": "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
+		"09_move.txt":             "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
+		"42_crash_in_a_place.txt": "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
-			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back; no test of the real " +
-			"scheduler has it that a younger gang waits meanwhile",
+			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back, and scheduler/gangqueue " +
+			"TestGangQueue_PlacesOfLostMembers that a younger gang waits meanwhile",
 		"11_stuck_start.txt": "stall: members of an engine's jobs start at once; scheduler/incompletegangs " +
 			"TestGangThatDoesNotBecomeWholeIsEvicted",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
