@@ -5,12 +5,15 @@ package gangplacement_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // A rank ends with an exit code that asks for another node: its gang starts again elsewhere, and other gangs may use the node.
@@ -35,6 +38,7 @@ func TestGangPlacement_ExitCodeAsksForAnotherNode(t *testing.T) {
 		UpdateStatus(t.Context(), failed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	awaitReport(t, c, "train") // by then all that follow ended pods have seen this one
 	c.DeletePods(t, members)
 	var again []*corev1.Pod
 	for _, member := range members {
@@ -51,4 +55,21 @@ func TestGangPlacement_ExitCodeAsksForAnotherNode(t *testing.T) {
 	if at := c.WaitBound(t, []*corev1.Pod{single}); at[0] != nodes[1] {
 		t.Errorf("a pod that may go anywhere is on %v", at)
 	}
+}
+
+// awaitReport waits until the failure of a rank is reported.
+func awaitReport(t *testing.T, c *schedulertest.Cluster, name string) {
+	t.Helper()
+	for range 500 {
+		group, err := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if apimeta.IsStatusConditionTrue(group.Status.Conditions, standing.RankFailed) {
+			time.Sleep(100 * time.Millisecond)
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the failed rank is not reported")
 }
