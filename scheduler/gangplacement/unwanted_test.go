@@ -61,7 +61,9 @@ func TestGangPlacement_ExitCodeAsksForAnotherNode(t *testing.T) {
 func awaitReport(t *testing.T, c *schedulertest.Cluster, name string) {
 	t.Helper()
 	for range 500 {
-		group, err := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+		group, err := c.SchedulingV1beta1().
+			PodGroups(schedulertest.Namespace).
+			Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
