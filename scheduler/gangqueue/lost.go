@@ -68,6 +68,9 @@ func (q *GangQueue) ended(pod *corev1.Pod) {
 
 // lost has the place of a member kept if its gang needs the member: an elastic gang that is left with enough of them goes on without it.
 func (q *GangQueue) lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss waiting.Loss) {
+	if q.endings == nil && loss != waiting.Failed {
+		return // a scheduler that is played: the jobs there lose all members at once, or none, and never by a failure
+	}
 	if survivors := q.survivors(pod); survivors < minCount(group) {
 		q.queue.Lost(group, pod, loss, survivors > 0)
 	}
