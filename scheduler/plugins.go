@@ -57,7 +57,7 @@ func plugins(t timing.Timing, has parts) (runtime.Registry, *waiting.Queue) {
 			gangplacement.Shared{Queue: queue, Devices: stock, Timing: t, Store: has.store, Ended: has.ended}),
 		devices.Name:        devices.New(stock, gangplacement.Planned, t),
 		gangpreemption.Name: gangpreemption.New(queue, stock, t),
-		gangqueue.Name:      gangqueue.New(queue, has.ended, t),
+		gangqueue.Name:      gangqueue.New(queue, has.ended, has.leads, t),
 		gangpermit.Name:     gangpermit.New(binder, has.ended, has.leads, t),
 
 		defaultpreemption.Name: defaultpreemption.New,

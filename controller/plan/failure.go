@@ -11,8 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// defaultMaxRestarts is how often a gang starts again after failures of its own if nothing says how often: as often as Kubernetes makes pods of a Job
-// again.
+// defaultMaxRestarts limits the restarts of a gang for which nothing else is configured: Kubernetes' own limit for the pods of a Job.
 const defaultMaxRestarts = defaultBackoffLimit
 
 // The names of the rules in a JobSet's failure policy.

@@ -48,7 +48,7 @@ func failureOf(f standing.Failure) *trainerv1alpha1.RankFailure {
 	return out
 }
 
-// text is what Events say of a failure.
+// text prints a failure for an Event.
 func text(f *trainerv1alpha1.RankFailure) string {
 	failure := standing.Failure{
 		Rank: -1, Pod: f.Pod, Node: f.Node, Container: f.Container, Reason: f.Reason, Message: f.Message,

@@ -64,8 +64,7 @@ type Level struct {
 // GangPermitArgs are the arguments of GangPermit.
 type GangPermitArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// Grace is how long a gang that starts may stand still, that is, how long none of its members gets further, before the start ends. The default is
-	// one minute.
+	// Grace limits the time in which no member of a starting gang makes progress. Then the start ends. The default is one minute.
 	Grace *metav1.Duration `json:"grace,omitempty"`
 	// PreparationTimeout is the same while members get their devices and volumes. The default is twenty minutes: in-tree plugins allow ten minutes
 	// for a volume, and ten for a device.

@@ -213,8 +213,7 @@ func lack(group *schedulingv1beta1.PodGroup) *metav1.Condition {
 	return condition
 }
 
-// outdates reports whether the gang was evicted, or was incomplete, since it was last said to have its nodes. t is nil for a gang of which nothing is
-// known.
+// outdates reports whether the gang has been evicted or incomplete since the last note that it has its nodes. t is nil for an unknown gang.
 func (t *told) outdates(group *schedulingv1beta1.PodGroup) bool {
 	evicted, lacked := disruption(group), lack(group)
 	return evicted != nil && (t == nil || !t.placedAgain.Equal(&evicted.LastTransitionTime)) ||

@@ -30,11 +30,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// gathers is how long failures of one gang are gathered after the first of them was reported: peers of a rank that failed fail in the same second, and
-// their pods may arrive earlier. The first is reported at once, since a job that has failed for good loses its PodGroup soon.
+// gathers is the time after which the first report about a gang is corrected: peers of a failed rank fail in the same second, and their pods may arrive
+// earlier. The first failure is reported at once, since a job that has failed for good loses its PodGroup soon.
 const gathers = time.Second
 
-// longestMessage is how many bytes of a container's last words are reported.
+// longestMessage limits the reported part of a container's log in bytes.
 const longestMessage = 800
 
 // reporter writes reports for the gangs of one profile.

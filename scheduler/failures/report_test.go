@@ -25,7 +25,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// handle is what the reporter sees of a scheduler.
+// handle stands for a scheduler's framework.
 type handle struct {
 	fwk.Handle
 	*fake.Clientset

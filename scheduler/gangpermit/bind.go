@@ -66,7 +66,7 @@ func spread(pause time.Duration, pod *corev1.Pod) time.Duration {
 	return pause + pause*time.Duration(hash.Sum32()%parts)/(2*parts)
 }
 
-// parts is how many different pauses there are.
+// parts is the number of different pauses.
 const parts = 1000
 
 // isOn reports whether the pod is on the node although its binding failed: the answer to an earlier try was lost, and the API server refuses the next

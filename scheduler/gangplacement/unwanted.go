@@ -14,7 +14,7 @@ import (
 // ruleUnwanted is why a node is barred to a gang.
 const ruleUnwanted = "a rank of it failed there"
 
-// unwantedFor is how long a gang stays off a node on which a rank of it failed with an exit code that asks for another node.
+// unwantedFor is the time for which a node is barred to a gang after an exit code that asks for another node.
 const unwantedFor = time.Hour
 
 // rankFailed bars the node of a failed rank to its gang if the gang's annotation says so of the exit code.

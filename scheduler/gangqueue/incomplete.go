@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// patienceForMembers is how long a gang may lack members that it needs before its group says so: a job of thousands of pods is created in less.
+// patienceForMembers is the time after which the group of an incomplete gang reports what it lacks: a job of thousands of pods is created in less.
 const patienceForMembers = 30 * time.Second
 
 // watchMembers has the gang looked at later. One look at a time per gang is enough: it sees what is there then.
@@ -36,6 +36,10 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 	q.gangs.mu.Unlock()
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
 	if err != nil || group.DeletionTimestamp != nil || q.complete(group) {
+		return
+	}
+	if !q.acts() {
+		q.watchMembers(key) // this scheduler may lead by then
 		return
 	}
 	state, err := q.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)

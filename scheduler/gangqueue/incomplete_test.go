@@ -23,7 +23,7 @@ func (q quick) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return q.RealClock.AfterFunc(d/100, f)
 }
 
-// A gang one member of which is never created, or is lost, says so; when the member is there, that is over.
+// The group of an incomplete gang reports the missing member, and its return.
 func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -71,6 +71,9 @@ func (q *GangQueue) lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, los
 	if q.endings == nil && loss != waiting.Failed {
 		return // a scheduler that is played: the jobs there lose all members at once, or none, and never by a failure
 	}
+	if q.acts == nil || !q.acts() {
+		return // a scheduler that stands by does not see the start that ends the lease
+	}
 	if survivors := q.survivors(pod); survivors < minCount(group) {
 		q.queue.Lost(group, pod, loss, survivors > 0)
 	}

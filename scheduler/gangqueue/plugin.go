@@ -53,6 +53,8 @@ type GangQueue struct {
 	groups  schedulinglisters.PodGroupLister
 	// endings knows how pods ended.
 	endings *members.Ended
+	// acts reports whether this scheduler decides, and not another one for which it stands by.
+	acts func() bool
 	// seen reports whether our handler was told of all pods that were there at the start.
 	seen cache.InformerSynced
 	// explain says what incomplete gangs lack; nil has it said nowhere.
@@ -99,14 +101,14 @@ var (
 
 // New returns the plugin's factory.
 func New(
-	queue *waiting.Queue, ended *members.Ended, t timing.Timing,
+	queue *waiting.Queue, ended *members.Ended, acts func() bool, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		q, err := NewWithClock(handle, t.Clock, queue)
 		if err != nil {
 			return nil, err
 		}
-		q.endings = ended
+		q.endings, q.acts = ended, acts
 		if err := ended.Follow(ctx, handle, q.ended); err != nil {
 			return nil, err
 		}

@@ -16,11 +16,11 @@ func (c *Cluster) LimitedClient(qps float32, burst int) *fake.Clientset {
 	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		limiter.Accept()
 		object, err := c.Invokes(action, nil)
-		return true, object, err //nolint:wrapcheck // the API server's own answer
+		return true, object, stored(err)
 	})
 	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		events, err := c.InvokesWatch(action)
-		return true, events, err //nolint:wrapcheck // the API server's own answer
+		return true, events, stored(err)
 	})
 	return client
 }

@@ -92,17 +92,12 @@ func (p *place) grace(loss Loss, survivors bool) time.Duration {
 	return 0
 }
 
-// Fails reports that a member which had left has failed. The gang keeps its places for that.
+// Fails reports that a member which had left has failed. The gang's places are leased for that.
 func (q *Queue) Fails(pod *corev1.Pod) {
-	key, ok := snapshot.GroupOf(pod)
-	if !ok {
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	id := IDOf(key)
-	l, p := q.machine.Lease(id), q.atlas.places[id]
-	if l == nil || l.Reason != contention.Replacement || p == nil || p.failed {
+	l, p := q.replacement(pod)
+	if l == nil || p.failed {
 		return
 	}
 	p.failed = true
@@ -112,28 +107,36 @@ func (q *Queue) Fails(pod *corev1.Pod) {
 
 // Finished ends the lease of a place whose member has succeeded: it needs none any more.
 func (q *Queue) Finished(pod *corev1.Pod) {
-	key, ok := snapshot.GroupOf(pod)
-	if !ok {
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	id := IDOf(key)
-	old, p := q.machine.Lease(id), q.atlas.places[id]
-	if old == nil || old.Reason != contention.Replacement || p == nil {
+	l, p := q.replacement(pod)
+	if l == nil {
 		return
 	}
 	left := slices.DeleteFunc(slices.Clone(p.seats), func(s seat) bool { return s.of == pod.UID })
 	switch len(left) {
 	case len(p.seats):
 	case 0:
-		q.revoke(id, contention.WhyFinished)
+		q.revoke(l.Owner, contention.WhyFinished)
 	default:
 		q.replaces(contention.Lease{
-			Owner: id, Order: old.Order, Reason: contention.Replacement, Expiry: old.Expiry,
+			Owner: l.Owner, Order: l.Order, Reason: contention.Replacement, Expiry: l.Expiry,
 		}, &place{seats: left, failed: p.failed})
 		q.remindIfCandidates()
 	}
+}
+
+// replacement returns the lease for the lost members of a pod's gang, and its place; nil if there is none.
+func (q *Queue) replacement(pod *corev1.Pod) (*contention.Lease, *place) {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
+		return nil, nil
+	}
+	l, p := q.machine.Lease(IDOf(key)), q.atlas.places[IDOf(key)]
+	if l == nil || l.Reason != contention.Replacement || p == nil {
+		return nil, nil
+	}
+	return l, p
 }
 
 // replaces leases a place instead of the owner's other one.

@@ -71,7 +71,7 @@ type SchedulingStatus struct {
 	// lastFailure is the first rank that failed in the last run that failed. It stays when the ranks start again.
 	// +optional
 	LastFailure *RankFailure `json:"lastFailure,omitempty"`
-	// restarts is how often all ranks have started again after a failure. Evictions are not counted.
+	// restarts counts the restarts of all ranks after a failure. Evictions are not counted.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`

@@ -162,7 +162,10 @@ func each(n, limit int, do func(i int) error) error {
 	for i := range n {
 		group.Go(func() error { return do(i) })
 	}
-	return group.Wait() //nolint:wrapcheck // what was to be done says what failed
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("making gangs: %w", err)
+	}
+	return nil
 }
 
 // member makes one pod of a gang.
