@@ -113,6 +113,7 @@ func (q *GangQueue) anyWaiting(key types.NamespacedName) *corev1.Pod {
 // added rechecks the gang of a pod that is bound when it is first seen. Whatever scheduler the pod names, ours has not bound it.
 func (q *GangQueue) added(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+		q.follow(pod)
 		q.Recheck(pod)
 		q.queue.Taken(pod.Spec.NodeName)
 	}

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
-	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -94,14 +93,44 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	return group
 }
 
+// holders are the members of each gang that hold a place: they have a node, have not ended and are not being deleted. Counting them anew for each
+// member that leaves would take time quadratic in the size of a gang that crashes.
+type holders map[types.NamespacedName]map[types.UID]struct{}
+
+// follow notes whether a pod of the profile holds a place.
+func (q *GangQueue) follow(pod *corev1.Pod) {
+	q.track(pod, pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !snapshot.Ended(pod))
+}
+
+func (q *GangQueue) track(pod *corev1.Pod, holds bool) {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok || pod.Spec.SchedulerName != q.profile {
+		return
+	}
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	of := q.gangs.holders[key]
+	switch {
+	case holds && of == nil:
+		q.gangs.holders[key] = map[types.UID]struct{}{pod.UID: {}}
+	case holds:
+		of[pod.UID] = struct{}{}
+	default:
+		delete(of, pod.UID)
+		if len(of) == 0 {
+			delete(q.gangs.holders, key)
+		}
+	}
+}
+
 // survivors returns how many other members of the pod's gang hold their places.
 func (q *GangQueue) survivors(lost *corev1.Pod) int {
 	key, _ := snapshot.GroupOf(lost)
-	n := 0
-	for _, pod := range members.Of(q.indexer, key) {
-		if pod.UID != lost.UID && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !snapshot.Ended(pod) {
-			n++
-		}
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	of := q.gangs.holders[key]
+	if _, itself := of[lost.UID]; itself {
+		return len(of) - 1
 	}
-	return n
+	return len(of)
 }

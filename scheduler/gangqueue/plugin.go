@@ -49,7 +49,6 @@ type GangQueue struct {
 	// settled has something done when the scheduler's own handlers have surely seen what ours saw.
 	settled func(do func())
 	pods    corelisters.PodLister
-	indexer cache.Indexer
 	groups  schedulinglisters.PodGroupLister
 	// endings knows how pods ended.
 	endings *members.Ended
@@ -77,17 +76,16 @@ type gangs struct {
 	events candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
+	holders  holders
 	// watched holds the gangs that are looked at later, since they lack members.
 	watched map[types.NamespacedName]bool
 }
 
 func newGangs() *gangs {
 	return &gangs{
-		open:     make(map[types.NamespacedName]types.UID),
-		early:    make(map[types.NamespacedName]*corev1.Pod),
-		events:   newCandidates(),
-		checking: make(map[types.NamespacedName]bool),
-		watched:  make(map[types.NamespacedName]bool),
+		open: make(map[types.NamespacedName]types.UID), early: make(map[types.NamespacedName]*corev1.Pod),
+		events: newCandidates(), checking: make(map[types.NamespacedName]bool),
+		holders: make(holders), watched: make(map[types.NamespacedName]bool),
 	}
 }
 
@@ -137,10 +135,6 @@ func NewWithClock(
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
-	if err := members.Index(pods); err != nil {
-		return nil, err
-	}
-	q.indexer = pods.GetIndexer()
 	seen, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: q.added, UpdateFunc: q.podChanged, DeleteFunc: q.podGone,
 	})

@@ -45,6 +45,7 @@ func (q *GangQueue) podGone(obj any) {
 		obj = missed.Obj
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
+		q.track(pod, false)
 		q.leaves(pod)
 		if pod.Spec.NodeName != "" {
 			q.left(pod)
@@ -65,6 +66,9 @@ func (q *GangQueue) podGone(obj any) {
 func (q *GangQueue) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
+	if same {
+		q.follow(after)
+	}
 	if ok && same && before.Spec.NodeName == "" && after.Spec.NodeName != "" {
 		q.leaves(after)
 		q.taken(after)

@@ -62,6 +62,8 @@ type watch struct {
 type record struct {
 	// bound are the members that have a node, with the accelerators that each holds.
 	bound map[types.UID]int64
+	// held is their sum.
+	held int64
 	// metered is until when the accelerators of bound members are counted that other members were missing for.
 	metered time.Time
 	// whole is set once all needed members were bound.
@@ -141,7 +143,9 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 		w.gangs[key] = r
 	}
 	w.meter(r)
+	r.held -= r.bound[pod.UID] // 0 unless it was seen before
 	r.bound[pod.UID] = snapshot.Accelerators([]*corev1.Pod{pod}, w.Accelerators)
+	r.held += r.bound[pod.UID]
 	r.inherited = r.inherited || before == nil
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil || len(r.bound)+len(w.Ended.Succeeded(w.profile, key)) < needed(group) {
@@ -159,11 +163,7 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 func (w *watch) meter(r *record) {
 	now := w.Timing.Clock.Now()
 	if incomplete := !r.whole || !r.lost.IsZero(); incomplete && !r.metered.IsZero() {
-		var held int64
-		for _, n := range r.bound {
-			held += n
-		}
-		metrics.IncompleteHeld.Add(float64(held) * now.Sub(r.metered).Seconds())
+		metrics.IncompleteHeld.Add(float64(r.held) * now.Sub(r.metered).Seconds())
 	}
 	r.metered = now
 }
@@ -217,6 +217,7 @@ func (w *watch) gone(ctx context.Context, obj any) {
 		return
 	}
 	w.meter(r)
+	r.held -= r.bound[pod.UID]
 	delete(r.bound, pod.UID)
 	if r.whole && r.lost.IsZero() && len(r.bound) > 0 {
 		r.lost = w.Timing.Clock.Now()

@@ -46,15 +46,20 @@ func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Lo
 	if old != nil && old.Reason != contention.Replacement || old == nil && !q.wasWhole(group, pod) {
 		return // another place is leased for the gang, or a larger one; or it never started
 	}
-	p := &place{}
-	if before := q.atlas.places[id]; old != nil && before != nil {
-		p.failed = before.failed
-		p.seats = slices.DeleteFunc(slices.Clone(before.seats), func(s seat) bool { return s.of == pod.UID })
+	p := q.atlas.places[id]
+	if old == nil || p == nil {
+		p = &place{}
+	}
+	if p.lost == nil { // also in a lease that another scheduler has left
+		p.lost = make(map[types.UID]bool)
 	}
 	p.failed = p.failed || loss == Failed
-	p.seats = append(p.seats, seat{
-		node: pod.Spec.NodeName, takes: snapshot.Takes(pod), unknown: len(pod.Spec.ResourceClaims) > 0, of: pod.UID,
-	})
+	if !p.lost[pod.UID] {
+		p.lost[pod.UID] = true
+		p.seats = append(p.seats, seat{
+			node: pod.Spec.NodeName, takes: snapshot.Takes(pod), unknown: len(pod.Spec.ResourceClaims) > 0, of: pod.UID,
+		})
+	}
 	grace := p.grace(loss, survivors)
 	if grace == 0 {
 		q.revoke(id, contention.WhyTakenAway)
@@ -113,17 +118,17 @@ func (q *Queue) Finished(pod *corev1.Pod) {
 	if l == nil {
 		return
 	}
-	left := slices.DeleteFunc(slices.Clone(p.seats), func(s seat) bool { return s.of == pod.UID })
-	switch len(left) {
-	case len(p.seats):
-	case 0:
-		q.revoke(l.Owner, contention.WhyFinished)
-	default:
-		q.replaces(contention.Lease{
-			Owner: l.Owner, Order: l.Order, Reason: contention.Replacement, Expiry: l.Expiry,
-		}, &place{seats: left, failed: p.failed})
-		q.remindIfCandidates()
+	if !p.lost[pod.UID] {
+		return
 	}
+	delete(p.lost, pod.UID)
+	p.seats = slices.DeleteFunc(p.seats, func(s seat) bool { return s.of == pod.UID })
+	if len(p.seats) == 0 {
+		q.revoke(l.Owner, contention.WhyFinished)
+		return
+	}
+	q.replaces(contention.Lease{Owner: l.Owner, Order: l.Order, Reason: contention.Replacement, Expiry: l.Expiry}, p)
+	q.remindIfCandidates()
 }
 
 // replacement returns the lease for the lost members of a pod's gang, and its place; nil if there is none.

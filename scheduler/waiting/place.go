@@ -17,6 +17,8 @@ type place struct {
 	seats []seat
 	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its job.
 	failed bool
+	// lost are the members that have left seats.
+	lost map[types.UID]bool
 	// ask is the owner's question in these coordinates.
 	ask contention.Ask
 	at  coordinates
