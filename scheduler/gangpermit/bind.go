@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/patience"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -30,7 +31,7 @@ func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1
 	if !ok {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	p.clocks.Further(key)
+	p.clocks.Further(key, pod.UID, patience.Binding)
 	limit, abandoned := p.patience(key, p.limits.Grace), p.abandoned(key)
 	for pause := firstPause; ; pause = min(2*pause, longestPause, limit/pausesLeft) {
 		if !p.there(key) {
@@ -40,7 +41,7 @@ func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1
 		left := p.clocks.Left(key, limit)
 		over := hopeless(status.AsError()) || left == 0 || ctx.Err() != nil
 		if status.IsSuccess() || over && p.isOn(ctx, pod, node) {
-			p.clocks.Further(key)
+			p.clocks.Further(key, pod.UID, patience.Bound)
 			return nil
 		}
 		if over {

@@ -150,14 +150,18 @@ func (p *GangPermit) Permit(
 		*g = newGang()
 	}
 	g.group = group.UID
-	p.clocks.Further(key)
 	if g.failed {
 		p.sendBack(g) // those for whom it was too early
 		return rejected(), 0
 	}
 	if g.need == 0 {
-		g.need = max(p.missing(group, g), 1)
+		missing := p.missing(group, g)
+		if missing >= int(group.Spec.SchedulingPolicy.Gang.MinCount) {
+			p.clocks.Begin(key) // none has a node
+		}
+		g.need = max(missing, 1)
 	}
+	p.clocks.Further(key, pod.UID, patience.Placed)
 	if len(g.waiting)+1 < g.need {
 		g.waiting = append(g.waiting, pod.UID)
 		p.lookLater(key, g)

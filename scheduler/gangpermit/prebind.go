@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/patience"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -127,7 +128,7 @@ func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.
 // device and a volume. Each member that is ready restarts the gang's clock.
 func (p *GangPermit) await(ctx context.Context, s *start, pod *corev1.Pod) *fwk.Status {
 	key, _ := snapshot.GroupOf(pod)
-	p.clocks.Further(key)
+	p.clocks.Further(key, pod.UID, patience.Prepared)
 	limit := p.patience(key, p.limits.Preparation)
 	for waits := true; waits; {
 		left := p.clocks.Left(key, limit)

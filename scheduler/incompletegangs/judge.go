@@ -65,7 +65,7 @@ func (w *watch) mayEnd(key types.NamespacedName, r *record) bool {
 	r.stoodBy = !acts
 	w.mu.Unlock()
 	if acts && stoodBy {
-		w.Clocks.Further(key)
+		w.Clocks.Restart(key)
 		return false
 	}
 	return acts

@@ -134,7 +134,7 @@ func (w *watch) changed(ctx context.Context, old, obj any) {
 
 // bound follows a member that got its node. before is nil if it had one when it was first seen.
 func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before *corev1.Pod) {
-	w.Clocks.Further(key)
+	w.Clocks.Further(key, pod.UID, patience.Bound)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.gangs[key]

@@ -42,42 +42,86 @@ func Of(group *schedulingv1beta1.PodGroup, limit time.Duration) time.Duration {
 	return time.Duration(own) * time.Second
 }
 
+// Stage is how far a member has got in a start.
+type Stage int
+
+// The stages of a member, in order.
+const (
+	// Placed members wait at Permit.
+	Placed Stage = iota + 1
+	// Prepared members have their devices and volumes.
+	Prepared
+	// Binding members are about to be bound.
+	Binding
+	// Bound members have their nodes.
+	Bound
+)
+
 // Clocks has a clock for each gang of a scheduler. It may be used from several goroutines.
 type Clocks struct {
 	clock clock.PassiveClock
 
-	mu sync.Mutex
-	// moved is when a member of the gang last got further.
-	moved map[types.NamespacedName]time.Time
+	mu    sync.Mutex
+	gangs map[types.NamespacedName]*progress
+}
+
+// progress is that of one gang.
+type progress struct {
+	// moved is when a member last got further, stages how far each has got.
+	moved  time.Time
+	stages map[types.UID]Stage
 }
 
 // NewClocks returns clocks that read the time from c.
 func NewClocks(c clock.PassiveClock) *Clocks {
-	return &Clocks{clock: c, moved: make(map[types.NamespacedName]time.Time)}
+	return &Clocks{clock: c, gangs: make(map[types.NamespacedName]*progress)}
 }
 
-// Further restarts the clock of a gang: one of its members got further.
-func (c *Clocks) Further(gang types.NamespacedName) {
+// Begin starts the clock of a gang none of whose members has a node: what members had reached in an earlier start does not count.
+func (c *Clocks) Begin(gang types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.moved[gang] = c.clock.Now()
+	delete(c.gangs, gang)
+	c.of(gang)
+}
+
+// Further restarts the clock of a gang if the member has not been at the stage before. A member that fails there and is tried again is no progress: the
+// others would hold their nodes for ever.
+func (c *Clocks) Further(gang types.NamespacedName, member types.UID, to Stage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.of(gang); p.stages[member] < to {
+		p.stages[member], p.moved = to, c.clock.Now()
+	}
+}
+
+// Restart restarts the clock of a gang that another scheduler has begun to start.
+func (c *Clocks) Restart(gang types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of(gang).moved = c.clock.Now()
+}
+
+// of returns the progress of a gang, which begins now if there is none.
+func (c *Clocks) of(gang types.NamespacedName) *progress {
+	p := c.gangs[gang]
+	if p == nil {
+		p = &progress{moved: c.clock.Now(), stages: make(map[types.UID]Stage)}
+		c.gangs[gang] = p
+	}
+	return p
 }
 
 // Left returns how long the gang may still stand still under a limit, 0 if it has exceeded it. It starts the clock of a gang that has none.
 func (c *Clocks) Left(gang types.NamespacedName, limit time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.clock.Now()
-	moved, ok := c.moved[gang]
-	if !ok {
-		c.moved[gang], moved = now, now
-	}
-	return max(limit-now.Sub(moved), 0)
+	return max(limit-c.clock.Now().Sub(c.of(gang).moved), 0)
 }
 
 // Forget drops the clock of a gang that is deleted.
 func (c *Clocks) Forget(gang types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.moved, gang)
+	delete(c.gangs, gang)
 }

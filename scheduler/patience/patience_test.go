@@ -26,9 +26,16 @@ func TestClocks_RestartWithProgress(t *testing.T) {
 	}
 	step(0, time.Minute)
 	step(40*time.Second, 20*time.Second)
-	clocks.Further(other)
+	clocks.Further(other, "m", patience.Placed)
 	step(10*time.Second, 10*time.Second)
-	clocks.Further(gang)
+	clocks.Further(gang, "m", patience.Binding)
+	step(0, time.Minute)
+	step(10*time.Second, 50*time.Second)
+	clocks.Further(gang, "m", patience.Placed) // it was sent back, and is tried again
+	clocks.Further(gang, "m", patience.Binding)
+	step(0, 50*time.Second)
+	clocks.Begin(gang) // all of it starts again
+	clocks.Further(gang, "m", patience.Placed)
 	step(0, time.Minute)
 	step(2*time.Minute, 0)
 	clocks.Forget(gang)
