@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -69,6 +67,9 @@ type Cluster struct {
 	stopSpawner context.CancelFunc
 	// stopServing ends what this process does for the cluster itself; it must before the API server is gone.
 	stopServing context.CancelFunc
+
+	// launching is held by whoever starts a component in place of another.
+	launching sync.Mutex
 
 	mu        sync.Mutex
 	processes []*process
@@ -212,64 +213,6 @@ func (c *Cluster) prepare() error {
 	}
 	_, err = c.plan.state.write(scheduler, "config", "scheduler.yaml")
 	return err
-}
-
-// run starts components side by side and waits until all are ready.
-func (c *Cluster) run(ctx context.Context, components ...component) error {
-	for _, component := range components {
-		c.plan.ports.release(component.ports...)
-		p, err := c.spawner.start(component, c.plan.state.path("logs", component.name+".log"))
-		if err != nil {
-			return err
-		}
-		c.mu.Lock()
-		c.processes = append(c.processes, p)
-		c.versions = append(c.versions, component.version)
-		c.mu.Unlock()
-		go c.watch(p)
-	}
-	for _, component := range components {
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 90*time.Second, true,
-			func(ctx context.Context) (bool, error) { return c.healthy(ctx, component.health) })
-		if err != nil {
-			log := c.plan.state.path("logs", component.name+".log")
-			return c.orDeath(
-				fmt.Errorf("%s is not ready: %w; the end of %s:\n%s", component.name, err, log, tail(log, 12)),
-			)
-		}
-	}
-	return nil
-}
-
-// healthy asks a component once. A component that died ends the waiting.
-func (c *Cluster) healthy(ctx context.Context, url string) (bool, error) {
-	if len(c.died) > 0 {
-		return false, errors.New("a component ended")
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return false, fmt.Errorf("asking %s: %w", url, err)
-	}
-	response, err := c.probes.Do(request)
-	if response == nil || err != nil {
-		return false, ctx.Err() // it does not listen yet, which is an answer
-	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK, nil
-}
-
-// watch tells of a child that ended although nobody asked it to.
-func (c *Cluster) watch(p *process) {
-	<-p.exited
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stopping || !slices.Contains(c.processes, p) {
-		return
-	}
-	select {
-	case c.died <- p.death():
-	default: // the first death is the one that explains the others
-	}
 }
 
 // Alive returns a context that ends with parent, or when a component ends by itself: then its cause is the

@@ -26,6 +26,8 @@ type component struct {
 	ports []int
 	// health is the URL that answers 200 when the component is ready; "" is ready at once.
 	health string
+	// revivable children are started again when they have ended by themselves, not by a fault.
+	revivable bool
 }
 
 // plan is everything that the flags of the children depend on.
@@ -253,5 +255,7 @@ func (p plan) scheduler() component {
 		},
 		ports:  []int{p.ports.scheduler},
 		health: p.ports.url("https", p.ports.scheduler) + "/readyz",
+
+		revivable: true,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,6 +22,11 @@ type process struct {
 	log    string
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the child has ended
+
+	component component
+	// ready says that the child was ready once, failures how many in a row before it were not.
+	ready    atomic.Bool
+	failures int
 }
 
 // DeathError says that a component ended although nobody asked it to.
@@ -78,7 +84,7 @@ func (s *spawner) start(c component, logPath string) (*process, error) {
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.name, err)
 	}
-	p := &process{name: c.name, log: logPath, cmd: cmd, exited: make(chan struct{})}
+	p := &process{name: c.name, log: logPath, cmd: cmd, exited: make(chan struct{}), component: c}
 	go func() {
 		_ = cmd.Wait() // the state is read from cmd.ProcessState
 		close(p.exited)

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -63,25 +62,8 @@ func (c *Cluster) Regate(ctx context.Context, mode probe.Mode) error {
 // RestartScheduler stops lockstep-scheduler, and starts it again with flags that win over its usual ones.
 func (c *Cluster) RestartScheduler(ctx context.Context, flags ...string) error {
 	scheduler := c.plan.scheduler()
-	if old := c.dismiss(scheduler.name); old != nil {
-		old.stop(ctx)
-	}
 	scheduler.args = append(scheduler.args, flags...)
-	return c.run(ctx, scheduler)
-}
-
-// ReviveScheduler waits until lockstep-scheduler has ended by itself, and starts it again, as a Deployment does.
-func (c *Cluster) ReviveScheduler(ctx context.Context) error {
-	old := c.dismiss(c.plan.scheduler().name)
-	if old == nil {
-		return errNoScheduler
-	}
-	select {
-	case <-old.exited:
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the end of lockstep-scheduler: %w", ctx.Err())
-	}
-	return c.run(ctx, c.plan.scheduler())
+	return c.replace(ctx, scheduler)
 }
 
 // dismiss takes a component off the list of those that must not end; nil if it is not there.
@@ -93,7 +75,12 @@ func (c *Cluster) dismiss(name string) *process {
 		return nil
 	}
 	dismissed := c.processes[i]
+	c.forget(i)
+	return dismissed
+}
+
+// forget takes the i-th child off the list. The caller holds c.mu.
+func (c *Cluster) forget(i int) {
 	c.processes = slices.Delete(slices.Clone(c.processes), i, i+1)
 	c.versions = slices.Delete(slices.Clone(c.versions), i, i+1)
-	return dismissed
 }

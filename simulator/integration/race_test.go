@@ -31,6 +31,9 @@ func TestGangsRaceWithTheStockScheduler(t *testing.T) {
 	defer r.clear(t)
 	end := time.Now().Add(50 * time.Second)
 	for tick := time.Tick(20 * time.Millisecond); len(r.coming)+len(r.gangs) > 0; {
+		if len(r.coming) == 0 && r.lost() == 0 {
+			r.expect(time.Since(r.begin) + betweenGangs) // they have not met yet
+		}
 		select {
 		case event, ok := <-r.changes:
 			if !ok {
@@ -46,10 +49,13 @@ func TestGangsRaceWithTheStockScheduler(t *testing.T) {
 	}
 	t.Logf("%d gangs have run beside %d pods of the stock scheduler; the kubelets refused %d of ours, %d of those",
 		r.ran, r.made, r.refused[ours], r.refused[stock])
-	if r.ran != 50 || r.refused[ours]+r.refused[stock] == 0 {
-		t.Errorf("%d gangs of 50 have run; %v pods were refused: this was no race", r.ran, r.refused)
+	if r.ran != r.expected {
+		t.Errorf("%d gangs of %d have run", r.ran, r.expected)
 	}
 }
+
+// betweenGangs is the time between the submissions of two gangs.
+const betweenGangs = 200 * time.Millisecond
 
 // The two schedulers.
 const (
@@ -74,7 +80,9 @@ type race struct {
 	// singles are the pods for the stock scheduler, with the instant at which each ends.
 	singles map[string]time.Time
 	made    int
-	ran     int
+	// expected are the gangs that were or will be submitted, ran those that have ended.
+	expected int
+	ran      int
 }
 
 // bound is what the kubelet knows of a pod.
@@ -105,10 +113,7 @@ func newRace(t *testing.T, gangs int) *race {
 		refused: make(map[string]int), singles: make(map[string]time.Time),
 	}
 	for i := range gangs {
-		r.coming = append(r.coming, &team{
-			name: fmt.Sprint("gang-", i), size: 2 + r.random.IntN(9), at: time.Duration(i) * 200 * time.Millisecond,
-			runs: time.Duration(500+r.random.IntN(1000)) * time.Millisecond,
-		})
+		r.expect(time.Duration(i) * betweenGangs)
 	}
 	for _, node := range machines.Nodes {
 		has := node.Status.Allocatable[gpu]
@@ -126,6 +131,18 @@ func newRace(t *testing.T, gangs int) *race {
 	r.changes, r.begin = changes.ResultChan(), time.Now()
 	return r
 }
+
+// expect has one more gang submitted, at a time since the begin.
+func (r *race) expect(at time.Duration) {
+	r.coming = append(r.coming, &team{
+		name: fmt.Sprint("gang-", r.expected), size: 2 + r.random.IntN(9), at: at,
+		runs: time.Duration(500+r.random.IntN(1000)) * time.Millisecond,
+	})
+	r.expected++
+}
+
+// lost is how many pods were refused.
+func (r *race) lost() int { return r.refused[ours] + r.refused[stock] }
 
 // see is the kubelets' admission: of the pods that are bound to a node, in this order, those are refused for which there
 // are not enough GPUs left.

@@ -98,10 +98,11 @@ func (s scene) move(to gangapi.API, jobs []string, before map[string]place) {
 	for _, job := range jobs {
 		was[job] = s.said(job)
 	}
+	scheduler := shared.Scheduler()
 	s.must(shared.StopController(s.t.Context()))
 	s.must(shared.StartController(s.t.Context(), "--gang-api="+string(to)))
 	s.say("the controller was told --gang-api=%s", to)
-	s.must(shared.ReviveScheduler(s.t.Context()))
+	s.must(shared.AwaitScheduler(s.t.Context(), scheduler))
 	s.say("the scheduler has ended by itself, and was started again")
 	s.kept(to, jobs)
 	s.must(shared.RestartController(s.t.Context()))
