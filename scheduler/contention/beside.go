@@ -18,15 +18,15 @@ func (m *Machine) binding(e *Entity, now int64) []*Lease {
 	return out
 }
 
-// earlier returns the leases of other owners that precede an entity, in order. The slice may be the machine's.
+// earlier returns the leases of other owners that precede an entity, in order, but for those that it outranks. The slice may be the machine's.
 func (m *Machine) earlier(e *Entity) []*Lease {
 	n := 0
 	for n < len(m.leases) && m.leases[n].Order.Compare(e.Order) < 0 {
 		n++
 	}
 	out := m.leases[:n:n]
-	if slices.ContainsFunc(out, func(l *Lease) bool { return l.Owner == e.ID }) {
-		out = slices.DeleteFunc(slices.Clone(out), func(l *Lease) bool { return l.Owner == e.ID })
+	if passes := func(l *Lease) bool { return l.Owner == e.ID || m.outranks(e, l) }; slices.ContainsFunc(out, passes) {
+		out = slices.DeleteFunc(slices.Clone(out), passes)
 	}
 	return out
 }

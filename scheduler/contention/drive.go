@@ -148,6 +148,8 @@ const (
 	WhyFinished = "the members have succeeded"
 	// WhyTakenAway: all members were taken away.
 	WhyTakenAway = "all members were taken away"
+	// WhyUnearned: the places were kept for as long as they had been used.
+	WhyUnearned = "kept for as long as it was used"
 	// WhyGone: the owner is deleted.
 	WhyGone = "the owner is deleted"
 )

@@ -56,6 +56,10 @@ type Lease struct {
 	Risk int64
 	// Told is the instant that the lease named when it closed last. A closed lease moves to another place only if that is free by then.
 	Told int64
+	// Preemptible says that the owner may be evicted for an entity of higher priority: places of its lost members bind no such entity.
+	Preemptible bool
+	// Unearned is until when a lease of lost members lasts although they have not used their places for as long; 0 if it does not.
+	Unearned int64
 	// Since is the instant since which the lease binds others: when it was granted, or closed last.
 	Since int64
 	// Late says that a unit which passed has outlasted its known end.

@@ -29,6 +29,8 @@ type Policy struct {
 	Grace int64
 	// Patience is how many seconds a start may make no progress.
 	Patience int64
+	// Unearned is for how many seconds one gang of a namespace keeps the places of lost members that had used them for less.
+	Unearned int64
 
 	// eager has each end of a unit evaluate all that it may concern. It is for tests.
 	eager bool
@@ -51,6 +53,7 @@ func DefaultPolicy() Policy {
 		overrun    = 100
 		remaining  = 10 * minute
 		nodesGrace = 5 * minute
+		unearned   = 20
 	)
 	return Policy{
 		MaxLeases: leases, MaxGuesses: 1,
@@ -64,5 +67,6 @@ func DefaultPolicy() Policy {
 		MaxOverrun:    overrun,
 		Grace:         nodesGrace,
 		Patience:      minute,
+		Unearned:      unearned,
 	}
 }

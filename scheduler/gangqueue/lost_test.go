@@ -72,6 +72,25 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 	}
 }
 
+// A tenant starts two gangs and takes a member of each away at once, again and again. What is kept for him beyond what he used are the places of one gang,
+// not of all that he can start.
+func TestGangQueue_PlacesOfGangsThatHardlyRan(t *testing.T) {
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+	for _, name := range []string{"first", "second"} {
+		group, members := schedulertest.Gang(name, 2, "clique")
+		c.Create(t, group, members)
+		c.WaitBound(t, members)
+		c.DeletePods(t, members[1:])
+	}
+	one, member := schedulertest.Gang("one", 1, "")
+	c.Create(t, one, member)
+	c.WaitBound(t, member)
+	other, waits := schedulertest.Gang("other", 1, "")
+	c.Create(t, other, waits)
+	time.Sleep(3 * time.Second)
+	c.ExpectUnbound(t, waits)
+}
+
 // endPod ends a pod as a kubelet does.
 func endPod(t *testing.T, c *schedulertest.Cluster, name string, phase corev1.PodPhase) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -16,6 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // The reasons of the condition DisruptionTarget of evicted members.
@@ -183,19 +183,9 @@ func (w *watch) confirmed(
 // wasWhole judges a gang whose start we did not see: all needed members exist before the first is bound, so if too few of
 // those that wait are that old, the others replace members that ran.
 func wasWhole(bound, waiting []*corev1.Pod, needed int) bool {
-	first := slices.MinFunc(bound, func(a, b *corev1.Pod) int { return boundAt(a).Compare(boundAt(b)) })
+	first := slices.MinFunc(bound, func(a, b *corev1.Pod) int { return snapshot.BoundAt(a).Compare(snapshot.BoundAt(b)) })
 	old := slices.DeleteFunc(slices.Clone(waiting), func(p *corev1.Pod) bool {
-		return p.CreationTimestamp.After(boundAt(first))
+		return p.CreationTimestamp.After(snapshot.BoundAt(first))
 	})
 	return len(bound)+len(old) < needed
-}
-
-// boundAt is when the pod got its node. Nothing before it could be known of a pod that does not say.
-func boundAt(pod *corev1.Pod) time.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return pod.CreationTimestamp.Time
 }

@@ -14,10 +14,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -115,6 +117,9 @@ func (c *Cluster) Bind(action clienttesting.Action) (bool, runtime.Object, error
 	}
 	pod, _ := object.DeepCopyObject().(*corev1.Pod)
 	pod.Spec.NodeName = binding.Target.Name
+	pod.Status.Conditions = append(slices.DeleteFunc(pod.Status.Conditions, func(of corev1.PodCondition) bool {
+		return of.Type == corev1.PodScheduled
+	}), corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, twice := c.bound[pod.Name]; twice {

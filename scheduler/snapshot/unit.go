@@ -86,6 +86,16 @@ func (u Unit) Started() time.Time {
 	return first
 }
 
+// BoundAt is when a pod got its node. Nothing but its creation is known of a pod that does not say.
+func BoundAt(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
+}
+
 // Saved is when its trainer last saved its work, as the controller wrote it on the PodGroup; zero if nobody knows.
 func (u Unit) Saved() time.Time {
 	if u.Group == nil {

@@ -36,7 +36,7 @@ const (
 )
 
 // Lost leases the place of a member that a gang has lost, with the places of those that it lost before, until the gang starts again, its group is
-// deleted, or the lease expires: a crashed rank must not lose its place to an entity that could not have had it. survivors says that other members hold
+// deleted, or the lease expires (Machine.Keep): a crashed rank must not lose its place to an entity that could not have had it. survivors says that other members hold
 // theirs. A gang all of whose members are taken away keeps nothing. Lost must be called before Left.
 func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Loss, survivors bool) {
 	q.mu.Lock()
@@ -54,11 +54,13 @@ func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Lo
 		p.lost = make(map[types.UID]bool)
 	}
 	p.failed = p.failed || loss == Failed
+	now := q.clock.Clock.Now()
+	p.preemptible = p.preemptible || old != nil && old.Preemptible
+	if u := q.unitOf(pod); u != nil {
+		p.preemptible = u.Preemptible
+	}
 	if !p.lost[pod.UID] {
-		p.lost[pod.UID] = true
-		p.seats = append(p.seats, seat{
-			node: pod.Spec.NodeName, takes: snapshot.Takes(pod), unknown: len(pod.Spec.ResourceClaims) > 0, of: pod.UID,
-		})
+		p.leave(pod, now)
 	}
 	grace := p.grace(loss, survivors)
 	if grace == 0 {
@@ -69,10 +71,18 @@ func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Lo
 	if pod.Spec.Priority != nil {
 		priority = *pod.Spec.Priority
 	}
-	q.replaces(contention.Lease{
-		Owner: id, Order: snapshot.OrderOf(group, priority), Reason: contention.Replacement,
-		Expiry: q.clock.Clock.Now().Add(grace).Unix(),
-	}, p)
+	q.keep(id, snapshot.OrderOf(group, priority), now.Add(grace), p)
+}
+
+// leave notes that a member has left its seat.
+func (p *place) leave(pod *corev1.Pod, now time.Time) {
+	s := seat{
+		node: pod.Spec.NodeName, takes: snapshot.Takes(pod), unknown: len(pod.Spec.ResourceClaims) > 0,
+		of: pod.UID, left: now.Unix(), used: max(0, int64(now.Sub(snapshot.BoundAt(pod)).Seconds())),
+	}
+	p.lost[pod.UID] = true
+	p.seats = append(p.seats, s)
+	p.kept = p.kept.Add(s.left, s.used)
 }
 
 // wasWhole reports whether the gang of a pod has been whole: its group says so, or, if that was not written yet, the last World.
@@ -106,8 +116,9 @@ func (q *Queue) Fails(pod *corev1.Pod) {
 		return
 	}
 	p.failed = true
-	l.Expiry = max(l.Expiry, q.clock.Clock.Now().Add(goneGrace).Unix())
-	q.recheck(l.Expiry)
+	if until := q.clock.Clock.Now().Add(goneGrace); until.Unix() > l.Expiry {
+		q.keep(l.Owner, l.Order, until, p)
+	}
 }
 
 // Finished ends the lease of a place whose member has succeeded: it needs none any more.
@@ -122,12 +133,17 @@ func (q *Queue) Finished(pod *corev1.Pod) {
 		return
 	}
 	delete(p.lost, pod.UID)
-	p.seats = slices.DeleteFunc(p.seats, func(s seat) bool { return s.of == pod.UID })
+	p.seats = slices.DeleteFunc(p.seats, func(s seat) bool {
+		if s.of == pod.UID {
+			p.kept = p.kept.Less(s.left, s.used)
+		}
+		return s.of == pod.UID
+	})
 	if len(p.seats) == 0 {
 		q.revoke(l.Owner, contention.WhyFinished)
 		return
 	}
-	q.replaces(contention.Lease{Owner: l.Owner, Order: l.Order, Reason: contention.Replacement, Expiry: l.Expiry}, p)
+	q.keep(l.Owner, l.Order, time.Unix(l.Expiry, 0), p)
 	q.remindIfCandidates()
 }
 
@@ -144,12 +160,17 @@ func (q *Queue) replacement(pod *corev1.Pod) (*contention.Lease, *place) {
 	return l, p
 }
 
-// replaces leases a place instead of the owner's other one.
-func (q *Queue) replaces(l contention.Lease, p *place) {
+// keep leases the seats of an owner's lost members until an instant at the latest, instead of what was leased for such.
+func (q *Queue) keep(owner contention.ID, order contention.Order, until time.Time, p *place) {
 	q.events++
-	for _, action := range q.machine.HoldByName(l, q.now()) {
+	l := contention.Lease{
+		Owner: owner, Order: order, Reason: contention.Replacement, Expiry: until.Unix(), Preemptible: p.preemptible,
+	}
+	for _, action := range q.machine.Keep(l, p.kept, q.now()) {
 		q.act(nil, action)
 	}
-	q.atlas.places[l.Owner] = p
-	q.recheck(l.Expiry)
+	if l := q.machine.Lease(owner); l != nil {
+		q.atlas.places[owner] = p
+		q.recheck(l.Expiry)
+	}
 }

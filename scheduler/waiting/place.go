@@ -17,8 +17,11 @@ type place struct {
 	seats []seat
 	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its job.
 	failed bool
-	// lost are the members that have left seats.
+	// lost are the members that have left seats, kept sums them up.
 	lost map[types.UID]bool
+	kept contention.Lost
+	// preemptible says that the owner may be evicted for others.
+	preemptible bool
 	// ask is the owner's question in these coordinates.
 	ask contention.Ask
 	at  coordinates
@@ -32,8 +35,9 @@ type seat struct {
 	// demands are the devices that it claims; unknown says that it claims some of which only that is known.
 	demands []*dra.Demand
 	unknown bool
-	// of is the member that has left the seat; empty for seats of members to come.
-	of types.UID
+	// of is the member that has left the seat; empty for seats of members to come. It left at an instant after it had used the seat for some seconds.
+	of         types.UID
+	left, used int64
 }
 
 // seats returns the place of a lease in the coordinates of a question.

@@ -220,12 +220,20 @@ func (p *Player) lose(j *job, nodes []int) {
 func (p *Player) hold(j *job, e Event) {
 	l := contention.Lease{
 		Owner: contention.ID(j.Name), Order: j.order(), Reason: e.Reason, Expiry: p.now + p.policy.Grace,
-		Accelerators: int64(len(e.Nodes) * j.GPUs),
+		Accelerators: int64(len(e.Nodes) * j.GPUs), Preemptible: j.Preemptible,
 	}
+	var lost contention.Lost
 	for _, node := range e.Nodes {
 		l.Holds = append(l.Holds, topology.Held{Node: node, Demand: j.demand()})
+		lost = lost.Add(p.now, e.Used)
 	}
-	for _, a := range p.machine.Hold(l, p.now) {
+	actions := p.machine.Keep
+	if e.Used == contention.None {
+		actions = func(l contention.Lease, _ contention.Lost, now int64) []contention.Action {
+			return p.machine.Hold(l, now)
+		}
+	}
+	for _, a := range actions(l, lost, p.now) {
 		p.act(a)
 	}
 }

@@ -102,6 +102,9 @@ func (p *Player) mayUse(e contention.Entity, leases []contention.Lease, i int) b
 		return true
 	}
 	owner := p.jobs[string(l.Owner)]
+	if l.Reason == contention.Replacement && owner.Preemptible && !e.NeverPreempts && e.Order.Priority > owner.Priority {
+		return true
+	}
 	soon := waits && p.now+e.Grace >= l.Instant
 	return e.Preemptible && !owner.NeverPreempts && e.Order.Priority < l.Order.Priority && !soon &&
 		l.Reason != contention.Preemption && !shares(leases, i)

@@ -96,6 +96,8 @@ type Event struct {
 	Nodes []int
 	// Reason is that of a Hold.
 	Reason contention.Reason
+	// Used is for how many seconds the members had their places for which a Hold keeps them; contention.None for a Hold without limit.
+	Used int64
 }
 
 // ledger returns the empty fleet.

@@ -237,7 +237,12 @@ func (s *Script) event(a arguments) (string, error) {
 	case FailOver:
 	case Suspend, Resume, Restore, Finish, Extend, Revoke, Stall, Ask, Progress, Bound:
 		e.Job = a.word(1)
-	case Lose, Hold:
+	case Hold:
+		e.Job, e.Nodes, e.Used = a.word(1), a.nodes(a.values["on"]), contention.None
+		if a.has("used") {
+			e.Used = a.duration("used", 0)
+		}
+	case Lose:
 		e.Job, e.Nodes = a.word(1), a.nodes(a.values["on"])
 	default:
 		a.fail(string(e.Kind))

@@ -31,6 +31,8 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 func unplayed() map[string]string {
 	return map[string]string{
 		"09_move.txt":             "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
+		"43_outranked.txt":        "hold: jobs of a scenario lose no members by themselves",
+		"44_unearned.txt":         "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
 		"42_crash_in_a_place.txt": "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
 			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back, and scheduler/gangqueue " +

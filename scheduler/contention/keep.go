@@ -1,0 +1,68 @@
+package contention
+
+// Lost sums what the members have lost whose places are kept for them. The zero value is none.
+type Lost struct {
+	// Seats counts them.
+	Seats int64
+	// Earned is the sum, over the seats, of the instant at which the seat was left and the seconds for which the member had used it.
+	Earned int64
+	// First is the instant at which the first seat was left.
+	First int64
+}
+
+// Add returns the sum with one seat more, which was left at an instant after it was used for some seconds.
+func (l Lost) Add(left, used int64) Lost {
+	if l.Seats == 0 || left < l.First {
+		l.First = left
+	}
+	l.Seats++
+	l.Earned += left + used
+	return l
+}
+
+// Less returns the sum without one of its seats.
+func (l Lost) Less(left, used int64) Lost {
+	l.Seats--
+	l.Earned -= left + used
+	return l
+}
+
+// Keep leases the places of lost members, in place of the owner's lease of such: Hold if the lease has Holds, else HoldByName. It ends at its expiry, and
+// no later than when the seats were kept for as long, together, as they had been used: else a tenant who starts gangs and ends them at once would hold
+// many times what his quota lets him run. So that a gang which crashes at its start has time to come back, one gang of each namespace at a time is given
+// policy.Unearned seconds all the same.
+func (m *Machine) Keep(l Lease, lost Lost, now int64) []Action {
+	m.advance(now)
+	until := now
+	if lost.Seats > 0 {
+		until = lost.Earned / lost.Seats
+	}
+	if floor := lost.First + m.policy.Unearned; until < floor && !m.givesUnearned(l) {
+		until, l.Unearned = floor, min(floor, l.Expiry)
+	}
+	l.Expiry = min(l.Expiry, until)
+	switch {
+	case l.Expiry <= now:
+		return m.Revoke(l.Owner, WhyUnearned, now)
+	case l.Holds == nil:
+		return m.HoldByName(l, now)
+	}
+	return m.Hold(l, now)
+}
+
+// givesUnearned reports whether another owner of the namespace has time that its members have not earned.
+func (m *Machine) givesUnearned(to Lease) bool {
+	for _, l := range m.leases {
+		if l.Unearned > m.now && l.Owner != to.Owner && l.Order.Namespace == to.Order.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// outranks reports whether the lost members of a gang keep no place from an entity: it might have the gang evicted if that were whole, and a gang that
+// crashed is not better off.
+func (m *Machine) outranks(e *Entity, l *Lease) bool {
+	return l.Reason == Replacement && l.Preemptible && m.policy.Preemption && !e.NeverPreempts && !e.Order.Replacement &&
+		e.Order.Priority > l.Order.Priority
+}
