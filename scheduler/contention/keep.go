@@ -63,6 +63,7 @@ func (m *Machine) givesUnearned(to Lease) bool {
 // outranks reports whether the lost members of a gang keep no place from an entity: it might have the gang evicted if that were whole, and a gang that
 // crashed is not better off.
 func (m *Machine) outranks(e *Entity, l *Lease) bool {
-	return l.Reason == Replacement && l.Preemptible && m.policy.Preemption && !e.NeverPreempts && !e.Order.Replacement &&
+	return l.Reason == Replacement && l.Preemptible && m.policy.Preemption && !e.NeverPreempts &&
+		!e.Order.Replacement &&
 		e.Order.Priority > l.Order.Priority
 }

@@ -183,7 +183,10 @@ func (w *watch) confirmed(
 // wasWhole judges a gang whose start we did not see: all needed members exist before the first is bound, so if too few of
 // those that wait are that old, the others replace members that ran.
 func wasWhole(bound, waiting []*corev1.Pod, needed int) bool {
-	first := slices.MinFunc(bound, func(a, b *corev1.Pod) int { return snapshot.BoundAt(a).Compare(snapshot.BoundAt(b)) })
+	first := slices.MinFunc(
+		bound,
+		func(a, b *corev1.Pod) int { return snapshot.BoundAt(a).Compare(snapshot.BoundAt(b)) },
+	)
 	old := slices.DeleteFunc(slices.Clone(waiting), func(p *corev1.Pod) bool {
 		return p.CreationTimestamp.After(snapshot.BoundAt(first))
 	})

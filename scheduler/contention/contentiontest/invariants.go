@@ -102,7 +102,8 @@ func (p *Player) mayUse(e contention.Entity, leases []contention.Lease, i int) b
 		return true
 	}
 	owner := p.jobs[string(l.Owner)]
-	if l.Reason == contention.Replacement && owner.Preemptible && !e.NeverPreempts && e.Order.Priority > owner.Priority {
+	if l.Reason == contention.Replacement && owner.Preemptible && !e.NeverPreempts &&
+		e.Order.Priority > owner.Priority {
 		return true
 	}
 	soon := waits && p.now+e.Grace >= l.Instant
