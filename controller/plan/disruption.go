@@ -119,7 +119,9 @@ func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 		tellWhy(&job.Template.Spec)
 		if p.action == disruptionReplace {
 			job.PodFailurePolicy = &batchv1.PodFailurePolicy{
-				Rules: []batchv1.PodFailurePolicyRule{onDisruption(batchv1.PodFailurePolicyActionIgnore)},
+				Rules: []batchv1.PodFailurePolicyRule{
+					onCondition(batchv1.PodFailurePolicyActionIgnore, corev1.DisruptionTarget),
+				},
 			}
 			// The device and the rank are free only once the old pod has ended.
 			job.PodReplacementPolicy = new(batchv1.Failed)

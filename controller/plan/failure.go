@@ -9,6 +9,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // defaultMaxRestarts limits the restarts of a gang for which nothing else is configured: Kubernetes' own limit for the pods of a Job.
@@ -19,7 +20,6 @@ const (
 	ruleRestart  = "gangWasDisrupted"
 	ruleFatal    = "exitCodeIsFatal"
 	ruleFailed   = "rankFailed"
-	ruleRefused  = "rankWasRefused"
 	ruleDeadline = "deadlineIsOver"
 	ruleFail     = "anythingElseFails"
 )
@@ -65,25 +65,32 @@ func (d *draft) maxRestarts(members []string) int32 {
 
 // answer is a rule for failed pods and what the gang does when a pod matches it.
 type answer struct {
+	// name is that of the rule in the JobSet's policy; empty if the Job goes on.
 	name   string
 	pods   batchv1.PodFailurePolicyRule
 	action jobsetv1alpha2.FailurePolicyAction
 }
 
 // answers are the rules for failed ranks in order; the first that matches holds. Every eviction by Kubernetes' own components and by Lockstep's
-// scheduler gives the pod the condition DisruptionTarget first. Evictions are not counted.
+// scheduler gives the pod the condition DisruptionTarget first, and so does the scheduler to pods that a kubelet refuses. Evictions are not counted. What no
+// rule matches exceeds the Job's backoffLimit of 0.
+//
+// A rule for exit codes also sees the pods that a Job deletes when it is suspended, and which end by a signal; the count for backoffLimit does not. So no
+// rule names exit codes unless some are fatal, and then the scheduler marks such pods.
 func (f failure) answers() []answer {
 	all := []answer{
 		{
 			ruleRestart,
-			onDisruption(batchv1.PodFailurePolicyActionFailJob),
+			onCondition(batchv1.PodFailurePolicyActionFailJob, corev1.DisruptionTarget),
 			jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts,
 		},
 	}
 	if fatal := f.fatal(); fatal != nil {
-		all = append(all, answer{ruleFatal, onExit(fatal), jobsetv1alpha2.FailJobSet})
+		all = append(all,
+			answer{pods: onCondition(batchv1.PodFailurePolicyActionIgnore, standing.TakenAway)},
+			answer{ruleFatal, onExit(fatal), jobsetv1alpha2.FailJobSet})
 	}
-	return append(all, answer{ruleFailed, onExit(anyExitCode()), jobsetv1alpha2.RestartJobSet})
+	return all
 }
 
 // ofPods makes a Job fail with its first failed pod.
@@ -95,11 +102,14 @@ func (f failure) ofPods() *batchv1.PodFailurePolicy {
 	return policy
 }
 
-func onDisruption(action batchv1.PodFailurePolicyAction) batchv1.PodFailurePolicyRule {
+func onCondition(
+	action batchv1.PodFailurePolicyAction,
+	condition corev1.PodConditionType,
+) batchv1.PodFailurePolicyRule {
 	return batchv1.PodFailurePolicyRule{
 		Action: action,
 		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
-			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+			{Type: condition, Status: corev1.ConditionTrue},
 		},
 	}
 }
@@ -135,8 +145,8 @@ func (f failure) fatal() *batchv1.PodFailurePolicyOnExitCodesRequirement {
 	}
 }
 
-// ofGang is the JobSet's policy. It tells the reasons of a Job's failure apart by the rule's index, which Kubernetes writes into the message. What no exit
-// code explains (a kubelet refused the pod) is not counted either. Of Jobs outside the gang any failure is final, unless the runtime has a policy.
+// ofGang is the JobSet's policy. It tells the reasons of a Job's failure apart by the rule's index, which Kubernetes writes into the message. Of Jobs
+// outside the gang any failure is final, unless the runtime has a policy.
 func (f failure) ofGang(own *jobsetv1alpha2.FailurePolicy, members []string) *jobsetv1alpha2.FailurePolicy {
 	policy := own.DeepCopy()
 	if policy == nil {
@@ -144,6 +154,9 @@ func (f failure) ofGang(own *jobsetv1alpha2.FailurePolicy, members []string) *jo
 	}
 	policy.MaxRestarts, policy.Rules = f.maxRestarts, nil
 	for i, answer := range f.answers() {
+		if answer.name == "" {
+			continue
+		}
 		policy.Rules = append(policy.Rules, jobsetv1alpha2.FailurePolicyRule{
 			Name: answer.name, Action: answer.action, TargetReplicatedJobs: members,
 			OnJobFailureReasons:         []string{batchv1.JobReasonPodFailurePolicy},
@@ -151,7 +164,7 @@ func (f failure) ofGang(own *jobsetv1alpha2.FailurePolicy, members []string) *jo
 		})
 	}
 	policy.Rules = append(policy.Rules, jobsetv1alpha2.FailurePolicyRule{
-		Name: ruleRefused, Action: jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts, TargetReplicatedJobs: members,
+		Name: ruleFailed, Action: jobsetv1alpha2.RestartJobSet, TargetReplicatedJobs: members,
 		OnJobFailureReasons: []string{batchv1.JobReasonBackoffLimitExceeded},
 	}, jobsetv1alpha2.FailurePolicyRule{
 		Name:                ruleDeadline,

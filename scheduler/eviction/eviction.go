@@ -42,6 +42,17 @@ func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, ma
 
 // MarkPod gives the pod the condition DisruptionTarget: one request. A pod that is gone, or another one of its name, is no error.
 func MarkPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
+	return MarkPodAs(ctx, client, pod, corev1.DisruptionTarget, mark)
+}
+
+// MarkPodAs is MarkPod with another condition.
+func MarkPodAs(
+	ctx context.Context,
+	client kubernetes.Interface,
+	pod *corev1.Pod,
+	condition corev1.PodConditionType,
+	mark Mark,
+) error {
 	metadata := map[string]any{"uid": pod.UID}
 	if mark.Annotations != nil { // the API server takes them with the status, but owner references not
 		metadata["annotations"] = mark.Annotations
@@ -49,7 +60,7 @@ func MarkPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, 
 	patch, err := json.Marshal(map[string]any{
 		"metadata": metadata,
 		"status": map[string]any{"conditions": []corev1.PodCondition{{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
+			Type: condition, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
 			LastTransitionTime: mark.Now, Reason: mark.Reason, Message: mark.Message,
 		}}},
 	})

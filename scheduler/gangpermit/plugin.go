@@ -91,7 +91,7 @@ func New(
 		if err := failures.Report(ctx, handle, ended, acts, t); err != nil {
 			return nil, err
 		}
-		if err := failures.MarkDeleted(ctx, handle, acts, t); err != nil {
+		if err := failures.Mark(ctx, handle, ended, acts, t); err != nil {
 			return nil, err
 		}
 		return p, nil

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -240,5 +242,93 @@ func TestFailure_EndsTheJob(t *testing.T) {
 				t.Errorf("the TrainJob says that %v failed", failure)
 			}
 		})
+	}
+}
+
+// A rank that a kubelet refuses is no failure of the job: all start again, elsewhere, and it is not counted.
+func TestFailure_RefusedRank(t *testing.T) {
+	namespace := namespaceOf(t)
+	submit(
+		t,
+		strings.Replace(onPair("refused", 2, "10m"), "nodeSelector: {"+pairLabel+": NAMESPACE}", "nodeSelector: {}", 1),
+	)
+	before := newRunners(t, namespace, "refused", 2, nil)
+	patch := []byte(
+		`{"status":{"phase":"Failed","reason":"OutOfnvidia.com/gpu","message":"Pod was rejected","containerStatuses":null}}`,
+	)
+	if _, err := shared.Client.CoreV1().Pods(namespace).
+		Patch(t.Context(), before[1].Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	newRunners(t, namespace, "refused", 2, before)
+	all, counted := number(
+		t,
+		namespace,
+		"refused",
+		"restarts",
+	), number(
+		t,
+		namespace,
+		"refused",
+		"restartsCountTowardsMax",
+	)
+	if all != 1 || counted != 0 {
+		t.Errorf("%d restarts, %d of them counted", all, counted)
+	}
+}
+
+// Ranks of a gang that is suspended end by a signal, with whatever exit code they like: that is no failure, counts as none, and is not even fatal if
+// that exit code is. A kubelet takes its time with a pod that has ended; here a finalizer does, or it would be gone before anybody saw it.
+func TestFailure_SuspensionIsNone(t *testing.T) {
+	for name, annotations := range map[string][]string{
+		"plain": nil,
+		"fatal": {`lockstep.dev/exit-codes: "143=fatal, *=retry"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := namespaceOf(t)
+			markPair(t)
+			submit(t, onPair(name, 2, "10m", annotations...))
+			before := newRunners(t, namespace, name, 2, nil)
+			stays(t, before[0], append(before[0].Finalizers, "test.lockstep.dev/stays"))
+			t.Cleanup(func() { stays(t, before[0], nil) })
+			suspendGang(t, name, true)
+			within(t, 30*time.Second, "the end of the ranks", func() bool {
+				pods := podsOf(t.Context(), t, namespace, name)
+				return len(pods) == 1 && pods[0].Status.Phase == corev1.PodFailed && pods[0].DeletionTimestamp != nil
+			})
+			jobs := shared.Client.BatchV1().Jobs(namespace)
+			for range 8 { // longer than the Job controller gathers changes
+				time.Sleep(500 * time.Millisecond)
+				list, err := jobs.List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range list.Items[0].Status.Conditions {
+					if c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed {
+						t.Fatalf("the Job that is suspended has %s: %s", c.Type, c.Message)
+					}
+				}
+			}
+			stays(t, before[0], nil)
+			suspendGang(t, name, false)
+			for _, pod := range newRunners(t, namespace, name, 2, before) {
+				if attempt := pod.Labels["jobset.sigs.k8s.io/restart-attempt"]; attempt != "0" {
+					t.Errorf("%s is of attempt %s", pod.Name, attempt)
+				}
+			}
+		})
+	}
+}
+
+// stays gives a pod finalizers; with none it does not stay when it is deleted.
+func stays(t *testing.T, pod corev1.Pod, finalizers []string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	if err == nil {
+		_, err = shared.Client.CoreV1().Pods(pod.Namespace).
+			Patch(context.WithoutCancel(t.Context()), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,10 @@ import (
 // Failure, LastTransitionTime the time of the failure.
 const RankFailed = "lockstep.dev/RankFailed"
 
+// TakenAway is the condition of a pod, not of a PodGroup, that its own Job deletes because it was suspended. The pod's exit code means nothing then, but
+// Kubernetes applies a Job's rules for exit codes all the same, unless another rule says that such pods are to be ignored.
+const TakenAway = "lockstep.dev/TakenAway"
+
 // RankFailedReason is the reason of the Event about it.
 const RankFailedReason = "RankFailed"
 
