@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
@@ -203,11 +202,7 @@ func (c *Cluster) prepare() error {
 	if _, err := c.plan.state.write([]byte(auditPolicy()), "config", "audit.yaml"); err != nil {
 		return err
 	}
-	shipped, err := manifests.Files.ReadFile("scheduler/config.yaml")
-	if err != nil {
-		return fmt.Errorf("reading the scheduler's configuration: %w", err)
-	}
-	scheduler, err := schedulerConfig(shipped, c.plan.access.schedulerKubeconfig)
+	scheduler, err := shippedSchedulerConfig(c.plan.access.schedulerKubeconfig)
 	if err != nil {
 		return err
 	}

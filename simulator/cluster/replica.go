@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -9,11 +10,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Replica is one of several lockstep-controllers that compete for the lease.
+// Replica is one of several lockstep-controllers, or lockstep-schedulers, that compete for a lease.
 type Replica struct {
 	// Name is the component's.
 	Name string
-	// Webhooks is the address on loopback at which the replica answers the API server.
+	// Webhooks is the address on loopback at which a controller answers the API server; empty for a scheduler.
 	Webhooks string
 
 	cluster *Cluster
@@ -24,6 +25,13 @@ type Replica struct {
 // calls webhooks at WebhookAddress as before.
 func (c *Cluster) DismissController(ctx context.Context) {
 	if old := c.dismiss(controllerName); old != nil {
+		old.stop(ctx)
+	}
+}
+
+// DismissScheduler does the same with the lockstep-scheduler.
+func (c *Cluster) DismissScheduler(ctx context.Context) {
+	if old := c.dismiss(c.plan.scheduler().name); old != nil {
 		old.stop(ctx)
 	}
 }
@@ -44,13 +52,53 @@ func (c *Cluster) StartReplica(ctx context.Context, name, server string) (*Repli
 	defer own.releaseAll()
 	replica := c.plan
 	replica.ports = own
-	if replica.access.controllerKubeconfig, err = c.kubeconfigVia(name, server); err != nil {
+	if replica.access.controllerKubeconfig, err = c.kubeconfigVia(
+		c.plan.access.controllerKubeconfig,
+		name,
+		server,
+	); err != nil {
 		return nil, err
 	}
 	child := replica.controller()
-	child.name = controllerName + "-" + name
+	child.name += "-" + name
 	// As installed: elected, and without a status server, of whose addresses pods know one only.
 	child.args = append(child.args, "--leader-elect=true", "--feature-gates=TrainJobStatus=false")
+	return c.join(ctx, child, own)
+}
+
+// StartSchedulerReplica starts one more lockstep-scheduler, with the shipped configuration, on a port of its own. It reaches the API server at an
+// address on loopback. StartSchedulerReplica returns when the replica is ready, which one that stands by is too.
+func (c *Cluster) StartSchedulerReplica(ctx context.Context, name, server string) (*Replica, error) {
+	own, err := choosePorts(0)
+	if err != nil {
+		return nil, err
+	}
+	defer own.releaseAll()
+	replica := c.plan
+	replica.ports = own
+	if replica.access.schedulerKubeconfig, err = c.kubeconfigVia(
+		c.plan.access.schedulerKubeconfig,
+		name,
+		server,
+	); err != nil {
+		return nil, err
+	}
+	config, err := shippedSchedulerConfig(replica.access.schedulerKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.plan.state.write(config, "config", "scheduler-"+name+".yaml")
+	if err != nil {
+		return nil, err
+	}
+	child := replica.scheduler()
+	child.name += "-" + name
+	child.args, child.revivable = append(child.args, "--config="+file), false
+	return c.join(ctx, child, own)
+}
+
+// join starts a replica on ports of its own, and returns when it is ready.
+func (c *Cluster) join(ctx context.Context, child component, own ports) (*Replica, error) {
 	own.release(child.ports...)
 	if err := c.run(ctx, child); err != nil {
 		return nil, err
@@ -59,18 +107,23 @@ func (c *Cluster) StartReplica(ctx context.Context, name, server string) (*Repli
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.processes, func(p *process) bool { return p.name == child.name })
 	if i < 0 {
-		return nil, fmt.Errorf("starting %s: %w", child.name, errNoController)
+		return nil, fmt.Errorf("%s has ended: %w", child.name, errNoReplica)
 	}
-	return &Replica{
-		Name: child.name, Webhooks: loopback(own.controllerWebhook), cluster: c, process: c.processes[i],
-	}, nil
+	replica := &Replica{Name: child.name, cluster: c, process: c.processes[i]}
+	if len(child.ports) > 1 {
+		replica.Webhooks = loopback(own.controllerWebhook)
+	}
+	return replica, nil
 }
 
-// kubeconfigVia writes the controller's kubeconfig with another address of the API server.
-func (c *Cluster) kubeconfigVia(name, server string) (string, error) {
-	config, err := clientcmd.LoadFromFile(c.plan.access.controllerKubeconfig)
+// errNoReplica indicates that a replica is not there any more.
+var errNoReplica = errors.New("no such replica runs")
+
+// kubeconfigVia writes a kubeconfig again with another address of the API server.
+func (c *Cluster) kubeconfigVia(original, name, server string) (string, error) {
+	config, err := clientcmd.LoadFromFile(original)
 	if err != nil {
-		return "", fmt.Errorf("reading the controller's kubeconfig: %w", err)
+		return "", fmt.Errorf("reading the kubeconfig of a component: %w", err)
 	}
 	for _, of := range config.Clusters {
 		of.Server = (&url.URL{Scheme: "https", Host: server}).String()
@@ -79,7 +132,7 @@ func (c *Cluster) kubeconfigVia(name, server string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the kubeconfig of replica %s: %w", name, err)
 	}
-	return c.plan.state.write(content, "config", "controller-"+name+".kubeconfig")
+	return c.plan.state.write(content, "config", "replica-"+name+".kubeconfig")
 }
 
 // Stop asks the replica to end, and returns when it has.

@@ -5,7 +5,18 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/manifests"
 )
+
+// shippedSchedulerConfig returns the configuration that this tree ships, with a kubeconfig.
+func shippedSchedulerConfig(kubeconfig string) ([]byte, error) {
+	shipped, err := manifests.Files.ReadFile("scheduler/config.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the scheduler's configuration: %w", err)
+	}
+	return schedulerConfig(shipped, kubeconfig)
+}
 
 // schedulerConfig returns the shipped scheduler configuration with the kubeconfig of this run's API server, and no other difference.
 func schedulerConfig(shipped []byte, kubeconfig string) ([]byte, error) {

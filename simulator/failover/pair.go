@@ -1,0 +1,107 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/cluster/relay"
+)
+
+// The lease that the shipped configuration names.
+const leaseNamespace, leaseName = "lockstep-system", "lockstep-scheduler"
+
+// takeover is longer than any change of leader lasts.
+const takeover = 10 * time.Second
+
+// pair are two schedulers of which one leads. They reach the API server through a relay.
+type pair struct {
+	cluster *cluster.Cluster
+	server  *relay.Relay
+	clock   clock.Clock
+	// running are the schedulers in the order in which they were started: the first leads.
+	running []*cluster.Replica
+	started int
+}
+
+// newPair puts two schedulers in place of the one that runs alone.
+func newPair(ctx context.Context, c *cluster.Cluster, clock clock.Clock) (*pair, error) {
+	server, err := relay.Listen(ctx, "127.0.0.1:0", c.ServerAddress)
+	if err != nil {
+		return nil, err
+	}
+	p := &pair{cluster: c, server: server, clock: clock}
+	c.DismissScheduler(ctx)
+	if err := p.join(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.awaitHolder(ctx, ""); err != nil {
+		return nil, err
+	}
+	return p, p.join(ctx)
+}
+
+func (p *pair) leader() *cluster.Replica { return p.running[0] }
+
+// join starts one more scheduler.
+func (p *pair) join(ctx context.Context) error {
+	p.started++
+	one, err := p.cluster.StartSchedulerReplica(ctx, strconv.Itoa(p.started), p.server.Address())
+	if err != nil {
+		return err
+	}
+	p.running = append(p.running, one)
+	return nil
+}
+
+// succeed takes the former leader, which has ended, off the list, and starts a standby for the next one when that has taken over: elsewhere the standby
+// starts on another machine, here it would take the time of the one that is measured.
+func (p *pair) succeed(ctx context.Context) error {
+	p.running = p.running[1:]
+	p.clock.Sleep(takeover)
+	return p.join(ctx)
+}
+
+// holder is who holds the lease.
+func (p *pair) holder(ctx context.Context) (string, error) {
+	lease, err := p.cluster.Client.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the lease: %w", err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return "", nil
+	}
+	return *lease.Spec.HolderIdentity, nil
+}
+
+// awaitHolder waits until somebody else holds the lease.
+func (p *pair) awaitHolder(ctx context.Context, than string) error {
+	err := wait.PollUntilContextTimeout(
+		ctx,
+		50*time.Millisecond,
+		time.Minute,
+		true,
+		func(ctx context.Context) (bool, error) {
+			holder, err := p.holder(ctx)
+			return err == nil && holder != than, nil
+		},
+	)
+	if err != nil {
+		return fmt.Errorf("waiting for a leader: %w", err)
+	}
+	return nil
+}
+
+// close ends all.
+func (p *pair) close(ctx context.Context) {
+	for _, one := range p.running {
+		one.Stop(ctx)
+	}
+	p.server.Close()
+}
