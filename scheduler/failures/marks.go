@@ -68,13 +68,15 @@ func Mark(ctx context.Context, handle fwk.Handle, ended *members.Ended, acts fun
 	return nil
 }
 
+// deadlineExceeded is the reason of a pod that exceeded its own deadline, which is its job's doing.
+const deadlineExceeded = "DeadlineExceeded"
+
 // ended marks a rank that failed before any of its containers ran.
 func (m *marker) ended(ctx context.Context, pod *corev1.Pod) {
-	if _, member := snapshot.GroupOf(
-		pod,
-	); !member || pod.Status.Phase != corev1.PodFailed || pod.DeletionTimestamp != nil ||
-		eviction.Disrupted(pod) || begun(pod) ||
-		!m.acts() {
+	_, member := snapshot.GroupOf(pod)
+	failed := pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != deadlineExceeded &&
+		pod.DeletionTimestamp == nil
+	if !member || !failed || eviction.Disrupted(pod) || begun(pod) || !m.acts() {
 		return
 	}
 	m.timing.Beside(func() {
