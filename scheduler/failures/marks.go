@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -20,7 +19,6 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
-	"github.com/lockstep-project/lockstep/topology"
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
@@ -37,7 +35,6 @@ const (
 // marker marks ranks of the gangs of one profile.
 type marker struct {
 	client  kubernetes.Interface
-	groups  schedulinglisters.PodGroupLister
 	profile string
 	acts    func() bool
 	timing  timing.Timing
@@ -49,12 +46,12 @@ type marker struct {
 
 // Mark gives ranks conditions by which Jobs tell why they ended, until the context ends, while acts says that this scheduler decides. Ranks that are deleted
 // while their Job goes on (by kubectl, by an agent that watches the health of nodes), and those that a kubelet refused, get DisruptionTarget. Ranks that
-// their Job deletes because it is suspended get standing.TakenAway, if some exit code is fatal for the gang. What a Job deletes because it is deleted or
+// their Job deletes because it is suspended get standing.TakenAway, if a rule of the Job's asks for it. What a Job deletes because it is deleted or
 // has ended gets nothing.
 func Mark(ctx context.Context, handle fwk.Handle, ended *members.Ended, acts func() bool, t timing.Timing) error {
 	m := &marker{
-		client: handle.ClientSet(), groups: handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister(),
-		profile: handle.ProfileName(), acts: acts, timing: t, asked: make(map[types.UID][]*corev1.Pod),
+		client: handle.ClientSet(), profile: handle.ProfileName(), acts: acts, timing: t,
+		asked: make(map[types.UID][]*corev1.Pod),
 	}
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
 	if _, err := pods.AddEventHandler(
@@ -130,26 +127,24 @@ func (m *marker) ask(ctx context.Context, namespace string, owner *metav1.OwnerR
 	case err != nil || job.UID != owner.UID || job.DeletionTimestamp != nil:
 	case GoesOn(job):
 		m.mark(ctx, ranks[0], corev1.DisruptionTarget, Deleted, "the rank was deleted while its Job goes on")
-	case isSuspended(job) && m.someAreFatal(ranks[0]):
+	case isSuspended(job) && ignoresTaken(job):
 		for _, rank := range ranks {
 			m.timing.Beside(func() { m.mark(ctx, rank, standing.TakenAway, Suspended, "the Job was suspended") })
 		}
 	}
 }
 
-// someAreFatal reports whether a rank's gang has fatal exit codes.
-func (m *marker) someAreFatal(rank *corev1.Pod) bool {
-	key, _ := snapshot.GroupOf(rank)
-	group, err := m.groups.PodGroups(key.Namespace).Get(key.Name)
-	if err != nil {
-		return false
-	}
-	codes, err := topology.ParseExitCodes(group.Annotations[topology.AnnotationExitCodes])
-	if err != nil {
-		return false
-	}
-	fatal, others := codes.Fatal()
-	return others || len(fatal) > 0
+// ignoresTaken reports whether a Job has a rule for ranks that it takes away itself: then it has rules for exit codes too.
+func ignoresTaken(job *batchv1.Job) bool {
+	return job.Spec.PodFailurePolicy != nil &&
+		slices.ContainsFunc(job.Spec.PodFailurePolicy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+			return slices.ContainsFunc(
+				rule.OnPodConditions,
+				func(of batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+					return of.Type == standing.TakenAway
+				},
+			)
+		})
 }
 
 func (m *marker) mark(

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -17,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest/fakeserver"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
-	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // Ranks end for reasons that a Job cannot see. Which conditions tell it so, of two ranks that end in the same way, is listed.
@@ -35,37 +34,30 @@ func TestMark(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(*corev1.Pod)
 		job     func(*batchv1.Job)
-		codes   string
 		want    string
 	}{
-		"deleted":                        {deleted, asItIs, "", "DisruptionTarget/DeletedFromJob"}, // one is enough, both may be
-		"suspended":                      {deleted, suspend, "", ""},
-		"suspended, retried codes":       {deleted, suspend, "3=retry", ""},
-		"suspended, a fatal code":        {deleted, suspend, "3=fatal", "lockstep.dev/TakenAway/JobIsSuspended twice"},
-		"suspended, all other are fatal": {deleted, suspend, "3=retry, *=fatal", "lockstep.dev/TakenAway/JobIsSuspended twice"},
+		"deleted":                 {deleted, asItIs, "DisruptionTarget/DeletedFromJob"}, // one is enough, both may be
+		"suspended":               {deleted, suspend, ""},
+		"suspended, a fatal code": {deleted, func(job *batchv1.Job) { suspend(job); ignoreTaken(job) }, "lockstep.dev/TakenAway/JobIsSuspended twice"},
 		"the Job is deleted": {deleted, func(job *batchv1.Job) {
 			now := metav1.Now()
 			job.DeletionTimestamp, job.Finalizers = &now, []string{"foregroundDeletion"}
-		}, "3=fatal", ""},
+			ignoreTaken(job)
+		}, ""},
 		"the Job has failed": {deleted, func(job *batchv1.Job) {
 			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
-		}, "3=fatal", ""},
-		"refused":            {refused("OutOfnvidia.com/gpu"), asItIs, "", "DisruptionTarget/RefusedByKubelet twice"},
-		"its deadline ended": {refused("DeadlineExceeded"), asItIs, "", ""},
-		"crashed":            {crashed, asItIs, "", ""},
+			ignoreTaken(job)
+		}, ""},
+		"refused":            {refused("OutOfnvidia.com/gpu"), asItIs, "DisruptionTarget/RefusedByKubelet twice"},
+		"its deadline ended": {refused("DeadlineExceeded"), asItIs, ""},
+		"crashed":            {crashed, asItIs, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
-					Namespace:   "ns",
-					Name:        "train",
-					UID:         "g",
-					Annotations: map[string]string{topology.AnnotationExitCodes: test.codes},
-				}}
 				job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "train", UID: "j"}}
 				test.job(job)
 				ranks := []*corev1.Pod{ofJob(rank("0"), job), ofJob(rank("1"), job)}
-				h := &handle{Clientset: fake.NewClientset(group, job, ranks[0], ranks[1])}
+				h := &handle{Clientset: fake.NewClientset(job, ranks[0], ranks[1])}
 				fakeserver.HonorFields(h.Clientset)
 				h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
 				ctx := t.Context()
@@ -96,6 +88,18 @@ func TestMark(t *testing.T) {
 			})
 		})
 	}
+}
+
+// ignoreTaken gives a Job the rule that the controller renders where some exit codes are fatal.
+func ignoreTaken(job *batchv1.Job) {
+	job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+		{
+			Action: batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+				{Type: standing.TakenAway, Status: corev1.ConditionTrue},
+			},
+		},
+	}}
 }
 
 func ofJob(pod *corev1.Pod, job *batchv1.Job) *corev1.Pod {
