@@ -153,7 +153,7 @@ bench-status: ## 1,000, 4,000 and 10,000 TrainJobs that report to the status ser
 	@$(BENCH)/bin/bench-status -dir $(BENCH)
 
 .PHONY: bench-failover
-bench-failover: ## For how long nothing is bound when the leading scheduler stops, is killed or gets no answer, on 5,000 nodes (ten minutes).
+bench-failover: ## The time without a binding when the leading scheduler stops, is killed or gets no answer, on 5,000 nodes (ten minutes).
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-failover ./simulator/cmd/bench-failover
 	@$(BENCH)/bin/bench-failover -dir $(BENCH)

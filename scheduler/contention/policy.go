@@ -29,7 +29,7 @@ type Policy struct {
 	Grace int64
 	// Patience is how many seconds a start may make no progress.
 	Patience int64
-	// Unearned is for how many seconds one gang of a namespace keeps the places of lost members that had used them for less.
+	// Unearned is the least number of seconds for which one gang of a namespace keeps the places of lost members.
 	Unearned int64
 
 	// eager has each end of a unit evaluate all that it may concern. It is for tests.

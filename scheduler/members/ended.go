@@ -109,7 +109,7 @@ func (e *Ended) Succeeded(profile string, gang types.NamespacedName) []*corev1.P
 	return found
 }
 
-// Phase returns how a pod ended, "" for a pod of which that is not known. Whoever is called by Follow about a pod finds it here before.
+// Phase returns the final phase of a pod, "" if it is not known. It is known before Follow's callback runs.
 func (e *Ended) Phase(pod *corev1.Pod) corev1.PodPhase {
 	if e == nil {
 		return ""

@@ -42,7 +42,7 @@ func Of(group *schedulingv1beta1.PodGroup, limit time.Duration) time.Duration {
 	return time.Duration(own) * time.Second
 }
 
-// Stage is how far a member has got in a start.
+// Stage is the progress of one member in a start.
 type Stage int
 
 // The stages of a member, in order.
@@ -67,7 +67,7 @@ type Clocks struct {
 
 // progress is that of one gang.
 type progress struct {
-	// moved is when a member last got further, stages how far each has got.
+	// moved is the time of the last progress, stages the latest stage of each member.
 	moved  time.Time
 	stages map[types.UID]Stage
 }

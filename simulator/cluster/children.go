@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// readyWithin is how long a component may take until it is ready, looked at every lookEvery.
+	// readyWithin limits the start of a component.
 	readyWithin = 90 * time.Second
-	lookEvery   = 100 * time.Millisecond
+	// lookEvery is the time between two probes of its health.
+	lookEvery = 100 * time.Millisecond
 )
 
 // run starts components side by side and waits until all are ready.
@@ -102,7 +103,7 @@ func (c *Cluster) healthy(ctx context.Context, url string) (bool, error) {
 	return response.StatusCode == http.StatusOK, nil
 }
 
-// watch waits for the end of a child. One that nobody asked for is told, unless the child is started again.
+// watch waits until a child ends. An unexpected end is reported, or the child is started again.
 func (c *Cluster) watch(ctx context.Context, p *process) {
 	<-p.exited
 	wanted := c.disown(p)

@@ -71,5 +71,14 @@ func (p *process) Death() *DeathError { return p.death() }
 // Stop ends the child.
 func (p *process) Stop(ctx context.Context) { p.stop(ctx) }
 
+// Revives reports whether the child, which has ended, is started again.
+func (p *process) Revives() bool { return p.revives() }
+
+// Ready says that the child was ready.
+func (p *process) Ready() { p.ready.Store(true) }
+
+// Revivable is a component that is started again when it ends by itself.
+func Revivable(c component) component { c.revivable = true; return c }
+
 // PID is the child's process id.
 func (p *process) PID() int { return p.pid() }

@@ -55,6 +55,41 @@ func TestStopEndsAChildAndOnlyThat(t *testing.T) {
 	other.Stop(t.Context())
 }
 
+// A lost lease (1) and a move of gangs (0) end a scheduler that is started again. A panic (2) and a signal are deaths.
+func TestRevives(t *testing.T) {
+	spawner := cluster.NewSpawner(t.Context())
+	for name, test := range map[string]struct {
+		script           string
+		revivable, ready bool
+		want             bool
+	}{
+		"lost lease":      {"exit 1", true, true, true},
+		"move":            {"exit 0", true, true, true},
+		"panic":           {"exit 2", true, true, false},
+		"signal":          {"kill -9 $$", true, true, false},
+		"other component": {"exit 1", false, true, false},
+		"early end":       {"exit 1", true, false, true}, // the API server may be away
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := cluster.NewComponent("child", "/bin/sh", "-c", test.script)
+			if test.revivable {
+				child = cluster.Revivable(child)
+			}
+			p, err := spawner.Start(child, filepath.Join(t.TempDir(), "child.log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.ready {
+				p.Ready()
+			}
+			<-p.Exited()
+			if got := p.Revives(); got != test.want {
+				t.Errorf("revives: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAMissingBinaryIsAnError(t *testing.T) {
 	_, err := cluster.NewSpawner(t.Context()).Start(
 		cluster.NewComponent("etcd", filepath.Join(t.TempDir(), "etcd")), filepath.Join(t.TempDir(), "etcd.log"),

@@ -45,55 +45,59 @@ func (c *Cluster) ServerAddress() string { return loopback(c.plan.ports.apiserve
 // StartReplica starts one more lockstep-controller, on ports of its own, which works while it holds the lease. It reaches the API server
 // at an address on loopback. StartReplica returns when the replica is ready.
 func (c *Cluster) StartReplica(ctx context.Context, name, server string) (*Replica, error) {
-	own, err := choosePorts(0)
-	if err != nil {
-		return nil, err
-	}
-	defer own.releaseAll()
-	replica := c.plan
-	replica.ports = own
-	if replica.access.controllerKubeconfig, err = c.kubeconfigVia(
-		c.plan.access.controllerKubeconfig,
-		name,
-		server,
-	); err != nil {
-		return nil, err
-	}
-	child := replica.controller()
-	child.name += "-" + name
-	// As installed: elected, and without a status server, of whose addresses pods know one only.
-	child.args = append(child.args, "--leader-elect=true", "--feature-gates=TrainJobStatus=false")
-	return c.join(ctx, child, own)
+	return c.startReplica(ctx, c.plan.access.controllerKubeconfig, name, server,
+		func(replica plan, kubeconfig string) (component, error) {
+			replica.access.controllerKubeconfig = kubeconfig
+			child := replica.controller()
+			// As installed: elected, and without a status server, of whose addresses pods know one only.
+			child.args = append(child.args, "--leader-elect=true", "--feature-gates=TrainJobStatus=false")
+			return child, nil
+		})
 }
 
 // StartSchedulerReplica starts one more lockstep-scheduler, with the shipped configuration, on a port of its own. It reaches the API server at an
 // address on loopback. StartSchedulerReplica returns when the replica is ready, which one that stands by is too.
 func (c *Cluster) StartSchedulerReplica(ctx context.Context, name, server string) (*Replica, error) {
+	return c.startReplica(ctx, c.plan.access.schedulerKubeconfig, name, server,
+		func(replica plan, kubeconfig string) (component, error) {
+			config, err := shippedSchedulerConfig(kubeconfig)
+			if err != nil {
+				return component{}, err
+			}
+			file, err := replica.state.write(config, "config", "scheduler-"+name+".yaml")
+			if err != nil {
+				return component{}, err
+			}
+			replica.access.schedulerKubeconfig = kubeconfig
+			child := replica.scheduler()
+			child.args, child.revivable = append(child.args, "--config="+file), false
+			return child, nil
+		})
+}
+
+// startReplica starts one more of a component, which planned makes of a plan with ports of its own, and of the component's kubeconfig with another
+// address of the API server.
+func (c *Cluster) startReplica(
+	ctx context.Context,
+	kubeconfig, name, server string,
+	planned func(replica plan, kubeconfig string) (component, error),
+) (*Replica, error) {
 	own, err := choosePorts(0)
 	if err != nil {
 		return nil, err
 	}
 	defer own.releaseAll()
+	via, err := c.kubeconfigVia(kubeconfig, name, server)
+	if err != nil {
+		return nil, err
+	}
 	replica := c.plan
 	replica.ports = own
-	if replica.access.schedulerKubeconfig, err = c.kubeconfigVia(
-		c.plan.access.schedulerKubeconfig,
-		name,
-		server,
-	); err != nil {
-		return nil, err
-	}
-	config, err := shippedSchedulerConfig(replica.access.schedulerKubeconfig)
+	child, err := planned(replica, via)
 	if err != nil {
 		return nil, err
 	}
-	file, err := c.plan.state.write(config, "config", "scheduler-"+name+".yaml")
-	if err != nil {
-		return nil, err
-	}
-	child := replica.scheduler()
 	child.name += "-" + name
-	child.args, child.revivable = append(child.args, "--config="+file), false
 	return c.join(ctx, child, own)
 }
 

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// revivalPause is how long a component stays away before it is started again, about as long as a kubelet takes for a container.
+	// revivalPause is the time between the end of a component and its next start, about that of a kubelet.
 	revivalPause = time.Second
-	// mostFailures is how often in a row a component may end without having become ready before its end is a death.
+	// mostFailures limits consecutive starts that do not become ready. The next one is a death.
 	mostFailures = 60
 )
 
-// revives reports whether a child that has ended is to be started again, as its Deployment does. A scheduler ends with status 1 when it loses
-// its lease (the API server was away, or the machine slept), with 0 when gangs move to another API. A panic or a bad configuration has another
-// status, and stays a death: nobody should have to look for it in logs.
+// revives reports whether a child that has ended is started again, as its Deployment does. A scheduler exits with 1 when it loses its lease (the API
+// server was away, or the machine slept) and with 0 when gangs move to another API. A panic or a bad configuration has another exit code and
+// remains a death, which ends up and the tests with a message.
 func (p *process) revives() bool {
 	code := p.cmd.ProcessState.ExitCode()
 	return p.component.revivable && (code == 0 || code == 1) && (p.ready.Load() || p.failures < mostFailures)
 }
 
-// revive starts a child again that has ended, unless somebody else has by then.
+// revive restarts a child that has ended, unless its replacement runs already.
 func (c *Cluster) revive(ctx context.Context, old *process) {
 	failures := old.failures + 1
 	if old.ready.Load() {

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// silence is how long the API server leaves all requests of the schedulers unanswered.
+	// silence is the time for which the API server answers no request of the schedulers.
 	silence = 5 * time.Second
 )
 
-// event is what becomes of the leader.
+// event is one fault of the leader.
 type event struct {
 	name string
 	// within bounds the gap, 0 for not at all.

@@ -26,11 +26,11 @@ import (
 const (
 	// members is the size of all gangs.
 	members = 4
-	// runs is how long a gang of the stream runs.
+	// runs is the run time of a gang of the stream.
 	runs = 5 * time.Second
 	// creators make the gangs that are there from the beginning.
 	creators = 16
-	// patience is how long a gang may wait before the bench gives up.
+	// patience limits the wait for a gang to be bound.
 	patience = 2 * time.Minute
 	// team is the namespace.
 	team = "load"

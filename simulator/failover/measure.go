@@ -1,4 +1,4 @@
-// Package failover measures for how long nothing is bound when the leader of two lockstep-schedulers is asked to stop, is killed, or gets no answer, while
+// Package failover measures the time without a binding when the leader of two lockstep-schedulers is asked to stop, is killed, or gets no answer, while
 // gangs come and go on an embedded cluster.
 package failover
 
@@ -15,14 +15,17 @@ import (
 
 // Plan says under which load what is measured. All gangs have four members.
 type Plan struct {
-	// Running is how many gangs run all the time, Waiting how many fit nowhere.
+	// Running counts the gangs that run all the time, Waiting those that fit nowhere.
 	Running, Waiting int
 	// Every is the time between two gangs that come, run for five seconds and go.
 	Every time.Duration
-	// Rounds is how often each event happens.
+	// Rounds counts the repetitions of each event.
 	Rounds int
-	// Settling is for how long the load flows undisturbed before and after each event: a standby that has come has to read everything by then.
+	// Settling is the undisturbed time before and after each event. A new standby must have read everything by then.
 	Settling time.Duration
+	// StandbyAfter is the time between the end of a leader and the start of the next standby. On a machine that all share, a start slows down the
+	// scheduler that is measured.
+	StandbyAfter time.Duration
 	// Say is told what has been measured, in one line each.
 	Say func(string)
 	// Clock is the wall clock.
@@ -50,7 +53,7 @@ func (r Result) Longest() time.Duration { return r.Gaps[len(r.Gaps)-1] }
 func Measure(ctx context.Context, c *cluster.Cluster, plan Plan) ([]Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p, err := newPair(ctx, c, plan.Clock)
+	p, err := newPair(ctx, c, plan)
 	if err != nil {
 		return nil, err
 	}

@@ -17,26 +17,25 @@ import (
 // The lease that the shipped configuration names.
 const leaseNamespace, leaseName = "lockstep-system", "lockstep-scheduler"
 
-// takeover is longer than any change of leader lasts.
-const takeover = 10 * time.Second
-
 // pair are two schedulers of which one leads. They reach the API server through a relay.
 type pair struct {
 	cluster *cluster.Cluster
 	server  *relay.Relay
 	clock   clock.Clock
+	// standbyAfter is the plan's.
+	standbyAfter time.Duration
 	// running are the schedulers in the order in which they were started: the first leads.
 	running []*cluster.Replica
 	started int
 }
 
 // newPair puts two schedulers in place of the one that runs alone.
-func newPair(ctx context.Context, c *cluster.Cluster, clock clock.Clock) (*pair, error) {
+func newPair(ctx context.Context, c *cluster.Cluster, plan Plan) (*pair, error) {
 	server, err := relay.Listen(ctx, "127.0.0.1:0", c.ServerAddress)
 	if err != nil {
 		return nil, err
 	}
-	p := &pair{cluster: c, server: server, clock: clock}
+	p := &pair{cluster: c, server: server, clock: plan.Clock, standbyAfter: plan.StandbyAfter}
 	c.DismissScheduler(ctx)
 	if err := p.join(ctx); err != nil {
 		return nil, err
@@ -60,11 +59,10 @@ func (p *pair) join(ctx context.Context) error {
 	return nil
 }
 
-// succeed takes the former leader, which has ended, off the list, and starts a standby for the next one when that has taken over: elsewhere the standby
-// starts on another machine, here it would take the time of the one that is measured.
+// succeed takes the former leader, which has ended, off the list, and starts a standby for the next one.
 func (p *pair) succeed(ctx context.Context) error {
 	p.running = p.running[1:]
-	p.clock.Sleep(takeover)
+	p.clock.Sleep(p.standbyAfter)
 	return p.join(ctx)
 }
 

@@ -96,7 +96,7 @@ type Event struct {
 	Nodes []int
 	// Reason is that of a Hold.
 	Reason contention.Reason
-	// Used is for how many seconds the members had their places for which a Hold keeps them; contention.None for a Hold without limit.
+	// Used is the number of seconds for which the members of a Hold had their places; contention.None for a Hold without limit.
 	Used int64
 }
 

@@ -1,4 +1,4 @@
-// Command bench-failover measures for how long nothing is bound when the leader of two lockstep-schedulers is asked to stop, is killed, or gets no answer
+// Command bench-failover measures the time without a binding when the leader of two lockstep-schedulers is asked to stop, is killed, or gets no answer
 // for five seconds, while gangs come and go on an embedded cluster of 5,000 nodes. Profile, client limits and lease are the shipped ones.
 package main
 
@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench-failover", flag.ContinueOnError)
 	dir := flags.String("dir", "out/bench", "folder for the cluster's state")
 	of := flags.String("fleet", "k8s-5000", "the fleet, by name or file")
-	flags.IntVar(&plan.Rounds, "rounds", 5, "how often each event happens")
+	flags.IntVar(&plan.Rounds, "rounds", 3, "repetitions of each event")
 	flags.IntVar(&plan.Running, "running", 500, "gangs of four that run all the time")
 	flags.IntVar(&plan.Waiting, "waiting", 100, "gangs of four that fit nowhere")
 	flags.DurationVar(
@@ -50,11 +50,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		200*time.Millisecond,
 		"time between two gangs that come, run for five seconds and go",
 	)
+	flags.DurationVar(
+		&plan.StandbyAfter,
+		"standby-after",
+		10*time.Second,
+		"time between the end of a leader and the start of the next standby",
+	)
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
-	if plan.Rounds < 1 || plan.Running < 0 || plan.Waiting < 0 || plan.Every <= 0 {
-		return errors.New("-rounds and -every must be above 0, -running and -waiting not below")
+	if plan.Rounds < 1 || plan.Running < 0 || plan.Waiting < 0 || plan.Every <= 0 || plan.StandbyAfter < 0 {
+		return errors.New("-rounds and -every must be above 0, -running, -waiting and -standby-after not below")
 	}
 	machines, err := fleet.Open(*of)
 	if err != nil {

@@ -13,8 +13,14 @@ import (
 // no leader. No other scheduler runs afterwards.
 func TestLeaderElection_Scheduler(t *testing.T) {
 	results, err := failover.Measure(t.Context(), shared.Cluster, failover.Plan{
-		Running: 10, Waiting: 5, Every: 200 * time.Millisecond, Rounds: rounds(), Settling: 5 * time.Second,
-		Say: func(line string) { t.Log(line) }, Clock: clock.RealClock{},
+		Running:      10,
+		Waiting:      5,
+		Every:        200 * time.Millisecond,
+		Rounds:       rounds(),
+		Settling:     5 * time.Second,
+		StandbyAfter: 10 * time.Second,
+		Say:          func(line string) { t.Log(line) },
+		Clock:        clock.RealClock{},
 	})
 	if err != nil {
 		t.Fatal(err)
