@@ -35,13 +35,16 @@ func (q *GangQueue) leavesSoon(pod *corev1.Pod) {
 	}
 }
 
-// lossOf judges a member by what was last seen of it, and its phase.
+// lossOf judges a member by what was last seen of it, and its phase. A kubelet ends a member that is deleted by a signal, mostly as Failed: that is no
+// failure.
 func lossOf(pod *corev1.Pod, phase corev1.PodPhase) waiting.Loss {
 	switch {
-	case phase == corev1.PodFailed || eviction.Disrupted(pod):
+	case eviction.Disrupted(pod):
 		return waiting.Failed
 	case pod.DeletionTimestamp != nil:
 		return waiting.TakenAway
+	case phase == corev1.PodFailed:
+		return waiting.Failed
 	}
 	return waiting.Unclear
 }
@@ -55,13 +58,16 @@ func (q *GangQueue) ended(pod *corev1.Pod) {
 	if eviction.ByScheduler(pod) {
 		return
 	}
+	loss := lossOf(pod, pod.Status.Phase)
 	running, err := q.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || running.UID != pod.UID {
-		q.queue.Fails(pod)
+		if loss == waiting.Failed {
+			q.queue.Fails(pod)
+		}
 		return
 	}
 	if group := q.goesOn(running); group != nil {
-		q.lost(group, running, waiting.Failed)
+		q.lost(group, running, loss)
 	}
 }
 

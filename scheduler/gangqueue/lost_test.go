@@ -42,6 +42,16 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 		"all members fail":           {4, end(corev1.PodFailed, 0, 1, 2, 3), false},
 		"a member is deleted":        {4, remove(2), false},
 		"all members are taken away": {4, remove(0, 1, 2, 3), true},
+		"all members are deleted, and end by a signal": {4, func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod) {
+			t.Helper()
+			for _, member := range members {
+				beginDeletion(t, c, member.Name)
+			}
+			for _, member := range members {
+				endPod(t, c, member.Name, corev1.PodFailed)
+			}
+			c.DeletePods(t, members)
+		}, true},
 		"its group is deleted after a failure": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()
 			endPod(t, c, "runs-1", corev1.PodFailed)
@@ -89,6 +99,22 @@ func TestGangQueue_PlacesOfGangsThatHardlyRan(t *testing.T) {
 	c.Create(t, other, waits)
 	time.Sleep(3 * time.Second)
 	c.ExpectUnbound(t, waits)
+}
+
+// beginDeletion deletes a pod that takes its time.
+func beginDeletion(t *testing.T, c *schedulertest.Cluster, name string) {
+	t.Helper()
+	pods := c.CoreV1().Pods(schedulertest.Namespace)
+	pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod = pod.DeepCopy()
+	now := metav1.Now()
+	pod.DeletionTimestamp, pod.Finalizers = &now, []string{"example.com/slow"}
+	if err := c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // endPod ends a pod as a kubelet does.
