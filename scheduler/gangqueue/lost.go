@@ -1,9 +1,11 @@
 package gangqueue
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
@@ -36,10 +38,11 @@ func (q *GangQueue) leavesSoon(pod *corev1.Pod) {
 }
 
 // lossOf judges a member by what was last seen of it, and its phase. A kubelet ends a member that is deleted by a signal, mostly as Failed: that is no
-// failure.
+// failure of a pod that its user has deleted. A Job deletes all its pods also to start them again. One that is suspended or deleted loses its group,
+// and with it the places.
 func lossOf(pod *corev1.Pod, phase corev1.PodPhase) waiting.Loss {
 	switch {
-	case eviction.Disrupted(pod):
+	case eviction.Disrupted(pod), pod.DeletionTimestamp != nil && ofJob(pod):
 		return waiting.Failed
 	case pod.DeletionTimestamp != nil:
 		return waiting.TakenAway
@@ -47,6 +50,12 @@ func lossOf(pod *corev1.Pod, phase corev1.PodPhase) waiting.Loss {
 		return waiting.Failed
 	}
 	return waiting.Unclear
+}
+
+// ofJob reports whether a Job makes a pod.
+func ofJob(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "Job" && owner.APIVersion == batchv1.SchemeGroupVersion.String()
 }
 
 // ended follows a pod that has ended, before or after the scheduler's informer shows that it is gone.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
-	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -74,9 +73,7 @@ func (q *GangQueue) podChanged(old, obj any) {
 		q.leaves(after)
 		q.taken(after)
 	}
-	// A rank that somebody deleted is marked as disrupted after its deletion has begun.
-	marked := ok && same && eviction.Disrupted(before) != eviction.Disrupted(after)
-	if ok && same && after.DeletionTimestamp != nil && (before.DeletionTimestamp == nil || marked) {
+	if ok && same && before.DeletionTimestamp == nil && after.DeletionTimestamp != nil {
 		q.leavesSoon(after)
 	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
