@@ -72,6 +72,14 @@ const NoReservation = "none"
 // around it of the level that is its value, to what is to come.
 const KeyMaintenance = "lockstep.dev/maintenance"
 
+// KeyAvoid is the key of an annotation, or of a taint, with which an administrator closes a node to what is to come, and has the gangs that run there
+// leave it when they have saved their work next.
+const KeyAvoid = "lockstep.dev/avoid"
+
+// KeyUnhealthy is the key of the taint that a node seems to have because of one of its conditions, or because of what happened to pods there: pods
+// that tolerate it may go there all the same. No node carries it.
+const KeyUnhealthy = "lockstep.dev/unhealthy"
+
 // LabelClique is the node label that NVIDIA's GPU discovery sets to <ClusterUUID>.<CliqueID>: the nodes that share one
 // NVLink partition.
 const LabelClique = "nvidia.com/gpu.clique"

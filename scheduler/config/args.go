@@ -42,6 +42,27 @@ type GangPlacementArgs struct {
 	// Leases says where reservations are written for the next scheduler: a ConfigMap. The default is
 	// lockstep-system/lockstep-scheduler-leases.
 	Leases Leases `json:"leases,omitzero"`
+	// UnhealthyConditions are the node conditions that close a node to what is to come; an empty list for none. The default is what
+	// node-problem-detector, AKS and EKS write on nodes that are broken (see package nodehealth).
+	UnhealthyConditions []Condition `json:"unhealthyConditions"`
+	// Quarantine is how nodes are judged by what happened to pods there.
+	Quarantine Quarantine `json:"quarantine,omitzero"`
+}
+
+// Condition is a node condition that says that something is wrong.
+type Condition struct {
+	Type string `json:"type"`
+	// Status is True, or False for conditions whose names say that all is well. The default is True.
+	Status string `json:"status,omitempty"`
+}
+
+// Quarantine closes a node after two strikes: a pod whose kubelet could not give it its devices, or a rank that failed.
+type Quarantine struct {
+	// HalfLife is the time in which a strike loses half its weight: a node with two strikes is closed for 0.4 of it. 0s is no quarantine. The default
+	// is two hours.
+	HalfLife *metav1.Duration `json:"halfLife,omitempty"`
+	// MostPercent is how many nodes in a hundred may be in quarantine at a time, at least one. The default is 5.
+	MostPercent *int32 `json:"mostPercent,omitempty"`
 }
 
 // Leases is where reservations are written.
@@ -85,6 +106,8 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 			args.Accelerators = append(args.Accelerators, string(name))
 		}
 	}
+	args.Quarantine.HalfLife = cmp.Or(args.Quarantine.HalfLife, &metav1.Duration{Duration: defaultHalfLife})
+	args.Quarantine.MostPercent = cmp.Or(args.Quarantine.MostPercent, new(int32(defaultMostPercent)))
 	args.Leases.Namespace = cmp.Or(args.Leases.Namespace, "lockstep-system")
 	args.Leases.Name = cmp.Or(args.Leases.Name, "lockstep-scheduler-leases")
 	if faults := args.validate(); len(faults) > 0 {
@@ -125,6 +148,7 @@ func (a GangPlacementArgs) validate() field.ErrorList {
 				fmt.Sprintf("it must be between 1 and %d", topology.MostWeight)))
 		}
 	}
+	faults = append(faults, a.validateHealth()...)
 	if len(faults) > 0 {
 		return faults
 	}
@@ -166,6 +190,8 @@ const (
 	defaultGrace              = time.Minute
 	defaultPreparationTimeout = 20 * time.Minute
 	defaultRepairTimeout      = 5 * time.Minute
+	defaultHalfLife           = 2 * time.Hour
+	defaultMostPercent        = 5
 )
 
 // Permit reads the arguments of GangPermit; nil are the defaults.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -50,12 +51,17 @@ func TestLevels(t *testing.T) {
 
 func TestMistakesNameTheField(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"level": []}`:                                           `unknown field "level"`,
-		`{"levels": [{"name": "rack"}]}`:                          "levels[0].key: Required value",
-		`{"levels": [{"key": "a"}, {"key": "a"}]}`:                `levels[1].key: Duplicate value: "a"`,
-		`{"levels": [{"key": "a", "weight": 0}]}`:                 "levels[0].weight: Invalid value: 0",
-		`{"levels": [{"key": "a/x"}, {"key": "b", "name": "x"}]}`: "levels: Invalid value",
-		`{"apiVersion": "scheduler.lockstep.dev/v9"}`:             `apiVersion: Unsupported value: "scheduler.lockstep.dev/v9"`,
+		`{"level": []}`:                                                   `unknown field "level"`,
+		`{"levels": [{"name": "rack"}]}`:                                  "levels[0].key: Required value",
+		`{"levels": [{"key": "a"}, {"key": "a"}]}`:                        `levels[1].key: Duplicate value: "a"`,
+		`{"levels": [{"key": "a", "weight": 0}]}`:                         "levels[0].weight: Invalid value: 0",
+		`{"levels": [{"key": "a/x"}, {"key": "b", "name": "x"}]}`:         "levels: Invalid value",
+		`{"unhealthyConditions": [{"status": "True"}]}`:                   "unhealthyConditions[0].type: Required value",
+		`{"unhealthyConditions": [{"type": "X", "status": "bad"}]}`:       `unhealthyConditions[0].status: Unsupported value: "bad"`,
+		`{"unhealthyConditions": [{"type": "Ready", "status": "False"}]}`: `unhealthyConditions[0].type: Invalid value: "Ready"`,
+		`{"quarantine": {"halfLife": "-1s"}}`:                             `quarantine.halfLife: Invalid value: "-1s"`,
+		`{"quarantine": {"mostPercent": 101}}`:                            "quarantine.mostPercent: Invalid value: 101",
+		`{"apiVersion": "scheduler.lockstep.dev/v9"}`:                     `apiVersion: Unsupported value: "scheduler.lockstep.dev/v9"`,
 	} {
 		if _, err := config.Placement(raw(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -72,5 +78,24 @@ func TestMistakesNameTheField(t *testing.T) {
 	}
 	if _, err := config.Placement(&metav1.Status{}); err == nil {
 		t.Error("arguments of another kind are taken")
+	}
+}
+
+func TestHealth(t *testing.T) {
+	for text, want := range map[string]int{
+		`{}`:                          len(nodehealth.Default().Conditions),
+		`{"unhealthyConditions": []}`: 0,
+		`{"unhealthyConditions": [{"type": "X"}, {"type": "Fine", "status": "False"}]}`: 2,
+	} {
+		args, err := config.Placement(raw(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := args.Health().Conditions; len(got) != want {
+			t.Errorf("%s: %v", text, got)
+		}
+		if got, want := args.Strikes(), (nodehealth.Limits{HalfLife: 2 * time.Hour, MostPercent: 5}); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
 	}
 }

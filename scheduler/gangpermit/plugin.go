@@ -22,6 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/failures"
 	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
+	"github.com/lockstep-project/lockstep/scheduler/leaving"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/patience"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -92,6 +93,9 @@ func New(
 			return nil, err
 		}
 		if err := failures.Mark(ctx, handle, ended, acts, t); err != nil {
+			return nil, err
+		}
+		if err := leaving.Watch(ctx, handle, acts, t); err != nil {
 			return nil, err
 		}
 		return p, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/topology"
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
@@ -83,15 +85,7 @@ func (p *GangPlacement) GeneratePlacements(
 func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState, q question) (*plan, *fwk.Status) {
 	refused, failed := p.memory.takeRefusals(q, p.clock.Now())
 	p.restore(ctx, q.parent)
-	x, err := p.reader.Read(ctx, waiting.Asked{
-		Group:   q.group,
-		Waiting: q.waiting,
-		Running: q.running,
-		Nodes:   q.parent.Nodes,
-		Refused: refused,
-		Spoken:  p.spoken(q),
-		Now:     q.began,
-	})
+	x, err := p.read(ctx, q, refused)
 	if err != nil {
 		return p.cannotAsk(ctx, q, err)
 	}
@@ -119,6 +113,26 @@ func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState
 	plan := p.newPlan(x, out.Placed.Gang, out.Placed.Placement, q)
 	p.memory.coming = plan
 	return plan, nil
+}
+
+// read reads the gang's question. What happened to pods on nodes does not bar them to a gang that would have no place without them, were all nodes
+// empty: it would wait for the end of the quarantine, and not for anybody's room.
+func (p *GangPlacement) read(ctx context.Context, q question, refused map[string]string) (*waiting.Question, error) {
+	asked := waiting.Asked{
+		Group: q.group, Waiting: q.waiting, Running: q.running, Nodes: q.parent.Nodes, Refused: refused,
+		Spoken: p.spoken(q), Now: q.began,
+	}
+	x, err := p.reader.Read(ctx, asked)
+	if err != nil || len(q.running) > 0 || !slices.ContainsFunc(slices.Collect(maps.Values(refused)), forHealth) {
+		return x, err
+	}
+	empty := x.Choices[0].Ledger
+	empty.Free = empty.Total
+	if _, short, err := topology.Place(empty, x.Choices[0].Gang); short == nil && err == nil {
+		return x, nil
+	}
+	maps.DeleteFunc(refused, func(_, rule string) bool { return forHealth(rule) })
+	return p.reader.Read(ctx, asked)
 }
 
 // dryRun confirms a plan, or plans the gang on a fleet without victims. It decides nothing.

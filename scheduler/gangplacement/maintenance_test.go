@@ -23,6 +23,11 @@ func tainted(node *corev1.Node, level string) {
 		corev1.Taint{Key: topology.KeyMaintenance, Value: level, Effect: corev1.TaintEffectNoSchedule})
 }
 
+// says has a node say whether it lacks a GPU.
+func says(node *corev1.Node, status corev1.ConditionStatus) {
+	node.Status.Conditions = []corev1.NodeCondition{{Type: "GPUMissing", Status: status}}
+}
+
 // Two cliques of four. One node of the first is marked; the value of the mark says how much is closed, to gangs and to pods in
 // none, and the same if it is a taint.
 func TestMaintenanceClosesANodeOrItsDomain(t *testing.T) {
@@ -41,6 +46,16 @@ func TestMaintenanceClosesANodeOrItsDomain(t *testing.T) {
 		},
 		"its clique": {
 			func(n *corev1.Node) { annotated(n, "clique") }, []int{3}, []string{"c1-n0 c1-n1 c1-n2"},
+		},
+		"the node is to be avoided": {
+			func(n *corev1.Node) { metav1.SetMetaDataAnnotation(&n.ObjectMeta, topology.KeyAvoid, "clique") },
+			[]int{3, 4},
+			[]string{"c0-n0 c0-n2 c0-n3", "c1-n0 c1-n1 c1-n2 c1-n3"},
+		},
+		"the node lacks a GPU": {
+			func(n *corev1.Node) { says(n, corev1.ConditionTrue) },
+			[]int{3, 4},
+			[]string{"c0-n0 c0-n2 c0-n3", "c1-n0 c1-n1 c1-n2 c1-n3"},
 		},
 		"its clique, by the label's key and a taint": {
 			func(n *corev1.Node) { tainted(n, topology.LabelClique) }, []int{3}, []string{"c1-n0 c1-n1 c1-n2"},
@@ -96,5 +111,35 @@ func TestWhatRunsStaysUnderMaintenance(t *testing.T) {
 		}
 	}
 	c.UpdateNode(t, "c0-n3", func(n *corev1.Node) { delete(n.Annotations, topology.KeyMaintenance) })
+	c.WaitBound(t, append(slices.Clone(two), single))
+}
+
+// A health agent says that a node lacks a GPU. A gang that needs all nodes waits, and is told why, and so does a single pod; a pod that tolerates it
+// goes there to look. When the agent takes it back, both start.
+func TestUnhealthyNodeIsClosedAndOpensAgain(t *testing.T) {
+	nodes := schedulertest.Cliques(1, 2)
+	says(schedulertest.FindNode(nodes, "c0-n1"), corev1.ConditionTrue)
+	c := schedulertest.NewCluster(t, nodes)
+	inspector, single := schedulertest.Pod("inspector", "1"), schedulertest.Pod("single", "1")
+	for _, pod := range []*corev1.Pod{inspector, single} {
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "c0-n1"}
+	}
+	inspector.Spec.Tolerations = []corev1.Toleration{{Key: topology.KeyUnhealthy, Operator: corev1.TolerationOpExists}}
+	waits, two := schedulertest.Gang("waits", 2, "clique")
+	waits.Annotations[topology.AnnotationMaxPerNode] = "1"
+	for _, p := range two {
+		schedulertest.SetRequest(p, schedulertest.GPU, "2")
+	}
+	c.Create(t, inspector, single, waits, two)
+	if at := c.WaitBound(t, []*corev1.Pod{inspector}); at[0] != "c0-n1" {
+		t.Errorf("the inspector is on %v", at)
+	}
+	if why := c.WaitRejected(t, "waits"); !strings.Contains(why, "1 node barred by node condition GPUMissing") {
+		t.Errorf("it waits for: %s", why)
+	}
+	if at := c.NodeOf("single"); at != "" {
+		t.Errorf("a single pod went to %s", at)
+	}
+	c.UpdateNode(t, "c0-n1", func(n *corev1.Node) { says(n, corev1.ConditionFalse) })
 	c.WaitBound(t, append(slices.Clone(two), single))
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
@@ -29,9 +30,11 @@ type memory struct {
 	changed map[string]string
 	// suspects are the nodes whose kubelets refused a pod.
 	suspects map[string]suspicion
+	// strikes are what happened to pods, by node.
+	strikes *nodehealth.Ledger
 	// unwanted are the nodes that a gang is to stay off until an instant, by the UID of its group.
 	unwanted map[types.UID]map[string]time.Time
-	// marked are the nodes under maintenance.
+	// marked are the nodes that are closed.
 	marked marks
 	// kinds are the nodes with and without accelerators.
 	kinds kinds
@@ -43,9 +46,9 @@ type memory struct {
 	accelerators []corev1.ResourceName
 }
 
-func newMemory(accelerators []corev1.ResourceName, store *waiting.Store) *memory {
+func newMemory(accelerators []corev1.ResourceName, store *waiting.Store, limits nodehealth.Limits) *memory {
 	return &memory{
-		store:   store,
+		store: store, strikes: nodehealth.NewLedger(limits),
 		refused: make(map[string]*refusals), leaving: make(map[types.UID]string), changed: make(map[string]string),
 		suspects: make(map[string]suspicion), unwanted: make(map[types.UID]map[string]time.Time),
 		marked: make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),

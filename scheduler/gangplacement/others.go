@@ -62,10 +62,7 @@ func (p *GangPlacement) otherOf(id contention.ID, of question) (question, bool) 
 // consider evaluates a gang in the cycle of another one. It is false if the gang has a cycle of its own next.
 func (p *GangPlacement) consider(ctx context.Context, q question) bool {
 	barred, _ := p.memory.takeRefusals(q, q.began)
-	x, err := p.reader.Read(ctx, waiting.Asked{
-		Group: q.group, Waiting: q.waiting, Running: q.running, Nodes: q.parent.Nodes, Refused: barred,
-		Spoken: p.spoken(q), Now: q.began,
-	})
+	x, err := p.read(ctx, q, barred)
 	if err != nil {
 		p.queue.Call(waiting.IDOf(q.key))
 		return false

@@ -76,6 +76,16 @@ func (p *plan) placements() []*fwk.Placement {
 	return []*fwk.Placement{p.exact, p.loose}
 }
 
+// uses reports whether a member is to have the node.
+func (p *plan) uses(node string) bool {
+	for _, pin := range p.pins {
+		if pin.node == node {
+			return true
+		}
+	}
+	return false
+}
+
 // tryLoose looks at the nodes of the looser placement before anything is put on them.
 func (p *plan) tryLoose() {
 	if p.looks != nil {

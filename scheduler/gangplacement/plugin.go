@@ -23,6 +23,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -38,6 +39,7 @@ type GangPlacement struct {
 	reader  *waiting.Reader
 	explain *explanation.Writer
 	clock   clock.WithDelayedExecution
+	health  nodehealth.Rules
 	memory  *memory
 }
 
@@ -106,7 +108,8 @@ func newPlugin(
 		queue:   shared.Queue,
 		reader:  reader,
 		clock:   shared.Timing.Clock,
-		memory:  newMemory(reader.Accelerators, shared.Store.begin(ctx, args.Leases, handle, shared)),
+		health:  args.Health(),
+		memory:  newMemory(reader.Accelerators, shared.Store.begin(ctx, args.Leases, handle, shared), args.Strikes()),
 		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
 	}
 	informers := handle.SharedInformerFactory()
@@ -146,7 +149,7 @@ func newReader(args config.GangPlacementArgs, handle fwk.Handle, shared Shared) 
 	budgets := informers.Policy().V1().PodDisruptionBudgets().Lister()
 	classes := informers.Scheduling().V1().PriorityClasses().Lister()
 	r := &waiting.Reader{
-		Indices: snapshot.NewIndices(levels), Stock: shared.Devices.Stock(handle.SharedDRAManager()),
+		Indices: snapshot.NewIndices(levels, args.Health()), Stock: shared.Devices.Stock(handle.SharedDRAManager()),
 		Budgets: func() []*policyv1.PodDisruptionBudget {
 			all, _ := budgets.List(labels.Everything()) // a lister of a cache never fails
 			return all
@@ -177,10 +180,13 @@ func (*GangPlacement) Name() string { return Name }
 // EventsToRegister registers what wakes a gang that waits for the end of its preemption: in-tree DefaultPreemption gates it
 // and leaves the waking to the plugin that rejected it. Any other rejected gang is woken by the waiting queue or retried by the
 // scheduling queue's timer, whatever is registered.
-func (*GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+func (p *GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	gone := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
-	marked := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAnnotation}
-	return []fwk.ClusterEventWithHint{{Event: gone}, {Event: marked, QueueingHintFn: reopened}}, nil
+	marked := fwk.ClusterEvent{
+		Resource:   fwk.Node,
+		ActionType: fwk.Add | fwk.UpdateNodeAnnotation | fwk.UpdateNodeCondition,
+	}
+	return []fwk.ClusterEventWithHint{{Event: gone}, {Event: marked, QueueingHintFn: p.reopened}}, nil
 }
 
 // ScorePlacement prefers the planned placement: it is the one that was optimized.

@@ -110,7 +110,8 @@ func (m *memory) takeRefusals(q question, now time.Time) (barred map[string]stri
 
 // barOthers adds the nodes that are barred for what happened to pods there.
 func (m *memory) barOthers(barred map[string]string, q question, now time.Time) map[string]string {
-	return m.barUnwanted(q.group.UID, m.barSuspects(barred, q.parent.Nodes, now), now)
+	barred = m.barStruck(m.barSuspects(barred, q.parent.Nodes, now), q)
+	return m.barUnwanted(q.group.UID, barred, now)
 }
 
 // remember keeps the plan until the gang's next attempt.
@@ -123,6 +124,12 @@ func (m *memory) remember(q question, plan *plan) {
 		m.refused[q.key.String()] = known
 	}
 	known.of(q.fleet).last = plan
+	if node := m.strikes.Avoids(
+		q.group.UID,
+	); node != "" && !plan.uses(node) && q.fleet == asItIs &&
+		len(q.running) == 0 {
+		m.strikes.Started(q.group.UID, q.began)
+	}
 }
 
 // count is how many nodes there were when a gang was asked about first.
@@ -162,17 +169,18 @@ func (p *GangPlacement) forgetGone(obj any) {
 	p.explain.Forget(group.UID)
 	name := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	p.queue.Forget(waiting.IDOf(name))
-	if p.memory.forgetGroup(name, group.UID) {
+	if p.memory.forgetGroup(name, group.UID, p.clock.Now()) {
 		p.queue.Again() // what its victims left is free for others
 	}
 }
 
 // forgetGroup drops what is known about a deleted group. It reports whether the group waited for victims.
-func (m *memory) forgetGroup(name types.NamespacedName, uid types.UID) bool {
+func (m *memory) forgetGroup(name types.NamespacedName, uid types.UID, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.counted, name)
 	delete(m.unwanted, uid)
+	m.strikes.Forget(uid, now)
 	preempts := m.preempting[name] != nil
 	delete(m.preempting, name)
 	if known := m.refused[name.String()]; known != nil && known.gang == uid {

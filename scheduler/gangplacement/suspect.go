@@ -11,10 +11,11 @@ import (
 )
 
 // ruleSuspect is why a node is barred whose kubelet had less room than it says.
-const ruleSuspect = "refused by the kubelet"
+const ruleSuspect = "a refusal by their kubelets"
 
-// longestSuspicion is how long a node is barred that does not change: kubelets write their node's status more often.
-const longestSuspicion = 5 * time.Minute
+// longestSuspicion is how long a node is barred that does not change: kubelets tell within ten seconds what has changed, and other schedulers' pods are
+// seen sooner.
+const longestSuspicion = 30 * time.Second
 
 // suspicion is about one node: what it was like when we first looked after the refusal, 0 before that.
 type suspicion struct {
@@ -33,8 +34,8 @@ func (p *GangPlacement) podChanged(old, obj any) {
 	p.podEnded(after)
 }
 
-// podEnded follows pods that a kubelet refused. What is known of that node is wrong, or another scheduler's pod is on its way there, so no gang is
-// sent there before the node or its pods change.
+// podEnded follows ranks that failed and pods that a kubelet refused. After a refusal, what is known of that node is wrong, or another scheduler's pod
+// is on its way there, so no gang is sent there before the node or its pods change.
 func (p *GangPlacement) podEnded(pod *corev1.Pod) {
 	p.rankFailed(pod)
 	if !incompletegangs.WasRefused(pod) {
@@ -43,17 +44,20 @@ func (p *GangPlacement) podEnded(pod *corev1.Pod) {
 	p.memory.mu.Lock()
 	defer p.memory.mu.Unlock()
 	p.memory.suspects[pod.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}
+	p.clock.AfterFunc(longestSuspicion, p.queue.Changed)
+	if incompletegangs.LacksDevice(pod) {
+		p.memory.strikes.Refused(pod.Spec.NodeName, earlier(pod.CreationTimestamp.Time, p.clock.Now()))
+		p.later(pod.Spec.NodeName)
+	}
 }
 
-// barSuspects adds the nodes that are still as they were when they were first looked at after the refusal.
+// barSuspects adds the nodes that are still as they were when they were first looked at after the refusal. A refusal that nothing has explained in all
+// that time is a strike against the node.
 func (m *memory) barSuspects(
 	barred map[string]string, nodes []fwk.NodeInfo, now time.Time,
 ) map[string]string {
 	if len(m.suspects) == 0 {
 		return barred
-	}
-	if barred == nil {
-		barred = make(map[string]string, len(m.suspects))
 	}
 	for _, info := range nodes {
 		name := info.Node().Name
@@ -62,12 +66,27 @@ func (m *memory) barSuspects(
 			continue
 		}
 		is := look(info)
-		if was.look != 0 && was.look != is || now.After(was.until) {
+		switch changed := was.look != 0 && was.look != is; {
+		case changed:
 			delete(m.suspects, name)
-			continue
+		case !now.Before(was.until):
+			delete(m.suspects, name)
+			if was.look != 0 {
+				m.strikes.Refused(name, now)
+			}
+		default:
+			m.suspects[name] = suspicion{is, was.until}
+			barred = bar(barred, name, ruleSuspect)
 		}
-		m.suspects[name] = suspicion{is, was.until}
-		barred[name] = ruleSuspect
 	}
+	return barred
+}
+
+// bar adds a node to those that are barred.
+func bar(barred map[string]string, node, rule string) map[string]string {
+	if barred == nil {
+		barred = make(map[string]string)
+	}
+	barred[node] = rule
 	return barred
 }

@@ -1,6 +1,7 @@
 package gangplacement
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,12 +13,12 @@ import (
 )
 
 // ruleUnwanted is why a node is barred to a gang.
-const ruleUnwanted = "a rank of it failed there"
+const ruleUnwanted = "an exit code of a rank there"
 
 // unwantedFor is the time for which a node is barred to a gang after an exit code that asks for another node.
 const unwantedFor = time.Hour
 
-// rankFailed bars the node of a failed rank to its gang if the gang's annotation says so of the exit code.
+// rankFailed counts a failed rank against its node, and bars the node to its gang if the gang's annotation says so of the exit code.
 func (p *GangPlacement) rankFailed(pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || pod.Status.Phase != corev1.PodFailed || eviction.Disrupted(pod) || pod.DeletionTimestamp != nil {
@@ -27,8 +28,10 @@ func (p *GangPlacement) rankFailed(pod *corev1.Pod) {
 	if err != nil {
 		return
 	}
-	codes, err := topology.ParseExitCodes(group.Annotations[topology.AnnotationExitCodes])
-	if err != nil || !asksForAnotherNode(pod, codes) {
+	// What is missing or cannot be read asks for nothing.
+	codes, _ := topology.ParseExitCodes(group.Annotations[topology.AnnotationExitCodes])
+	p.rankStruck(pod, group.UID, codes)
+	if !asksForAnotherNode(pod, codes) {
 		return
 	}
 	p.memory.mu.Lock()
@@ -40,15 +43,9 @@ func (p *GangPlacement) rankFailed(pod *corev1.Pod) {
 }
 
 func asksForAnotherNode(pod *corev1.Pod, codes topology.ExitCodes) bool {
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for _, status := range statuses {
-			ended := status.State.Terminated
-			if ended != nil && ended.ExitCode != 0 && codes.Action(ended.ExitCode) == topology.ExitOtherNode {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(ended(pod), func(e *corev1.ContainerStateTerminated) bool {
+		return e.ExitCode != 0 && codes.Action(e.ExitCode) == topology.ExitOtherNode
+	})
 }
 
 // barUnwanted adds the nodes that the gang is to stay off.
@@ -58,10 +55,7 @@ func (m *memory) barUnwanted(gang types.UID, barred map[string]string, now time.
 			delete(m.unwanted[gang], node)
 			continue
 		}
-		if barred == nil {
-			barred = make(map[string]string, len(m.unwanted[gang]))
-		}
-		barred[node] = ruleUnwanted
+		barred = bar(barred, node, ruleUnwanted)
 	}
 	return barred
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -113,7 +114,8 @@ func (q *GangQueue) nodeChanged(old, obj any) {
 		return
 	}
 	sameLabels := maps.Equal(before.Labels, after.Labels) || !q.queue.Matters(before, after)
-	same = sameLabels && snapshot.SameMaintenance(before, after) &&
+	same = sameLabels && nodehealth.SameConditions(before, after) &&
+		sameMark(before, after) &&
 		apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) &&
 		apiequality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable)
 	switch cordoned := after.Spec.Unschedulable; {
@@ -122,4 +124,11 @@ func (q *GangQueue) nodeChanged(old, obj any) {
 	case cordoned && !before.Spec.Unschedulable:
 		q.queue.Taken(after.Name)
 	}
+}
+
+// sameMark reports whether administrators have written the same on two versions of a node.
+func sameMark(a, b *corev1.Node) bool {
+	was, _ := nodehealth.Marked(a)
+	is, _ := nodehealth.Marked(b)
+	return was == is
 }

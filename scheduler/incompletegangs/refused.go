@@ -15,8 +15,12 @@ import (
 
 // WasRefused reports whether the kubelet did not let the pod start for want of room: of a resource, or of a device.
 func WasRefused(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed &&
-		(strings.HasPrefix(pod.Status.Reason, "OutOf") || pod.Status.Reason == "UnexpectedAdmissionError")
+	return pod.Status.Phase == corev1.PodFailed && strings.HasPrefix(pod.Status.Reason, "OutOf") || LacksDevice(pod)
+}
+
+// LacksDevice reports whether the kubelet refused the pod for want of a device that it had promised: that is no other scheduler's doing.
+func LacksDevice(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "UnexpectedAdmissionError"
 }
 
 // ended evicts the gang of a member that a kubelet refused while the gang starts, at once: the others can only wait for one that does not arrive where

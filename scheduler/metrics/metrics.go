@@ -61,6 +61,10 @@ var (
 	Held = metrics.NewGauge(gauge("held_slots", "Places that are held for members of running gangs that are to come."))
 	// Refusals counts the pins that the framework's filters refused.
 	Refusals = metrics.NewCounter(counter("pin_refusals_total", "Planned nodes that the framework's filters refused."))
+	// Quarantined is how many nodes are in quarantine for all gangs.
+	Quarantined = metrics.NewGauge(
+		gauge("quarantined_nodes", "Nodes that get no gang because pods failed or were refused there."),
+	)
 	// Reservations counts the gangs that started from a place that was kept for them, by whether they did in time.
 	Reservations = metrics.NewCounterVec(counter(
 		"reservations_total",
@@ -138,6 +142,7 @@ var Register = sync.OnceFunc(func() {
 		Parked,
 		Held,
 		Refusals,
+		Quarantined,
 		PartialGangs,
 		IncompleteHeld,
 		MovedGangs,

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 )
 
 // bars remembers who may use which node: gangs come with few kinds of selectors and tolerations, and asking every node of
@@ -36,7 +38,7 @@ func questionOf(pod *corev1.Pod) string {
 }
 
 // sameRules reports whether the same pods may use the node as before.
-func sameRules(a, b *corev1.Node) bool {
-	return SameMaintenance(a, b) && a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
+func sameRules(a, b *corev1.Node, health nodehealth.Rules) bool {
+	return health.Same(a, b) && a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
 		apiequality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints)
 }

@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -112,7 +113,7 @@ func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 			c.change(p)
 			view := update(
 				t,
-				snapshot.NewIndex(nil, ""),
+				snapshot.NewIndex(nil, "", nodehealth.Rules{}),
 				[]fwk.NodeInfo{info(node("n", "c"), p)},
 				[]corev1.ResourceName{gpu},
 			)

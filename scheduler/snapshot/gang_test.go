@@ -11,6 +11,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -69,7 +70,12 @@ func TestRankOrder(t *testing.T) {
 }
 
 func TestShapes(t *testing.T) {
-	view := update(t, snapshot.NewIndex(nil, ""), infos([]*corev1.Node{node("a", "c1")}), []corev1.ResourceName{gpu})
+	view := update(
+		t,
+		snapshot.NewIndex(nil, "", nodehealth.Rules{}),
+		infos([]*corev1.Node{node("a", "c1")}),
+		[]corev1.ResourceName{gpu},
+	)
 	same, other, picky := pod("w1", list("1", "4")), pod("w2", list("1", "2")), pod("w3", list("1", "4"))
 	picky.Spec.NodeSelector = map[string]string{"zone": "z"}
 	gang := gangOf(t, view, group(nil), []*corev1.Pod{pod("w0", list("1", "4")), same, other, picky}, nil, nil)
@@ -145,7 +151,7 @@ func TestBarredNodes(t *testing.T) {
 		"node name":     {named, []string{"", elsewhere, elsewhere, elsewhere, elsewhere}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := update(t, snapshot.NewIndex(nil, ""), infos(nodes), nil)
+			view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos(nodes), nil)
 			gang := gangOf(t, view, group(nil), []*corev1.Pod{test.pod}, nil, nil)
 			if got := gang.Shapes[0].Barred; !slices.Equal(got, test.want) {
 				t.Errorf("barred by %q, want %q", got, test.want)
@@ -153,7 +159,7 @@ func TestBarredNodes(t *testing.T) {
 		})
 	}
 	t.Run("nobody", func(t *testing.T) {
-		view := update(t, snapshot.NewIndex(nil, ""), infos([]*corev1.Node{plain, soft}), nil)
+		view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{plain, soft}), nil)
 		if got := gangOf(t, view, group(nil), []*corev1.Pod{pod("p", nil)}, nil, nil).Shapes[0].Barred; got != nil {
 			t.Errorf("barred by %q, want nil", got)
 		}
@@ -180,7 +186,7 @@ func TestRunningMembersArePlaced(t *testing.T) {
 		p.Spec.NodeName = node
 		return p
 	}
-	view := update(t, snapshot.NewIndex(nil, ""), infos(nodes), nil)
+	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos(nodes), nil)
 	refused := map[string]string{"n1": "refused", "gone": "refused"}
 	running := []*corev1.Pod{at("w2", "n2"), at("w0", "n0"), at("w3", "lost")}
 	gang := gangOf(t, view, group(nil), []*corev1.Pod{pod("w1", nil)}, running, refused)
@@ -197,7 +203,7 @@ func TestRunningMembersArePlaced(t *testing.T) {
 }
 
 func TestWishes(t *testing.T) {
-	view := update(t, snapshot.NewIndex(nil, ""), infos([]*corev1.Node{node("n0", "c1")}), nil)
+	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{node("n0", "c1")}), nil)
 	read := func(annotations map[string]string) topology.Gang {
 		t.Helper()
 		g := gangOf(t, view, group(annotations), []*corev1.Pod{pod("w", nil)}, nil, nil)
@@ -248,7 +254,7 @@ func TestWishes(t *testing.T) {
 }
 
 func TestUnreadableWishesAreNamed(t *testing.T) {
-	view := update(t, snapshot.NewIndex(nil, ""), infos([]*corev1.Node{node("n0", "c1")}), nil)
+	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{node("n0", "c1")}), nil)
 	for key, value := range map[string]string{
 		topology.AnnotationSegmentSize: "four", topology.AnnotationSegmentEqual: "perhaps",
 		topology.AnnotationSpreadMax: "0", topology.AnnotationSpares: "-1", topology.AnnotationMaxPerNode: "1.5",

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -21,6 +22,8 @@ type View struct {
 	Free, Total []topology.Capacity
 	// Infos are the snapshot's own pointers: a placement must consist of these. Nil where there is no node.
 	Infos []fwk.NodeInfo
+	// health says what closes a node.
+	health nodehealth.Rules
 	// restricted counts the nodes that not every pod may use.
 	restricted int
 	resources  []corev1.ResourceName
@@ -81,9 +84,10 @@ type slot struct {
 }
 
 // NewIndex makes an empty index of the levels, nil for those that nodes carry. A non-empty key becomes the outermost
-// level, where two nodes share a domain whenever their values are equal: what a Kubernetes topology key means.
-func NewIndex(levels []topology.Level, outermost string) *Index {
-	return &Index{levels: levels, outermost: outermost, view: View{resources: firstResources()}}
+// level, where two nodes share a domain whenever their values are equal: what a Kubernetes topology key means. Health says
+// what closes a node.
+func NewIndex(levels []topology.Level, outermost string, health nodehealth.Rules) *Index {
+	return &Index{levels: levels, outermost: outermost, view: View{resources: firstResources(), health: health}}
 }
 
 // Update brings the index to the given node list and makes sure that the resources are among those counted.
@@ -270,7 +274,7 @@ func found(nodes []topology.Node) string {
 // refresh reads a node. What depends on its object alone is read only if that changed.
 func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 	node := info.Node()
-	if restricted := isRestricted(node); restricted != s.restricted {
+	if restricted := isRestricted(node, ix.view.health); restricted != s.restricted {
 		s.restricted = restricted
 		if restricted {
 			ix.view.restricted++
@@ -279,7 +283,7 @@ func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 		}
 	}
 	if s.node != node {
-		if s.node == nil || !sameRules(s.node, node) {
+		if s.node == nil || !sameRules(s.node, node, ix.view.health) {
 			ix.view.bars = newBars()
 		}
 		ix.view.Total[s.tree] = total(info, ix.view.resources)

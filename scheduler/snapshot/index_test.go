@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -68,7 +69,7 @@ func TestIndexCountsWhatIsFree(t *testing.T) {
 		info(node("b2", "b")), info(node("a1", "a"), pod("p", list("1500m", "1"))), info(node("none", "")),
 		info(node("full", "b"), pod("q", list("9", "4"))),
 	}
-	index := snapshot.NewIndex(nil, "")
+	index := snapshot.NewIndex(nil, "", nodehealth.Rules{})
 	view := update(t, index, nodes, nil)
 	if got := view.Free[0]; len(got) != 4 {
 		t.Fatalf("a vector of resources nobody asked for: %v", got)
@@ -97,7 +98,7 @@ func TestIndexCountsWhatIsFree(t *testing.T) {
 
 func TestIndexFollowsGenerations(t *testing.T) {
 	a, b := info(node("a", "c1")), info(node("b", "c1"))
-	index := snapshot.NewIndex(nil, "")
+	index := snapshot.NewIndex(nil, "", nodehealth.Rules{})
 	first := update(t, index, []fwk.NodeInfo{a, b}, nil)
 	tree := first.Tree
 
@@ -130,7 +131,7 @@ func TestIndexRebuildsItsTreeOnlyForLevels(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			nodes := []*corev1.Node{node("a", "c1"), node("b", "c1")}
-			index := snapshot.NewIndex(nil, "")
+			index := snapshot.NewIndex(nil, "", nodehealth.Rules{})
 			before := update(t, index, infos(nodes), nil).Tree
 			after := update(t, index, infos(test.change([]*corev1.Node{nodes[0].DeepCopy(), nodes[1].DeepCopy()})), nil)
 			if got := before == after.Tree; got != test.same {
@@ -147,7 +148,7 @@ func TestIndexWithAnOutermostKey(t *testing.T) {
 	nodes := []*corev1.Node{node("a", "c1"), node("b", "c2"), node("c", "c1")}
 	nodes[0].Labels["example.com/room"] = "west"
 	nodes[1].Labels["example.com/room"] = "west"
-	view := update(t, snapshot.NewIndex(nil, "example.com/room"), infos(nodes), nil)
+	view := update(t, snapshot.NewIndex(nil, "example.com/room", nodehealth.Rules{}), infos(nodes), nil)
 	if got := view.Tree.Levels(); len(got) != 2 || got[0].Key != "example.com/room" || got[1].Name != "clique" {
 		t.Fatalf("levels are %v", got)
 	}
@@ -180,7 +181,7 @@ func TestIndexKnowsCliquesByOtherNames(t *testing.T) {
 		}
 		return strings.Join(text, " ")
 	}
-	index := snapshot.NewIndex(nil, "")
+	index := snapshot.NewIndex(nil, "", nodehealth.Rules{})
 	if got, want := cliques(index), "a:rack-1 b:rack-1 c:"; got != want {
 		t.Errorf("cliques are %s, want %s", got, want)
 	}
@@ -197,7 +198,7 @@ func TestIndexKnowsCliquesByOtherNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := cliques(snapshot.NewIndex(levels, "")); got != want {
+		if got := cliques(snapshot.NewIndex(levels, "", nodehealth.Rules{})); got != want {
 			t.Errorf("with the levels %s the cliques are %s, want %s", keys, got, want)
 		}
 	}

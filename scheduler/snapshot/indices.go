@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -17,6 +18,7 @@ const mostKeyed = 8
 // were required last and are no level. It is not safe for concurrent use.
 type Indices struct {
 	levels []topology.Level
+	health nodehealth.Rules
 	plain  *Index
 	// keyed are the others, the one used last first.
 	keyed []keyed
@@ -28,8 +30,8 @@ type keyed struct {
 }
 
 // NewIndices makes empty indices of the levels, nil for those that nodes carry.
-func NewIndices(levels []topology.Level) *Indices {
-	return &Indices{levels: levels, plain: NewIndex(levels, "")}
+func NewIndices(levels []topology.Level, health nodehealth.Rules) *Indices {
+	return &Indices{levels: levels, health: health, plain: NewIndex(levels, "", health)}
 }
 
 // Plain returns the nodes with the known levels.
@@ -65,7 +67,7 @@ func (x *Indices) View(nodes []fwk.NodeInfo, resources []corev1.ResourceName, re
 	if _, known := view.Tree.Level(required); known || required == "" || !Carries(nodes, required) {
 		return view, nil
 	}
-	x.keyed = slices.Insert(x.keyed, 0, keyed{required, NewIndex(x.levels, required)})
+	x.keyed = slices.Insert(x.keyed, 0, keyed{required, NewIndex(x.levels, required, x.health)})
 	x.keyed = x.keyed[:min(len(x.keyed), mostKeyed)]
 	return updated(x.keyed[0].index, nodes, resources)
 }

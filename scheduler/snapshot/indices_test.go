@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -25,14 +26,14 @@ func keyedFleet(nodes, keys int) []fwk.NodeInfo {
 
 // Whatever keys were required before, a view has the required key as its outermost level, and says the same as one made anew.
 func TestIndices_ViewHasTheRequiredKey(t *testing.T) {
-	fleet, of := keyedFleet(40, 12), snapshot.NewIndices(nil)
+	fleet, of := keyedFleet(40, 12), snapshot.NewIndices(nil, nodehealth.Rules{})
 	for step := range 60 {
 		key := fmt.Sprint("example.com/key", step*7%12)
 		view, err := of.View(fleet, []corev1.ResourceName{gpu}, key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := snapshot.NewIndex(nil, key).Update(fleet, []corev1.ResourceName{gpu})
+		want, err := snapshot.NewIndex(nil, key, nodehealth.Rules{}).Update(fleet, []corev1.ResourceName{gpu})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestIndices_ViewHasTheRequiredKey(t *testing.T) {
 func BenchmarkIndices_AlternatingKeys(b *testing.B) {
 	for _, nodes := range []int{1_000, 4_000, 10_000} {
 		b.Run(fmt.Sprint(nodes, "nodes"), func(b *testing.B) {
-			fleet, of := keyedFleet(nodes, 4), snapshot.NewIndices(nil)
+			fleet, of := keyedFleet(nodes, 4), snapshot.NewIndices(nil, nodehealth.Rules{})
 			for i := 0; b.Loop(); i++ {
 				if _, err := of.View(fleet, nil, fmt.Sprint("example.com/key", i%4)); err != nil {
 					b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -22,14 +23,14 @@ func TestIndexThatFollowsSaysWhatANewOneSays(t *testing.T) {
 		for i := range 60 {
 			fleet = append(fleet, info(node(fmt.Sprint("n", i), fmt.Sprint("c", i%7))))
 		}
-		followed := snapshot.NewIndex(nil, "")
+		followed := snapshot.NewIndex(nil, "", nodehealth.Rules{})
 		resources := []corev1.ResourceName{gpu}
 		update(t, followed, fleet, resources)
 		next := len(fleet)
 		for step := range 40 {
 			fleet = churn(t, random, slices.Clone(fleet), &next)
 			got := update(t, followed, fleet, resources)
-			want := update(t, snapshot.NewIndex(nil, ""), fleet, resources)
+			want := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), fleet, resources)
 			if text := difference(t, got, want, fleet); text != "" {
 				t.Fatalf("seed %d, step %d: %s", seed, step, text)
 			}

@@ -7,12 +7,13 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 )
 
 // The rules that bar a node, in the words of a shortfall.
 const (
 	ruleCordoned = "cordoned"
-	ruleUpkeep   = "maintenance"
 	ruleTaint    = "untolerated taint"
 	ruleAffinity = "node selector or affinity"
 	ruleNodeName = "another node is named by the pod"
@@ -23,8 +24,8 @@ func hard(t *corev1.Taint) bool {
 }
 
 // isRestricted reports whether a node is closed to some pods. A node that is not is judged only by what the pod asks.
-func isRestricted(node *corev1.Node) bool {
-	_, marked := Maintenance(node)
+func isRestricted(node *corev1.Node, health nodehealth.Rules) bool {
+	_, marked := health.Of(node)
 	return marked || node.Spec.Unschedulable ||
 		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return hard(&t) })
 }
@@ -55,8 +56,8 @@ func (v View) barred(pod *corev1.Pod) []string {
 	for i, info := range v.Infos {
 		switch {
 		case info == nil:
-		case closed != nil && closed[i] != nil && !tolerates(pod, closed[i]):
-			out[i] = ruleUpkeep
+		case closed != nil && closed[i] != nil && !closed[i].Tolerated(pod):
+			out[i] = closed[i].Rule()
 		default:
 			out[i] = rule(pod, affinity, info.Node())
 		}
@@ -71,7 +72,7 @@ func rule(pod *corev1.Pod, affinity nodeaffinity.RequiredNodeAffinity, node *cor
 	}
 	if node.Spec.Unschedulable {
 		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-		if !tolerates(pod, &cordon) {
+		if !corev1helpers.TolerationsTolerateTaint(klog.Logger{}, pod.Spec.Tolerations, &cordon, true) {
 			return ruleCordoned
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -75,7 +76,7 @@ func TestView_UnitsFollowThePods(t *testing.T) {
 		for i := range 20 {
 			fleet = append(fleet, info(node(fmt.Sprint("n", i), fmt.Sprint("c", i%3))))
 		}
-		of, index, next := make(groups), snapshot.NewIndex(nil, ""), len(fleet)
+		of, index, next := make(groups), snapshot.NewIndex(nil, "", nodehealth.Rules{}), len(fleet)
 		resources := []corev1.ResourceName{gpu}
 		for step := range 200 {
 			if random.IntN(10) == 0 {
@@ -195,7 +196,7 @@ func benchmarkUnits(b *testing.B, nodes int) {
 		}
 		fleet[i] = info(node(fmt.Sprint("n", i), fmt.Sprint("c", i/18)), pods...)
 	}
-	index := snapshot.NewIndex(nil, "")
+	index := snapshot.NewIndex(nil, "", nodehealth.Rules{})
 	view, err := index.Update(fleet, []corev1.ResourceName{gpu})
 	if err != nil {
 		b.Fatal(err)

@@ -101,7 +101,12 @@ func (u Unit) Saved() time.Time {
 	if u.Group == nil {
 		return time.Time{}
 	}
-	return instant(u.Group.Annotations[topology.AnnotationLastCheckpoint])
+	return LastCheckpoint(u.Group)
+}
+
+// LastCheckpoint is when the trainer of a gang last saved its work, as the controller wrote it; zero if nobody knows.
+func LastCheckpoint(group *schedulingv1beta1.PodGroup) time.Time {
+	return instant(group.Annotations[topology.AnnotationLastCheckpoint])
 }
 
 // Accelerators is how many devices of these kinds the unit holds.

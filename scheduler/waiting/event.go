@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -232,9 +233,9 @@ func (q *Queue) NodeGone(name string) {
 	}
 }
 
-// isAway reports whether a node cannot be used for a while. A node under maintenance is not expected back.
+// isAway reports whether a node cannot be used for a while. One that an administrator has closed is not expected back.
 func isAway(node *corev1.Node) bool {
-	if _, marked := snapshot.Maintenance(node); marked {
+	if _, marked := nodehealth.Marked(node); marked {
 		return false
 	}
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {

@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -56,7 +57,7 @@ func newFleet(tb testing.TB, nodes, perClique int) *fleet {
 	f.queue = waiting.New(t, contention.DefaultPolicy())
 	f.queue.Wakes(func(id contention.ID) { f.woken = append(f.woken, id) })
 	f.reader = &waiting.Reader{
-		Indices: snapshot.NewIndices(nil), Accelerators: []corev1.ResourceName{gpu},
+		Indices: snapshot.NewIndices(nil, nodehealth.Rules{}), Accelerators: []corev1.ResourceName{gpu},
 		Groups: func() fwk.PodGroupLister { return f.groups }, Version: f.queue.Version,
 	}
 	for i := range nodes {

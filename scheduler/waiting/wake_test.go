@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -54,7 +55,7 @@ func newScheduler(t *testing.T) *scheduler {
 		s.woken = append(s.woken, name.Name)
 	})
 	s.reader = &waiting.Reader{
-		Indices: snapshot.NewIndices(nil), Accelerators: []corev1.ResourceName{gpu},
+		Indices: snapshot.NewIndices(nil, nodehealth.Rules{}), Accelerators: []corev1.ResourceName{gpu},
 		Groups: func() fwk.PodGroupLister { return none{} },
 	}
 	return s

@@ -38,7 +38,7 @@ func (w *WhatIf) newCluster() (*cluster, error) {
 	c := &cluster{
 		WhatIf: w, gangs: w.objects.gangs(), groups: make(groupLister, len(w.objects.PodGroups)),
 		infos:   make(map[string]*framework.NodeInfo, len(w.objects.Nodes)),
-		indices: snapshot.NewIndices(w.levels),
+		indices: snapshot.NewIndices(w.levels, w.profile.Placement.Health()),
 		fixed:   devices.NewFixed(w.objects.Devices.Slices, w.objects.Devices.Classes, w.objects.Devices.Claims),
 	}
 	c.stock = new(devices.Shared).Stock(c.fixed)

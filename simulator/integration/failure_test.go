@@ -260,6 +260,7 @@ func TestFailure_RefusedRank(t *testing.T) {
 		Patch(t.Context(), before[1].Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { reports(t, before[1].Spec.NodeName) })
 	newRunners(t, namespace, "refused", 2, before)
 	all, counted := number(
 		t,

@@ -39,7 +39,7 @@ func admissionConfigurations() map[schema.GroupVersionResource]string {
 }
 
 // A controller with rights in two namespaces, and without those in a third one that it should have, runs the jobs there. It leaves a job in a fourth one alone, cannot read there, and its webhooks
-// are not asked about it.
+// are not asked about it. It makes gangs only of jobs that ask for it.
 func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	paused(t)
 	restored(t)
@@ -70,13 +70,25 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 		t.Errorf("in its own namespace a job without a runtime is answered %d %s", got.code, got.text)
 	}
 	kept(t, trainJobs, job("narrow-c", "no-such-runtime"))
-	kept(t, trainJobs, job("narrow-a", "torch-distributed"))
-	within(t, 30*time.Second, "the end of the job in narrow-a", func() bool {
-		stored, err := shared.Dynamic.Resource(trainJobs).
-			Namespace("narrow-a").
-			Get(t.Context(), "train", metav1.GetOptions{})
-		return err == nil && strings.Contains(fmt.Sprint(stored.Object["status"]), "type:Complete")
-	})
+	const wish = "    lockstep.dev/required-topology: nvidia.com/gpu.clique\n"
+	kept(
+		t,
+		trainJobs,
+		strings.Replace(job("narrow-a", "torch-distributed"), wish, wish+"    lockstep.dev/gang: \"on\"\n", 1),
+	)
+	kept(t, trainJobs, strings.Replace(job("narrow-b", "torch-distributed"), wish, "", 1))
+	for namespace, gangs := range map[string]int{"narrow-a": 1, "narrow-b": 0} {
+		within(t, 30*time.Second, "the end of the job in "+namespace, func() bool {
+			stored, err := shared.Dynamic.Resource(trainJobs).
+				Namespace(namespace).
+				Get(t.Context(), "train", metav1.GetOptions{})
+			return err == nil && strings.Contains(fmt.Sprint(stored.Object["status"]), "type:Complete")
+		})
+		groups, err := shared.Client.SchedulingV1beta1().PodGroups(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(groups.Items) != gangs {
+			t.Errorf("%s has %d PodGroups (%v), want %d", namespace, len(groups.Items), err, gangs)
+		}
+	}
 	left, err := shared.Dynamic.Resource(trainJobs).Namespace("narrow-c").Get(t.Context(), "train", metav1.GetOptions{})
 	if err != nil || left.Object["status"] != nil {
 		t.Errorf("the job in narrow-c has status %v (%v)", left.Object["status"], err)
@@ -178,7 +190,7 @@ func runNarrow(t *testing.T, installation manifests.Installation, port string) f
 		"--leader-elect",
 		"--metrics-bind-address=0",
 		"--health-probe-bind-address=127.0.0.1:"+health,
-		"--gang-default=on",
+		"--gang-default=off",
 		"--webhook-host=127.0.0.1",
 		"--webhook-port="+port,
 		"--cert-management=external",

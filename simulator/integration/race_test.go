@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
@@ -74,6 +75,8 @@ type race struct {
 	// pods are the bound pods that exist, by UID.
 	pods    map[types.UID]*bound
 	refused map[string]int
+	// refusers are the nodes whose kubelets refused a pod.
+	refusers sets.Set[string]
 	// singles are the pods for the stock scheduler, with the instant at which each ends.
 	singles map[string]time.Time
 	made    int
@@ -107,7 +110,7 @@ func newRace(t *testing.T, gangs int) *race {
 	r := &race{
 		namespace: namespaceOf(t), random: rand.New(rand.NewPCG(50, 1)), gangs: make(map[string]*team),
 		free: make(map[string]int64), cliques: make(map[string]string), pods: make(map[types.UID]*bound),
-		refused: make(map[string]int), singles: make(map[string]time.Time),
+		refused: make(map[string]int), refusers: sets.New[string](), singles: make(map[string]time.Time),
 	}
 	for i := range gangs {
 		r.expect(time.Duration(i) * betweenGangs)
@@ -163,6 +166,7 @@ func (r *race) see(t *testing.T, event watch.Event) {
 			r.free[b.node] -= b.gpus
 		} else {
 			r.refused[pod.Spec.SchedulerName]++
+			r.refusers.Insert(b.node)
 		}
 		r.pods[pod.UID] = b
 	}
@@ -373,6 +377,9 @@ func (r *race) removeMembers(t *testing.T, g *team) {
 // clear leaves the machines to the next test.
 func (r *race) clear(t *testing.T) {
 	t.Helper()
+	for node := range r.refusers {
+		reports(t, node)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	all := shared.Client.CoreV1().Pods(r.namespace)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
@@ -153,7 +154,7 @@ func (s *builder) noteOthers(others map[corev1.ResourceName]int, counted corev1.
 // close closes nodes that are cordoned, under maintenance, or have a taint that is not about accelerators and that no waiting pod
 // tolerates. A node with a tolerated taint stays open, and bars the jobs of a trace.
 func (s *builder) close(accelerators []string, open func(*corev1.Taint) bool) {
-	s.closeForMaintenance()
+	s.closeMarked()
 	for at, node := range s.objects.Nodes {
 		foreign := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool {
 			return t.Effect == corev1.TaintEffectPreferNoSchedule || slices.Contains(accelerators, t.Key)
@@ -170,16 +171,19 @@ func (s *builder) close(accelerators []string, open func(*corev1.Taint) bool) {
 	}
 }
 
-// closeForMaintenance closes nodes with a maintenance annotation, and the domain of the level that the annotation names.
-func (s *builder) closeForMaintenance() {
+// closeMarked closes nodes that administrators or health agents have closed, and the domain of the level that maintenance names.
+func (s *builder) closeMarked() {
 	s.Closed = make([]bool, len(s.objects.Nodes))
 	for at, node := range s.objects.Nodes {
-		level, marked := snapshot.Maintenance(node)
+		mark, marked := nodehealth.Default().Of(node)
 		if !marked {
 			continue
 		}
 		s.Closed[at] = true
-		if known, ok := s.Ledger.Tree.Level(level); ok {
+		if mark.Key != topology.KeyMaintenance {
+			continue
+		}
+		if known, ok := s.Ledger.Tree.Level(mark.Value); ok {
 			for _, other := range s.Ledger.Tree.Together(at, known) {
 				s.Closed[other] = true
 			}

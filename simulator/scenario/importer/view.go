@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -26,7 +27,7 @@ func viewOf(nodes []*corev1.Node, resources []corev1.ResourceName, more []topolo
 		}
 		levels = slices.Concat(more, topology.DetectLevels(labeled))
 	}
-	view, err := snapshot.NewIndex(levels, "").Update(infos, resources)
+	view, err := snapshot.NewIndex(levels, "", nodehealth.Default()).Update(infos, resources)
 	if err != nil {
 		return view, fmt.Errorf("indexing the fleet's nodes: %w", err)
 	}

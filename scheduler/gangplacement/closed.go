@@ -3,21 +3,19 @@ package gangplacement
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // offKey is where a cycle keeps what keeps its pod off nodes, if the framework chooses its node.
 const offKey fwk.StateKey = Name + "/off"
 
-// off is what keeps a pod off nodes: maintenance, and leases of earlier entities.
+// off is what keeps a pod off nodes: what closes them, each with its rule, and leases of earlier entities.
 type off struct {
-	closed sets.Set[string]
+	closed map[string]string
 	guard  *waiting.Guard
 }
 
@@ -61,8 +59,8 @@ func isOff(state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) string {
 	o, ok := data.(*off)
 	switch {
 	case !ok:
-	case o.closed.Has(node.Node().Name):
-		return "the node is under maintenance"
+	case o.closed[node.Node().Name] != "":
+		return "the node is closed: " + o.closed[node.Node().Name]
 	case !o.guard.Admits(pod, node.Node().Name):
 		return "the node is reserved for a gang"
 	}
@@ -83,8 +81,11 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    follow,
-		UpdateFunc: func(_, obj any) { follow(obj) },
+		AddFunc: follow,
+		UpdateFunc: func(old, obj any) {
+			p.forgive(old, obj)
+			follow(obj)
+		},
 		DeleteFunc: func(obj any) {
 			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = missed.Obj
@@ -95,15 +96,27 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 				defer p.memory.mu.Unlock()
 				delete(p.memory.changed, node.Name)
 				delete(p.memory.marked, node.UID)
+				p.memory.strikes.Forgive(node.Name)
 				p.memory.kinds.remove(node.Name)
 			}
 		},
 	}
 }
 
+// forgive forgets the strikes against a node that an administrator has opened again.
+func (p *GangPlacement) forgive(old, obj any) {
+	before, ok := old.(*corev1.Node)
+	after, same := obj.(*corev1.Node)
+	if ok && same && before.Spec.Unschedulable && !after.Spec.Unschedulable {
+		p.memory.mu.Lock()
+		defer p.memory.mu.Unlock()
+		p.memory.strikes.Forgive(after.Name)
+	}
+}
+
 func (p *GangPlacement) mark(node *corev1.Node) {
 	p.queue.Node(node)
-	_, marked := snapshot.Maintenance(node)
+	_, marked := p.health.Of(node)
 	p.memory.mu.Lock()
 	defer p.memory.mu.Unlock()
 	p.memory.changed[node.Name] = node.ResourceVersion
@@ -116,14 +129,14 @@ func (p *GangPlacement) mark(node *corev1.Node) {
 	}
 }
 
-// marks are the nodes under maintenance.
+// marks are the nodes that are closed.
 type marks map[types.UID]struct{}
 
-// reopened is for pods that were kept off: a mark was taken away, or changed.
-func reopened(_ klog.Logger, _ *corev1.Pod, old, obj any) (fwk.QueueingHint, error) {
+// reopened is for pods that were kept off: what closed the node is over, or is another thing.
+func (p *GangPlacement) reopened(_ klog.Logger, _ *corev1.Pod, old, obj any) (fwk.QueueingHint, error) {
 	before, ok := old.(*corev1.Node)
 	after, same := obj.(*corev1.Node)
-	if ok && same && snapshot.SameMaintenance(before, after) {
+	if ok && same && p.health.Same(before, after) {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
