@@ -18,7 +18,7 @@ import (
 func rendered(t *testing.T, installation manifests.Installation) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}
-	for _, folder := range []string{".", "crds", "controller", "scheduler", "webhooks", "install", "takeover"} {
+	for _, folder := range []string{".", "crds", "gangs", "controller", "scheduler", "webhooks", "install", "takeover"} {
 		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ func render(t *testing.T, content []byte, installation manifests.Installation) [
 // a policy, the lease or the Service, which the binary knows, is as it was.
 func TestRender_ForAnotherInstallation(t *testing.T) {
 	other := manifests.Installation{Namespace: "gpu-system", Account: "trainer-bot"}
-	for _, folder := range []string{".", "controller", "webhooks", "install", "takeover"} {
+	for _, folder := range []string{".", "gangs", "controller", "webhooks", "install", "takeover"} {
 		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
 		if err != nil {
 			t.Fatal(err)

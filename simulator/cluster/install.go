@@ -40,7 +40,7 @@ func (c *Cluster) install(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, dir := range []string{".", "crds", "controller", "access", "scheduler", "datacache"} {
+	for _, dir := range []string{".", "crds", "gangs", "controller", "access", "scheduler", "datacache"} {
 		if err := c.applyFolder(ctx, dir); err != nil {
 			return err
 		}

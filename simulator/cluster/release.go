@@ -21,7 +21,7 @@ type Release struct {
 }
 
 // releaseFolders are the manifests that differ between releases, in the order in which they are applied. Earlier releases lack some.
-func releaseFolders() []string { return []string{"crds", "controller", "access", "scheduler"} }
+func releaseFolders() []string { return []string{"crds", "gangs", "controller", "access", "scheduler"} }
 
 // errNoScheduler indicates that the cluster runs no lockstep-scheduler.
 var errNoScheduler = errors.New("no lockstep-scheduler runs")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -55,37 +56,44 @@ func guardOf(t *testing.T, installation manifests.Installation) guard.Guard {
 	}
 }
 
-// applyRendered applies a folder of manifests for an installation.
-func applyRendered(
+// applyRendered applies the roles and policies of the controller for an installation.
+func applyRendered(t *testing.T, installation manifests.Installation, only func(*unstructured.Unstructured) bool) {
+	t.Helper()
+	for _, folder := range []string{"gangs", "controller"} {
+		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no manifests in %s: %v", folder, err)
+		}
+		for _, file := range files {
+			applyFile(t, file, installation, only)
+		}
+	}
+}
+
+func applyFile(
 	t *testing.T,
-	folder string,
+	file string,
 	installation manifests.Installation,
 	only func(*unstructured.Unstructured) bool,
 ) {
 	t.Helper()
-	files, err := filepath.Glob("../../manifests/" + folder + "/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no manifests in %s: %v", folder, err)
+	content, err := manifests.Files.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, file := range files {
-		content, err := manifests.Files.ReadFile(folder + "/" + filepath.Base(file))
-		if err != nil {
-			t.Fatal(err)
+	rendered, err := manifests.Render(content, installation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
+	for {
+		var object unstructured.Unstructured
+		if err := decoder.Decode(&object.Object); err != nil {
+			return
 		}
-		rendered, err := manifests.Render(content, installation)
-		if err != nil {
-			t.Fatal(err)
-		}
-		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
-		for {
-			var object unstructured.Unstructured
-			if err := decoder.Decode(&object.Object); err != nil {
-				break
-			}
-			if only(&object) {
-				if err := shared.Apply(context.WithoutCancel(t.Context()), &object); err != nil {
-					t.Fatal(err)
-				}
+		if only(&object) {
+			if err := shared.Apply(context.WithoutCancel(t.Context()), &object); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
@@ -113,7 +121,7 @@ func paused(t *testing.T) {
 func restored(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		applyRendered(t, "controller", manifests.Default(), func(*unstructured.Unstructured) bool { return true })
+		applyRendered(t, manifests.Default(), func(*unstructured.Unstructured) bool { return true })
 		within(t, 20*time.Second, "the shipped policies", func() bool {
 			return guardOf(t, manifests.Default()).Verify(context.WithoutCancel(t.Context())) == nil
 		})
@@ -140,7 +148,7 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 	}
 	render := func(t *testing.T, policy string) {
 		t.Helper()
-		applyRendered(t, "controller", manifests.Installation{Namespace: "elsewhere", Account: "somebody"},
+		applyRendered(t, manifests.Installation{Namespace: "elsewhere", Account: "somebody"},
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "ValidatingAdmissionPolicy" && o.GetName() == policy
 			})
@@ -223,7 +231,7 @@ func TestGuard_HoldsForAnotherInstallation(t *testing.T) {
 	restored(t)
 	other := manifests.Installation{Namespace: "gpu-system", Account: "trainer-bot"}
 	makeNamespace(t, other.Namespace)
-	applyRendered(t, "controller", other, func(*unstructured.Unstructured) bool { return true })
+	applyRendered(t, other, func(*unstructured.Unstructured) bool { return true })
 	within(t, 20*time.Second, "the policies for "+fmt.Sprint(other), func() bool {
 		err := guardOf(t, other).Verify(t.Context())
 		if err != nil {

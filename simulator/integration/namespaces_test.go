@@ -49,7 +49,7 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	for _, name := range append([]string{narrow.Namespace, "narrow-c"}, narrow.Namespaces...) {
 		makeNamespace(t, name)
 	}
-	applyRendered(t, "controller", narrow, func(*unstructured.Unstructured) bool { return true })
+	applyRendered(t, narrow, func(*unstructured.Unstructured) bool { return true })
 	// Its administrator may do that, and must not keep the others' jobs from starting.
 	bindings := shared.Client.RbacV1().RoleBindings("narrow-lost")
 	if err := bindings.Delete(t.Context(), manifests.ControllerRole, metav1.DeleteOptions{}); err != nil {

@@ -60,7 +60,7 @@ func run(arguments []string, out io.Writer) error {
 	if err := installation.Validate(); err != nil {
 		return err
 	}
-	folders := []string{".", "crds", "controller", "access", "webhooks", "install"}
+	folders := []string{".", "crds", "gangs", "controller", "access", "webhooks", "install"}
 	if installation.TakeOver != "" {
 		folders = append(folders, "takeover")
 	}

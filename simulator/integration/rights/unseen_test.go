@@ -103,7 +103,7 @@ func move(role string) []row {
 		{
 			role: scheduler, verbs: "write", resources: "lockstep.dev/gangpriorities",
 			why:  "a policy asks for it, and the API server does not log what policies ask",
-			file: "manifests/controller/policy.yaml", code: "resource('gangpriorities').check('write')",
+			file: "manifests/gangs/policy.yaml", code: "resource('gangpriorities').check('write')",
 		},
 		{
 			role:      role,

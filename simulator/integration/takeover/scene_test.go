@@ -99,7 +99,7 @@ func (s scene) stopTrainer(block string) {
 
 func (s scene) startLockstep(flags ...string) {
 	s.t.Helper()
-	for _, folder := range []string{"controller", "takeover"} {
+	for _, folder := range []string{"gangs", "controller", "takeover"} {
 		s.must(shared.ApplyFolder(s.t.Context(), folder))
 	}
 	s.must(shared.StartController(s.t.Context(), flags...))
