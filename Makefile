@@ -69,7 +69,7 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/leader -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run TwoCliques ./simulator/integration -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
-	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn' ./scheduler -args -long
+	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
@@ -157,6 +157,16 @@ bench-failover: ## The time without a binding when the leading scheduler stops, 
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-failover ./simulator/cmd/bench-failover
 	@$(BENCH)/bin/bench-failover -dir $(BENCH)
+
+# What bench-recovery adds: -ranks 250 -losses 5 takes three minutes.
+RECOVERY ?=
+
+.PHONY: bench-recovery
+bench-recovery: ## How long a job of 250 and 2,500 nodes is without a rank whose node is lost, and the scheduler's share up to 25,000 (half an hour).
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-recovery ./simulator/cmd/bench-recovery
+	@$(BENCH)/bin/bench-recovery -dir $(BENCH) $(RECOVERY)
+	$(GO) test -p 1 -run '^$$' -bench Replacement -benchtime 1x -timeout 30m ./scheduler/gangplacement 2>/dev/null
 
 .PHONY: bench-gangapi
 bench-gangapi: ## A gang of a thousand bound and a hundred told why they wait, native beside custom resources (ten minutes).

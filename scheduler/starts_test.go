@@ -93,6 +93,31 @@ func TestStart_ManyClaims(t *testing.T) {
 	}
 }
 
+// A gang of ten thousand starts in one round. How long its bindings take is what the client's limits say.
+func TestStart_TenThousand(t *testing.T) {
+	size := 10_000 / scale()
+	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, size))
+	startAtShippedLimits(t, c)
+	group, members := schedulertest.Gang("train", size, "")
+	c.Create(t, group, members)
+	for deadline := time.Now().Add(time.Minute); len(c.Bindings()) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no member was bound within a minute")
+		}
+	}
+	first := time.Now()
+	c.WaitBoundFor(t, members, 3*time.Minute)
+	t.Logf(
+		"%d members, at 1/%d of the shipped limits: %v from the first binding to the last",
+		size,
+		scale(),
+		time.Since(first),
+	)
+	if _, evicted := c.Evictions("train"); len(evicted) > 0 {
+		t.Errorf("%d members were evicted", len(evicted))
+	}
+}
+
 // An API server that takes fifty bindings a second and refuses the others with 429: a gang that gets further is not evicted, however long that takes.
 func TestStart_BusyServer(t *testing.T) {
 	const size, perSecond, grace = 700, 50, 3 * time.Second

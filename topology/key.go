@@ -56,6 +56,9 @@ const (
 	// AnnotationLastCheckpoint is the instant (RFC 3339) at which the job last saved its work: what came after would be lost
 	// in a preemption; written by the controller only.
 	AnnotationLastCheckpoint = "lockstep.dev/last-checkpoint"
+	// AnnotationFinished says how many of the members that a gang needs have succeeded and need not come again, of how many, such as "3 of 4"; written by
+	// the scheduler on the PodGroup when others wait.
+	AnnotationFinished = "lockstep.dev/finished-members"
 	// AnnotationPreemptible set to "false" on a PriorityClass by an administrator keeps its pods from preemption.
 	AnnotationPreemptible = "lockstep.dev/preemptible"
 	// AnnotationReservation set to NoReservation on a PodGroup revokes the gang's reservation, and grants it no other.

@@ -253,6 +253,14 @@ func ownAnnotations() []Annotation {
 				": a preemption loses what came after.",
 		},
 		{
+			Key:        topology.AnnotationFinished,
+			On:         []string{onPodGroup},
+			Controller: true,
+			Values:     "a number of members, such as 3 of 4",
+			Meaning: "So many of the members that a gang needs have succeeded, and its Job makes none in their place: the others start again without them. " +
+				"The scheduler writes it when others wait.",
+		},
+		{
 			Key:        topology.AnnotationCheckpointDeadline,
 			On:         []string{onPod},
 			Controller: true,

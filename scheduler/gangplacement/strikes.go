@@ -87,10 +87,3 @@ func (m *memory) barStruck(barred map[string]string, q question) map[string]stri
 
 // forHealth reports whether a node is barred for what happened to pods there.
 func forHealth(rule string) bool { return rule == ruleQuarantine || rule == ruleTrial }
-
-// later has waiting gangs looked at again when a quarantine may be over.
-func (p *GangPlacement) later(node string) {
-	if left := p.memory.strikes.Left(node, "", p.clock.Now()); left > 0 {
-		p.clock.AfterFunc(left, p.queue.Changed)
-	}
-}

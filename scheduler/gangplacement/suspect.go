@@ -41,14 +41,30 @@ func (p *GangPlacement) podEnded(pod *corev1.Pod) {
 	if !incompletegangs.WasRefused(pod) {
 		return
 	}
-	p.memory.mu.Lock()
-	defer p.memory.mu.Unlock()
-	p.memory.suspects[pod.Spec.NodeName] = suspicion{until: p.clock.Now().Add(longestSuspicion)}
-	p.clock.AfterFunc(longestSuspicion, p.queue.Changed)
-	if incompletegangs.LacksDevice(pod) {
-		p.memory.strikes.Refused(pod.Spec.NodeName, earlier(pod.CreationTimestamp.Time, p.clock.Now()))
-		p.later(pod.Spec.NodeName)
+	now := p.clock.Now()
+	p.memory.suspect(pod, now)
+	for _, left := range []time.Duration{longestSuspicion, p.memory.leftOf(pod.Spec.NodeName, now)} {
+		if left > 0 { // then whoever waits may have the node
+			p.clock.AfterFunc(left, p.queue.Changed)
+		}
 	}
+}
+
+// suspect notes a refusal.
+func (m *memory) suspect(pod *corev1.Pod, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.suspects[pod.Spec.NodeName] = suspicion{until: now.Add(longestSuspicion)}
+	if incompletegangs.LacksDevice(pod) {
+		m.strikes.Refused(pod.Spec.NodeName, earlier(pod.CreationTimestamp.Time, now))
+	}
+}
+
+// leftOf is how long the node is in quarantine for all gangs.
+func (m *memory) leftOf(node string, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.strikes.Left(node, "", now)
 }
 
 // barSuspects adds the nodes that are still as they were when they were first looked at after the refusal. A refusal that nothing has explained in all

@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-project/lockstep/scheduler/finished"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -64,7 +65,11 @@ func (q *GangQueue) hint(_ klog.Logger, pod *corev1.Pod, _, obj any) (fwk.Queuei
 // whether this call opened it.
 func (q *GangQueue) openIfComplete(key types.NamespacedName) (*schedulingv1beta1.PodGroup, bool) {
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
-	if err != nil || !q.complete(group) {
+	if err != nil {
+		return nil, false
+	}
+	if !q.complete(group) {
+		q.noteFinished(group)
 		return nil, false
 	}
 	q.gangs.mu.Lock()
@@ -87,7 +92,7 @@ func (q *GangQueue) complete(group *schedulingv1beta1.PodGroup) bool {
 		return true
 	}
 	state, err := q.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
-	return err == nil && state.AllPodsCount() >= minCount(group)
+	return err == nil && state.AllPodsCount() >= minCount(group) && q.wantedNote(group, state) == finished.On(group)
 }
 
 // minCount is how many members have to start together.

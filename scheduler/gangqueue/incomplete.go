@@ -42,6 +42,7 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 		q.watchMembers(key) // this scheduler may lead by then
 		return
 	}
+	q.noteFinished(group)
 	state, err := q.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
 	if err != nil || state.AllPodsCount() == 0 {
 		return // its job has no pods, and says why

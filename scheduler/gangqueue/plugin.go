@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
+	"github.com/lockstep-project/lockstep/scheduler/finished"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -48,8 +50,10 @@ type GangQueue struct {
 	profile string
 	// settled has something done when the scheduler's own handlers have surely seen what ours saw.
 	settled func(do func())
-	pods    corelisters.PodLister
-	groups  schedulinglisters.PodGroupLister
+	// beside does something beside the scheduling loop; nil does nothing.
+	beside func(do func(context.Context))
+	pods   corelisters.PodLister
+	groups schedulinglisters.PodGroupLister
 	// endings knows how pods ended.
 	endings *members.Ended
 	// acts reports whether this scheduler decides, and not another one for which it stands by.
@@ -79,13 +83,15 @@ type gangs struct {
 	holders  holders
 	// watched holds the gangs that are looked at later, since they lack members.
 	watched map[types.NamespacedName]bool
+	// noting holds the gangs about whose finished members something is being written.
+	noting sets.Set[types.NamespacedName]
 }
 
 func newGangs() *gangs {
 	return &gangs{
 		open: make(map[types.NamespacedName]types.UID), early: make(map[types.NamespacedName]*corev1.Pod),
 		events: newCandidates(), checking: make(map[types.NamespacedName]bool),
-		holders: make(holders), watched: make(map[types.NamespacedName]bool),
+		holders: make(holders), watched: make(map[types.NamespacedName]bool), noting: sets.New[types.NamespacedName](),
 	}
 }
 
@@ -111,6 +117,7 @@ func New(
 			return nil, err
 		}
 		q.explain = explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), t)
+		q.beside = func(do func(context.Context)) { t.Beside(func() { do(ctx) }) }
 		q.gangs.starting = true
 		q.settled = func(do func()) { t.AfterFunc(t.Settle, do) }
 		t.Beside(func() { q.begin(ctx) })
@@ -129,6 +136,9 @@ func NewWithClock(
 	}
 	q.groups = handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister()
 	groups := handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Informer()
+	if err := groups.SetTransform(finished.Transform); err != nil {
+		return nil, fmt.Errorf("watching PodGroups without their finished members: %w", err)
+	}
 	if _, err := groups.AddEventHandler(
 		cache.ResourceEventHandlerFuncs{UpdateFunc: q.groupChanged, DeleteFunc: q.forget},
 	); err != nil {
@@ -188,6 +198,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		q.enters(pod)
 		return nil
 	}
+	q.noteFinished(group)
 	q.watchMembers(key)
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for the other members of gang "+key.Name)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
+	"github.com/lockstep-project/lockstep/scheduler/finished"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -124,13 +125,8 @@ func (w *watch) evict(
 	}
 }
 
-// needed is how many members have to be bound; a group that is no gang needs none.
-func needed(group *schedulingv1beta1.PodGroup) int {
-	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
-		return int(gang.MinCount)
-	}
-	return 0
-}
+// needed is how many members have to be bound, or to have succeeded; a group that is no gang needs none.
+func needed(group *schedulingv1beta1.PodGroup) int { return finished.MinCount(group) }
 
 // holds reports whether a pod with a node counts as there: one that succeeded has been there, and that is enough.
 func holds(pod *corev1.Pod) bool {

@@ -11,24 +11,22 @@ import (
 // value; a level that the fleet does not have closes the node.
 func (v View) closed() []*nodehealth.Mark {
 	var out []*nodehealth.Mark
-	for i, info := range v.Infos {
-		if info == nil {
-			continue
-		}
-		mark, marked := v.health.Of(info.Node())
-		if !marked {
+	for i, mark := range v.marks {
+		if mark == nil {
 			continue
 		}
 		if out == nil {
 			out = make([]*nodehealth.Mark, len(v.Infos))
 		}
-		out[i] = &mark
+		if out[i] == nil {
+			out[i] = mark
+		}
 		if mark.Key != topology.KeyMaintenance {
 			continue
 		}
 		if level, ok := v.Tree.Level(mark.Value); ok {
 			for _, other := range v.Tree.Together(i, level) {
-				out[other] = &mark
+				out[other] = mark
 			}
 		}
 	}

@@ -22,8 +22,9 @@ type View struct {
 	Free, Total []topology.Capacity
 	// Infos are the snapshot's own pointers: a placement must consist of these. Nil where there is no node.
 	Infos []fwk.NodeInfo
-	// health says what closes a node.
+	// health says what closes a node, marks what does: nil for one that is open.
 	health nodehealth.Rules
+	marks  []*nodehealth.Mark
 	// restricted counts the nodes that not every pod may use.
 	restricted int
 	resources  []corev1.ResourceName
@@ -79,6 +80,7 @@ type slot struct {
 	generation int64
 	tree       int
 	restricted bool
+	mark       *nodehealth.Mark
 	// tenants are its pods.
 	tenants []*tenant
 }
@@ -229,7 +231,7 @@ func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot)
 	v.Tree, v.bars = tree, newBars()
 	free, total := v.Free, v.Total
 	v.Free, v.Total = make([]topology.Capacity, tree.Len()), make([]topology.Capacity, tree.Len())
-	v.Infos = make([]fwk.NodeInfo, tree.Len())
+	v.Infos, v.marks = make([]fwk.NodeInfo, tree.Len()), make([]*nodehealth.Mark, tree.Len())
 	v.restricted, ix.book, ix.stale = 0, nil, ix.stale[:0]
 	v.running = newRunning()
 	slots := make([]slot, len(infos))
@@ -239,7 +241,7 @@ func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot)
 		v.Infos[s.tree] = info
 		if s.tree < len(known) && known[s.tree] != nil {
 			*s = *known[s.tree]
-			v.Free[s.tree], v.Total[s.tree] = free[s.tree], total[s.tree]
+			v.Free[s.tree], v.Total[s.tree], v.marks[s.tree] = free[s.tree], total[s.tree], s.mark
 			if s.restricted {
 				v.restricted++
 			}
@@ -274,7 +276,14 @@ func found(nodes []topology.Node) string {
 // refresh reads a node. What depends on its object alone is read only if that changed.
 func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 	node := info.Node()
-	if restricted := isRestricted(node, ix.view.health); restricted != s.restricted {
+	if s.node != node {
+		s.mark = nil
+		if mark, marked := ix.view.health.Of(node); marked {
+			s.mark = &mark
+		}
+		ix.view.marks[s.tree] = s.mark
+	}
+	if restricted := s.mark != nil || isRestricted(node); restricted != s.restricted {
 		s.restricted = restricted
 		if restricted {
 			ix.view.restricted++

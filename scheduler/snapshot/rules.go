@@ -7,8 +7,6 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
-
-	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 )
 
 // The rules that bar a node, in the words of a shortfall.
@@ -24,9 +22,9 @@ func hard(t *corev1.Taint) bool {
 }
 
 // isRestricted reports whether a node is closed to some pods. A node that is not is judged only by what the pod asks.
-func isRestricted(node *corev1.Node, health nodehealth.Rules) bool {
-	_, marked := health.Of(node)
-	return marked || node.Spec.Unschedulable ||
+// What closes it (see View.marks) is not asked here.
+func isRestricted(node *corev1.Node) bool {
+	return node.Spec.Unschedulable ||
 		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return hard(&t) })
 }
 
