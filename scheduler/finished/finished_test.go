@@ -60,6 +60,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
+// pods are pods of Jobs, a letter each, such as aab; - is a pod without one.
 func pods(jobs string) []*corev1.Pod {
 	var out []*corev1.Pod
 	for i, job := range strings.Split(jobs, "") {
