@@ -35,11 +35,12 @@ func (q *GangQueue) noteFinished(group *schedulingv1beta1.PodGroup) {
 	}
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	state, err := q.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
-	if err != nil || len(state.UnscheduledPods()) == 0 {
+	if err != nil {
 		return
 	}
+	// Gangs that are being made come here once for each of their pods, so what is cheap is asked first.
 	note := q.wantedNote(group, state)
-	if note == finished.On(group) || !q.gangs.beginNote(key) {
+	if note == finished.On(group) || len(state.UnscheduledPods()) == 0 || !q.gangs.beginNote(key) {
 		return
 	}
 	q.beside(func(ctx context.Context) {
