@@ -57,12 +57,18 @@ func Transform(object any) (any, error) {
 		return object, nil
 	}
 	group.ManagedFields = nil // as kube-scheduler's own informers do
+	return Seen(group), nil
+}
+
+// Seen returns the group as the scheduler sees it. It does not change the group.
+func Seen(group *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
 	note, gang := On(group), group.Spec.SchedulingPolicy.Gang
-	if gang != nil && note != (Note{}) && gang.MinCount == note.Of {
-		group = group.DeepCopy()
-		group.Spec.SchedulingPolicy.Gang.MinCount -= note.Finished
+	if gang == nil || note == (Note{}) || gang.MinCount != note.Of {
+		return group
 	}
-	return group, nil
+	group = group.DeepCopy()
+	group.Spec.SchedulingPolicy.Gang.MinCount -= note.Finished
+	return group
 }
 
 // MinCount returns how many members a group that Transform has seen says itself that it needs; 0 for a group that is no gang.

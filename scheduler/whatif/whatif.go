@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/finished"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -66,6 +67,10 @@ func New(objects Objects, profile Profile, now time.Time) (*WhatIf, error) {
 	w := &WhatIf{objects: objects, profile: profile, now: now, levels: levels}
 	for _, name := range profile.Placement.Accelerators {
 		w.accelerators = append(w.accelerators, corev1.ResourceName(name))
+	}
+	w.objects.PodGroups = make([]*schedulingv1beta1.PodGroup, len(objects.PodGroups))
+	for i, group := range objects.PodGroups {
+		w.objects.PodGroups[i] = finished.Seen(group)
 	}
 	w.over = objects.over()
 	w.objects.Pods = slices.DeleteFunc(slices.Clone(objects.Pods), snapshot.Ended) // they hold nothing
