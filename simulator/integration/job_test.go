@@ -114,7 +114,8 @@ func TestNativeJob_GoesOnWithoutItsFinishedMembers(t *testing.T) {
 		}
 	}
 	again := runningOf(t, "sweep", 1)
-	if again[0].UID == pods[2].UID || again[0].Labels[batchv1.JobCompletionIndexAnnotation] != pods[2].Labels[batchv1.JobCompletionIndexAnnotation] {
+	if again[0].UID == pods[2].UID ||
+		again[0].Labels[batchv1.JobCompletionIndexAnnotation] != pods[2].Labels[batchv1.JobCompletionIndexAnnotation] {
 		t.Errorf("%s runs, which does not replace the one that failed (%s)", again[0].Name, pods[2].Name)
 	}
 }
