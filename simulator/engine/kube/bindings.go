@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -76,12 +74,3 @@ func (b *bindings) wait() {
 		b.empty.Wait()
 	}
 }
-
-// silent tells nobody of events.
-type silent struct{}
-
-// Eventf does nothing.
-func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
-
-// WithLogger returns the same.
-func (s silent) WithLogger(klog.Logger) events.EventRecorderLogger { return s }

@@ -20,6 +20,8 @@ import (
 	schedulingv1beta1client "k8s.io/client-go/kubernetes/typed/scheduling/v1beta1"
 	"k8s.io/client-go/rest"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // client is a client of no API server. It writes down what is asked of it, for the world to do when the cycle is over: a handler
@@ -27,7 +29,7 @@ import (
 type client struct {
 	kubernetes.Interface
 
-	pods *informer
+	pods *stepped.Informer
 	mu   sync.Mutex
 	made calls
 }
@@ -58,7 +60,7 @@ type nowhere struct{}
 // RoundTrip fails.
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNowhere }
 
-func newClient(pods *informer) (*client, error) {
+func newClient(pods *stepped.Informer) (*client, error) {
 	none, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: "localhost"}, &http.Client{Transport: nowhere{}})
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
@@ -112,7 +114,7 @@ type podClient struct {
 }
 
 func (p podClient) there(name string, uid *types.UID) (*corev1.Pod, error) {
-	pod, ok := get[*corev1.Pod](p.of.pods, types.NamespacedName{Namespace: p.namespace, Name: name})
+	pod, ok := stepped.Get[*corev1.Pod](p.of.pods, types.NamespacedName{Namespace: p.namespace, Name: name})
 	if !ok {
 		return nil, fmt.Errorf("looking for a pod: %w", apierrors.NewNotFound(corev1.Resource("pods"), name))
 	}
@@ -200,7 +202,7 @@ func (p podClient) Patch(
 // List lists the pods of the namespace, by name.
 func (p podClient) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
 	list := &corev1.PodList{}
-	for _, o := range p.of.pods.objects.List() {
+	for _, o := range p.of.pods.GetStore().List() {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Namespace == p.namespace {
 			list.Items = append(list.Items, *pod)
 		}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // bindDaemon creates the pods of a DaemonSet, each on its node: it is bound, and runs.
@@ -30,8 +31,8 @@ func (w *world) bindDaemon(i int) error {
 		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
 		pod.Spec.NodeName, pod.Spec.RestartPolicy = w.scene.Ledger.Tree.Node(node), corev1.RestartPolicyAlways
 		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
-		w.seats[nameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
-		if err := w.pods.add(pod); err != nil {
+		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
+		if err := w.pods.Add(pod); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // deliver carries out what was asked of the API server, and tells the scheduler of it. It reports whether there was anything.
@@ -41,7 +42,7 @@ func (w *world) deliver() (bool, error) {
 
 // bind puts a pod on its node. Kubelets start it at once.
 func (w *world) bind(b bound) error {
-	pod, ok := get[*corev1.Pod](w.pods, b.pod)
+	pod, ok := stepped.Get[*corev1.Pod](w.pods, b.pod)
 	if !ok {
 		return nil // it was deleted in the same cycle
 	}
@@ -49,7 +50,7 @@ func (w *world) bind(b bound) error {
 	placed := *pod // what is shared is not changed
 	placed.Spec.NodeName, placed.Status.NominatedNodeName = b.node, ""
 	placed.Status.Phase, placed.Status.StartTime = corev1.PodRunning, &now
-	if err := w.pods.update(pod, touched(w, &placed)); err != nil {
+	if err := w.pods.Update(pod, touched(w, &placed)); err != nil {
 		return err
 	}
 	w.binds(&placed)
@@ -58,20 +59,20 @@ func (w *world) bind(b bound) error {
 
 // nominate writes down where a pod is to go when others have left.
 func (w *world) nominate(n nominated) error {
-	pod, ok := get[*corev1.Pod](w.pods, n.pod)
+	pod, ok := stepped.Get[*corev1.Pod](w.pods, n.pod)
 	if !ok || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == n.node {
 		return nil
 	}
 	changed := *pod
 	changed.Status.NominatedNodeName = n.node
-	return w.pods.update(pod, touched(w, &changed))
+	return w.pods.Update(pod, touched(w, &changed))
 }
 
 // evict ends those that lose a pod. A job whose pod is deleted ends whole and starts again; pods of nobody just go.
 func (w *world) evict(asked calls) error {
 	victims := make(map[owner]bool)
 	for _, name := range asked.deleted {
-		pod, ok := get[*corev1.Pod](w.pods, name)
+		pod, ok := stepped.Get[*corev1.Pod](w.pods, name)
 		if !ok {
 			continue
 		}
@@ -79,7 +80,7 @@ func (w *world) evict(asked calls) error {
 			victims[of.owner] = true
 			continue
 		}
-		if err := w.pods.remove(pod); err != nil {
+		if err := w.pods.Remove(pod); err != nil {
 			return err
 		}
 	}
@@ -120,7 +121,7 @@ func (w *world) preempt(i int) error {
 
 // terminate deletes a pod as the API server does: one on a node has its grace, and one without a node is gone.
 func (w *world) terminate(name types.NamespacedName, grace time.Duration) error {
-	pod, ok := get[*corev1.Pod](w.pods, name)
+	pod, ok := stepped.Get[*corev1.Pod](w.pods, name)
 	if !ok {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (w *world) terminate(name types.NamespacedName, grace time.Duration) error 
 	changed := *pod // what is shared is not changed
 	changed.DeletionTimestamp = new(metav1.NewTime(w.clock.Now().Truncate(time.Second).Add(grace)))
 	changed.DeletionGracePeriodSeconds = new(int64(grace / time.Second))
-	return w.pods.update(pod, touched(w, &changed))
+	return w.pods.Update(pod, touched(w, &changed))
 }
 
 // kept is what was reported of a job's closed lease.

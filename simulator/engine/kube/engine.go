@@ -12,6 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // Profile says which scheduler plays.
@@ -46,7 +47,7 @@ func New(o Options) (engine.Engine, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if err := setGates(); err != nil {
+	if err := stepped.SetGates(); err != nil {
 		return nil, err
 	}
 	return &player{o}, nil

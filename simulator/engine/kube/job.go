@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -57,7 +58,7 @@ func (w *world) submit(i int) error {
 	group, pods := w.objects(i)
 	j.group, j.promised = nil, false
 	for rank, pod := range pods {
-		w.seats[nameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
+		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
 	}
 	// The controller makes the PodGroup first. In-tree, each pod that comes after it is a pass over those before it; if the pods
 	// come first there is one pass less, with the same outcome.
@@ -66,7 +67,7 @@ func (w *world) submit(i int) error {
 		early, late = pods, nil
 	}
 	for _, pod := range early {
-		if err := w.pods.add(pod); err != nil {
+		if err := w.pods.Add(pod); err != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func (w *world) submit(i int) error {
 		}
 	}
 	for _, pod := range late {
-		if err := w.pods.add(pod); err != nil {
+		if err := w.pods.Add(pod); err != nil {
 			return err
 		}
 	}
@@ -115,7 +116,7 @@ func (w *world) elastic(i int) bool {
 
 // binds takes note of a member that has its node.
 func (w *world) binds(pod *corev1.Pod) {
-	of, ok := w.seats[nameOf(pod)]
+	of, ok := w.seats[stepped.NameOf(pod)]
 	if !ok || of.job == engine.Nobody {
 		return
 	}
@@ -176,14 +177,14 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 		r := w.given.Running[who.running]
 		w.running[who.running].over = true
 		for _, pod := range r.Pods {
-			if err := w.removePod(nameOf(pod)); err != nil {
+			if err := w.removePod(stepped.NameOf(pod)); err != nil {
 				return err
 			}
 		}
 		if r.Group == nil {
 			return nil
 		}
-		return w.removeGroup(nameOf(r.Group))
+		return w.removeGroup(stepped.NameOf(r.Group))
 	}
 	j := &w.jobs[who.job]
 	if j.waits {
@@ -200,15 +201,15 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 
 func (w *world) removePod(name types.NamespacedName) error {
 	delete(w.seats, name)
-	if pod, ok := get[*corev1.Pod](w.pods, name); ok {
-		return w.pods.remove(pod)
+	if pod, ok := stepped.Get[*corev1.Pod](w.pods, name); ok {
+		return w.pods.Remove(pod)
 	}
 	return nil
 }
 
 func (w *world) removeGroup(name types.NamespacedName) error {
-	if group, ok := get[*schedulingv1beta1.PodGroup](w.groups, name); ok {
-		return w.groups.remove(group)
+	if group, ok := stepped.Get[*schedulingv1beta1.PodGroup](w.groups, name); ok {
+		return w.groups.Remove(group)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -54,7 +55,7 @@ func (w *world) nodeOf(at int, discovered map[string]bool) *corev1.Node {
 // groupOf returns the name of a job's PodGroup: its own if the job is of a snapshot.
 func (w *world) groupOf(i int) types.NamespacedName {
 	if group := w.jobs[i].given.Group; group != nil {
-		return nameOf(group)
+		return stepped.NameOf(group)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: w.scene.Jobs[i].ID}
 }
@@ -62,7 +63,7 @@ func (w *world) groupOf(i int) types.NamespacedName {
 // podOf returns the name of the pod of a rank: its own if the job is of a snapshot.
 func (w *world) podOf(i, rank int) types.NamespacedName {
 	if pods := w.jobs[i].given.Pods; rank < len(pods) {
-		return nameOf(pods[rank])
+		return stepped.NameOf(pods[rank])
 	}
 	of := &w.scene.Jobs[i]
 	return types.NamespacedName{

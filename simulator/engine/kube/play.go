@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -75,7 +76,7 @@ func (w *world) next() (time.Time, bool) {
 	if at, ok := w.clock.Next(); ok {
 		earliest(at)
 	}
-	if at, ok := w.queue.next(w.clock.Now()); ok {
+	if at, ok := w.queue.Next(w.clock.Now()); ok {
 		earliest(at)
 	}
 	earliest(w.left.Add(look))
@@ -173,13 +174,13 @@ func (w *world) changeNodes(e scenario.Event) error {
 	})
 	goes := kind != engine.NodesReturned
 	for _, at := range e.Nodes {
-		node, ok := get[*corev1.Node](w.nodes, types.NamespacedName{Name: w.scene.Ledger.Tree.Node(at)})
+		node, ok := stepped.Get[*corev1.Node](w.nodes, types.NamespacedName{Name: w.scene.Ledger.Tree.Node(at)})
 		if !ok {
 			return fmt.Errorf("playing an event of nodes: %s is gone", w.scene.Ledger.Tree.Node(at))
 		}
 		changed := *node // what is shared is not changed
 		changed.Spec.Unschedulable = goes || w.scene.Closed[at]
-		if err := w.nodes.update(node, touched(w, &changed)); err != nil {
+		if err := w.nodes.Update(node, touched(w, &changed)); err != nil {
 			return err
 		}
 	}
@@ -195,14 +196,14 @@ func (w *world) extend(running int) error {
 	if given == nil || w.running[running].over {
 		return nil
 	}
-	group, ok := get[*schedulingv1beta1.PodGroup](w.groups, nameOf(given))
+	group, ok := stepped.Get[*schedulingv1beta1.PodGroup](w.groups, stepped.NameOf(given))
 	if !ok {
 		return nil
 	}
 	w.quiet = w.clock.Now()
 	changed := group.DeepCopy()
 	delete(changed.Annotations, topology.AnnotationExpectedEnd)
-	return w.groups.update(group, touched(w, changed))
+	return w.groups.Update(group, touched(w, changed))
 }
 
 // disrupt ends all that has a pod on one of these nodes.
@@ -245,10 +246,10 @@ func (w *world) again(i int, kind engine.Kind) error {
 // bringBack does what the scheduling queue's own goroutines do by the machine's clock.
 func (w *world) bringBack() {
 	now := w.clock.Now()
-	flushPaused(w.queue.of, w.logger)
+	w.queue.FlushPaused(w.logger)
 	if !now.Before(w.left.Add(look)) {
 		w.left = now
-		flushLeft(w.queue.of, w.logger)
+		w.queue.FlushLeft(w.logger)
 	}
 }
 
@@ -271,7 +272,7 @@ func (w *world) settle(ctx context.Context) error {
 		case err != nil:
 			return err
 		case asked || len(w.beside) > 0:
-		case w.queue.isEmpty():
+		case w.queue.IsEmpty():
 			return nil
 		default:
 			if err := w.cycle(ctx); err != nil {

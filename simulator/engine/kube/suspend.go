@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -49,10 +50,10 @@ func (w *world) comeBack(e scenario.Event) error {
 // putGroup adds the PodGroup of a job. If it is there, it only gets the job's place in the queue.
 func (w *world) putGroup(i int, group *schedulingv1beta1.PodGroup) error {
 	j := &w.jobs[i]
-	old, ok := get[*schedulingv1beta1.PodGroup](w.groups, nameOf(group))
+	old, ok := stepped.Get[*schedulingv1beta1.PodGroup](w.groups, stepped.NameOf(group))
 	if !ok {
 		j.group = group
-		return w.groups.add(group)
+		return w.groups.Add(group)
 	}
 	j.group = old
 	at := group.Annotations[topology.AnnotationQueuedAt]
@@ -61,5 +62,5 @@ func (w *world) putGroup(i int, group *schedulingv1beta1.PodGroup) error {
 	}
 	j.group = touched(w, old.DeepCopy())
 	j.group.Annotations[topology.AnnotationQueuedAt] = at
-	return w.groups.update(old, j.group)
+	return w.groups.Update(old, j.group)
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -27,6 +28,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -41,13 +43,13 @@ type world struct {
 	// versions counts changes of objects.
 	versions uint64
 
-	nodes, pods, groups, classes *informer
+	nodes, pods, groups, classes *stepped.Informer
 
 	client   *client
 	parts    parts
 	sched    *kubescheduler.Scheduler
 	logger   klog.Logger
-	queue    queue
+	queue    stepped.Queue
 	bindings *bindings
 	// popped is the gang that was asked last, nil for a pod in none.
 	popped *framework.QueuedPodGroupInfo
@@ -115,10 +117,10 @@ func newWorld(
 		watcher:  w,
 		options:  o,
 		clock:    clock.New(s.Begin.Add(-early)),
-		nodes:    newInformer(),
-		pods:     newInformer(),
-		groups:   newInformer(),
-		classes:  newInformer(),
+		nodes:    stepped.NewInformer(),
+		pods:     stepped.NewInformer(),
+		groups:   stepped.NewInformer(),
+		classes:  stepped.NewInformer(),
 		bindings: newBindings(),
 		asked:    make(map[string]corev1.ResourceList),
 		jobs:     make([]job, len(s.Jobs)),
@@ -156,7 +158,7 @@ func newWorld(
 // makeScheduler makes the scheduler, and takes its queue and its failures in hand.
 func (w *world) makeScheduler(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(w.client, 0)
-	for object, of := range map[object]*informer{
+	for object, of := range map[stepped.Object]*stepped.Informer{
 		&corev1.Node{}: w.nodes, &corev1.Pod{}: w.pods, &schedulingv1beta1.PodGroup{}: w.groups,
 		&schedulingv1.PriorityClass{}: w.classes,
 	} {
@@ -164,7 +166,7 @@ func (w *world) makeScheduler(ctx context.Context) error {
 	}
 	conf := w.parts.config
 	sched, err := kubescheduler.New(ctx, w.client, factory, nil,
-		func(string) events.EventRecorderLogger { return silent{} },
+		func(string) events.EventRecorderLogger { return stepped.Silent{} },
 		kubescheduler.WithProfiles(conf.Profiles...),
 		kubescheduler.WithClock(w.clock),
 		kubescheduler.WithParallelism(1),
@@ -177,7 +179,7 @@ func (w *world) makeScheduler(ctx context.Context) error {
 		return fmt.Errorf("making a scheduler: %w", err)
 	}
 	w.sched = sched
-	if w.queue, err = lookInto(sched.SchedulingQueue); err != nil {
+	if w.queue, err = stepped.Look(sched.SchedulingQueue); err != nil {
 		return err
 	}
 	next := sched.NextEntity
@@ -208,12 +210,12 @@ func (w *world) populate(ctx context.Context) error {
 	for i, node := range w.given.Nodes {
 		named[i] = topology.Node{Name: node.Name, Labels: node.Labels}
 	}
-	if err := w.classes.add(touched(w, protectedClass())); err != nil {
+	if err := w.classes.Add(touched(w, protectedClass())); err != nil {
 		return err
 	}
 	discovered := topology.Discovered(named)
 	for i := range w.given.Nodes {
-		if err := w.nodes.add(touched(w, w.nodeOf(i, discovered))); err != nil {
+		if err := w.nodes.Add(touched(w, w.nodeOf(i, discovered))); err != nil {
 			return err
 		}
 	}
@@ -245,16 +247,16 @@ func (w *world) populate(ctx context.Context) error {
 func (w *world) occupy(i int, r importer.Workload) error {
 	who := owner{engine.Nobody, i}
 	if r.Group != nil {
-		w.byGroup[nameOf(r.Group)] = who
-		if err := w.groups.add(touched(w, r.Group.DeepCopy())); err != nil {
+		w.byGroup[stepped.NameOf(r.Group)] = who
+		if err := w.groups.Add(touched(w, r.Group.DeepCopy())); err != nil {
 			return err
 		}
 	}
 	for rank, pod := range r.Pods {
-		w.seats[nameOf(pod)] = seat{who, rank}
+		w.seats[stepped.NameOf(pod)] = seat{who, rank}
 		pod = pod.DeepCopy()
 		leaveAtOnce(pod)
-		if err := w.pods.add(touched(w, pod)); err != nil {
+		if err := w.pods.Add(touched(w, pod)); err != nil {
 			return err
 		}
 	}
@@ -276,4 +278,12 @@ func (w *world) since() time.Duration {
 func (w *world) close() {
 	w.sched.SchedulingQueue.Close()
 	_ = w.sched.Profiles.Close() // plugins that cannot be closed hold nothing of this process
+}
+
+// touched gives an object that is about to replace another one a resource version of its own: handlers ignore equal ones.
+func touched[T stepped.Object](w *world, o T) T {
+	if m, err := meta.Accessor(o); err == nil {
+		m.SetResourceVersion(w.version())
+	}
+	return o
 }

@@ -1,4 +1,4 @@
-package kube
+package stepped
 
 import (
 	"errors"
@@ -19,10 +19,10 @@ import (
 //   - what its two goroutines do by the machine's clock: bring back who has paused, and who was forgotten. They are not
 //     started; what they call is called here instead, by its link name.
 //
-// TestInternalsAreAsTheyWere fails when any of this is not as it was in the release that go.mod names.
+// TestQueue_IsAsItWas fails when any of this is not as it was in the release that go.mod names.
 
-// queue is the scheduling queue, looked into.
-type queue struct {
+// Queue is the scheduling queue of a scheduler that is stepped, looked into.
+type Queue struct {
 	of *internalqueue.PriorityQueue
 	// active are those to be asked now, pausing and failed those that come back when their pause is over.
 	active, pausing, failed *heap.Heap[framework.QueuedEntityInfo]
@@ -35,15 +35,15 @@ func flushPaused(q *internalqueue.PriorityQueue, logger klog.Logger)
 func flushLeft(q *internalqueue.PriorityQueue, logger klog.Logger)
 
 var errInternals = errors.New(
-	"kube-scheduler's queue is not built as in 1.37.2: see internals.go")
+	"kube-scheduler's queue is not built as in 1.37.2: see package stepped")
 
-// lookInto finds the parts of a scheduling queue.
-func lookInto(q internalqueue.SchedulingQueue) (queue, error) {
+// Look finds the parts of a scheduling queue.
+func Look(q internalqueue.SchedulingQueue) (Queue, error) {
 	of, ok := q.(*internalqueue.PriorityQueue)
 	if !ok {
-		return queue{}, errInternals
+		return Queue{}, errInternals
 	}
-	out := queue{of: of}
+	out := Queue{of: of}
 	for _, part := range []struct {
 		in, name string
 		heap     **heap.Heap[framework.QueuedEntityInfo]
@@ -54,23 +54,29 @@ func lookInto(q internalqueue.SchedulingQueue) (queue, error) {
 	} {
 		field := reflect.ValueOf(of).Elem().FieldByName(part.in)
 		if !field.IsValid() || field.Kind() != reflect.Interface || field.Elem().Kind() != reflect.Pointer {
-			return queue{}, errInternals
+			return Queue{}, errInternals
 		}
 		field = field.Elem().Elem().FieldByName(part.name)
 		if !field.IsValid() || field.Type() != reflect.TypeFor[*heap.Heap[framework.QueuedEntityInfo]]() {
-			return queue{}, errInternals
+			return Queue{}, errInternals
 		}
 		*part.heap = (*heap.Heap[framework.QueuedEntityInfo])(field.UnsafePointer())
 	}
 	return out, nil
 }
 
-// isEmpty reports whether Pop would block.
-func (q queue) isEmpty() bool { return q.active.Len()+q.pausing.Len() == 0 }
+// FlushPaused brings back those whose pause is over.
+func (q Queue) FlushPaused(logger klog.Logger) { flushPaused(q.of, logger) }
 
-// next is when somebody's pause is over at the earliest; false if nobody pauses. Pauses end with whole seconds, and who pauses until
+// FlushLeft brings back those that were looked at for no reason for too long.
+func (q Queue) FlushLeft(logger klog.Logger) { flushLeft(q.of, logger) }
+
+// IsEmpty reports whether Pop would block.
+func (q Queue) IsEmpty() bool { return q.active.Len()+q.pausing.Len() == 0 }
+
+// Next is when somebody's pause is over at the earliest; false if nobody pauses. Pauses end with whole seconds, and who pauses until
 // one is back with the one after.
-func (q queue) next(now time.Time) (time.Time, bool) {
+func (q Queue) Next(now time.Time) (time.Time, bool) {
 	var first time.Time
 	for _, h := range []*heap.Heap[framework.QueuedEntityInfo]{q.pausing, q.failed} {
 		entity, ok := h.Peek()

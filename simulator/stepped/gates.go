@@ -1,4 +1,4 @@
-package kube
+package stepped
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// setGates sets the gates of a process in which schedulers are played. A gate is set before those that depend on it. A gate that is as
+// SetGates sets the gates of a process in which schedulers are played. A gate is set before those that depend on it. A gate that is as
 // it should be is left alone: others may be reading it.
-func setGates() error {
+func SetGates() error {
 	for _, step := range []map[featuregate.Feature]bool{
 		{features.GenericWorkload: true},
 		{

@@ -1,0 +1,253 @@
+package stepped
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Informer is a store of one kind of objects that tells who follows it of every change, in the caller's goroutine, in the order in which
+// they came: the scheduler's own handlers are the last.
+type Informer struct {
+	cache.SharedIndexInformer // nil: what is not overridden is never called
+
+	objects   cache.Indexer
+	followers []cache.ResourceEventHandler
+	transform cache.TransformFunc
+	synced    synced
+}
+
+// NewInformer returns an empty informer, of which nothing is missing.
+func NewInformer() *Informer {
+	i := NewUnfilled()
+	close(i.synced.done)
+	return i
+}
+
+// NewUnfilled returns an informer that has not listed yet: it is synced when it is filled.
+func NewUnfilled() *Informer {
+	return &Informer{
+		objects: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
+			cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+		}),
+		synced: synced{make(chan struct{})},
+	}
+}
+
+// Object is an API object.
+type Object interface {
+	runtime.Object
+	GetNamespace() string
+	GetName() string
+}
+
+// NameOf returns the name of an object.
+func NameOf(o Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// Fill gives the informer its first list, and tells who follows it. The informer is synced then. An error is a fault of the informer's indexers
+// or of its transform, as everywhere here.
+func (i *Informer) Fill(list []Object) error {
+	for _, o := range list {
+		if err := i.add(o, true); err != nil {
+			return err
+		}
+	}
+	close(i.synced.done)
+	return nil
+}
+
+// Set puts an object into the place of the one of its name, or adds it.
+func (i *Informer) Set(o Object) error {
+	if old, ok := Get[Object](i, NameOf(o)); ok {
+		return i.Update(old, o)
+	}
+	return i.Add(o)
+}
+
+// Replace is a list after a watch that was cut: what is not in it any more is deleted, in a state that nobody has seen.
+func (i *Informer) Replace(list []Object) error {
+	there := make(map[types.NamespacedName]bool, len(list))
+	for _, o := range list {
+		there[NameOf(o)] = true
+	}
+	for _, key := range slices.Sorted(slices.Values(i.objects.ListKeys())) {
+		found, _, err := i.objects.GetByKey(key)
+		if err != nil {
+			return fmt.Errorf("looking for %s: %w", key, err)
+		}
+		old, ok := found.(Object)
+		if !ok || there[NameOf(old)] {
+			continue
+		}
+		if err := i.objects.Delete(old); err != nil {
+			return fmt.Errorf("dropping %s: %w", key, err)
+		}
+		for _, f := range i.followers {
+			f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: old})
+		}
+	}
+	for _, o := range list {
+		if err := i.Set(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add adds an object that is new.
+func (i *Informer) Add(o Object) error { return i.add(o, false) }
+
+func (i *Informer) add(o Object, initial bool) error {
+	o, err := i.seen(o)
+	if err != nil {
+		return err
+	}
+	if err := i.objects.Add(o); err != nil {
+		return fmt.Errorf("keeping %s: %w", o.GetName(), err)
+	}
+	for _, f := range i.followers {
+		f.OnAdd(o, initial)
+	}
+	return nil
+}
+
+// Update puts an object into the place of an older one.
+func (i *Informer) Update(old, now Object) error {
+	now, err := i.seen(now)
+	if err != nil {
+		return err
+	}
+	if err := i.objects.Update(now); err != nil {
+		return fmt.Errorf("keeping %s: %w", now.GetName(), err)
+	}
+	for _, f := range i.followers {
+		f.OnUpdate(old, now)
+	}
+	return nil
+}
+
+// Remove removes an object, whose last state this is.
+func (i *Informer) Remove(o Object) error {
+	o, err := i.seen(o)
+	if err != nil {
+		return err
+	}
+	if err := i.objects.Delete(o); err != nil {
+		return fmt.Errorf("dropping %s: %w", o.GetName(), err)
+	}
+	for _, f := range i.followers {
+		f.OnDelete(o)
+	}
+	return nil
+}
+
+// seen is what the informer keeps of an object.
+func (i *Informer) seen(o Object) (Object, error) {
+	if i.transform == nil {
+		return o, nil
+	}
+	seen, err := i.transform(o)
+	if err != nil {
+		return nil, fmt.Errorf("transforming %s: %w", o.GetName(), err)
+	}
+	kept, ok := seen.(Object)
+	if !ok {
+		return nil, fmt.Errorf("transforming %s: it became a %T", o.GetName(), seen)
+	}
+	return kept, nil
+}
+
+// Get returns the object of a name; false for none, and for one of another kind.
+func Get[T Object](i *Informer, name types.NamespacedName) (T, bool) {
+	var none T
+	key := name.Name
+	if name.Namespace != "" {
+		key = name.Namespace + "/" + name.Name
+	}
+	found, ok, err := i.objects.GetByKey(key)
+	if err != nil || !ok {
+		return none, false
+	}
+	o, ok := found.(T)
+	return o, ok
+}
+
+// AddEventHandler has the handler follow from now on.
+func (i *Informer) AddEventHandler(
+	h cache.ResourceEventHandler,
+) (cache.ResourceEventHandlerRegistration, error) {
+	i.followers = append(i.followers, h)
+	return i.synced, nil
+}
+
+// AddEventHandlerWithResyncPeriod is AddEventHandler: nothing is told twice.
+func (i *Informer) AddEventHandlerWithResyncPeriod(
+	h cache.ResourceEventHandler, _ time.Duration,
+) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandler(h)
+}
+
+// AddEventHandlerWithOptions is AddEventHandler.
+func (i *Informer) AddEventHandlerWithOptions(
+	h cache.ResourceEventHandler, _ cache.HandlerOptions,
+) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandler(h)
+}
+
+// AddIndexers adds indexers.
+func (i *Informer) AddIndexers(indexers cache.Indexers) error {
+	if err := i.objects.AddIndexers(indexers); err != nil {
+		return fmt.Errorf("indexing: %w", err)
+	}
+	return nil
+}
+
+// GetIndexer is the store.
+func (i *Informer) GetIndexer() cache.Indexer { return i.objects }
+
+// GetStore is the store.
+func (i *Informer) GetStore() cache.Store { return i.objects }
+
+// HasSynced reports whether the first list has come.
+func (i *Informer) HasSynced() bool { return i.synced.HasSynced() }
+
+// HasSyncedChecker says the same.
+func (i *Informer) HasSyncedChecker() cache.DoneChecker { return i.synced }
+
+// SetTransform has objects changed before they are kept and told.
+func (i *Informer) SetTransform(transform cache.TransformFunc) error {
+	i.transform = transform
+	return nil
+}
+
+// RunWithContext does nothing.
+func (*Informer) RunWithContext(context.Context) {}
+
+// synced says that all has been told that was there at the beginning.
+type synced struct{ done chan struct{} }
+
+// HasSynced reports whether the channel is closed.
+func (s synced) HasSynced() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// HasSyncedChecker says the same.
+func (s synced) HasSyncedChecker() cache.DoneChecker { return s }
+
+// Name is for logs.
+func (synced) Name() string { return "virtual" }
+
+// Done is closed then.
+func (s synced) Done() <-chan struct{} { return s.done }
