@@ -40,6 +40,12 @@ func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) {
 	return plugins(t, parts{leads: always})
 }
 
+// Successive returns what Plugins returns, for a scheduler that is played and has predecessors and successors: its leases are kept at the API server, it
+// decides while leads says so, and its pods are where a scheduler process has them, those that have ended in an informer of their own.
+func Successive(t timing.Timing, ended *members.Ended, leads func() bool) (runtime.Registry, *waiting.Queue) {
+	return plugins(t, parts{&gangplacement.Store{}, ended, leads})
+}
+
 // always leads: no other scheduler stands by.
 func always() bool { return true }
 

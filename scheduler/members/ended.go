@@ -22,10 +22,25 @@ type Ended struct {
 	mu sync.Mutex
 	// informers are by profile, which is the pods' schedulerName.
 	informers map[string]cache.SharedIndexInformer
+	// open makes the informer of a handle's profile, with the index by group.
+	open func(ctx context.Context, handle fwk.Handle) (cache.SharedIndexInformer, error)
 }
 
 // NewEnded returns an Ended that follows no profile yet.
-func NewEnded() *Ended { return &Ended{informers: make(map[string]cache.SharedIndexInformer)} }
+func NewEnded() *Ended {
+	return &Ended{informers: make(map[string]cache.SharedIndexInformer), open: watch}
+}
+
+// EndedOf returns an Ended that follows an informer which its caller fills with the ended pods of the only profile: for a scheduler that is played,
+// and whose own informer has no ended pods, as in production.
+func EndedOf(informer cache.SharedIndexInformer) *Ended {
+	return &Ended{
+		informers: make(map[string]cache.SharedIndexInformer),
+		open: func(context.Context, fwk.Handle) (cache.SharedIndexInformer, error) {
+			return prepared(informer)
+		},
+	}
+}
 
 // Follow calls happened with each pod of the handle's profile that ends from now on, until the context ends. Those that had ended before the first
 // call are not reported.
@@ -56,24 +71,44 @@ func (e *Ended) informer(ctx context.Context, handle fwk.Handle) (cache.SharedIn
 	if informer := e.informers[profile]; informer != nil {
 		return informer, nil
 	}
+	informer, err := e.open(ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	e.informers[profile] = informer
+	return informer, nil
+}
+
+// watch starts an informer of the ended pods of a profile.
+func watch(ctx context.Context, handle fwk.Handle) (cache.SharedIndexInformer, error) {
 	selector := fields.AndSelectors(
-		fields.OneTermEqualSelector("spec.schedulerName", profile),
+		fields.OneTermEqualSelector("spec.schedulerName", handle.ProfileName()),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodUnknown)),
 	).String()
-	informer := coreinformers.NewFilteredPodInformer(
+	informer, err := prepared(coreinformers.NewFilteredPodInformer(
 		handle.ClientSet(),
 		metav1.NamespaceAll,
 		0,
-		cache.Indexers{byGroup: groupOf},
+		cache.Indexers{},
 		func(options *metav1.ListOptions) { options.FieldSelector = selector },
-	)
+	))
+	if err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	return informer, nil
+}
+
+// prepared gives an informer its indexers, and has it keep no more than gangs are judged by.
+func prepared(informer cache.SharedIndexInformer) (cache.SharedIndexInformer, error) {
+	if err := informer.AddIndexers(cache.Indexers{byGroup: groupOf}); err != nil {
+		return nil, fmt.Errorf("indexing ended pods: %w", err)
+	}
 	if err := informer.SetTransform(trim); err != nil {
 		return nil, fmt.Errorf("trimming ended pods: %w", err)
 	}
-	e.informers[profile] = informer
-	go informer.RunWithContext(ctx)
 	return informer, nil
 }
 

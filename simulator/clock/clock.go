@@ -45,6 +45,25 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.calls[0].at, true
 }
 
+// Due reports whether a call back or a signal is due by an instant.
+func (c *Clock) Due(by time.Time) bool {
+	at, ok := c.Soonest()
+	return ok && !at.After(by)
+}
+
+// Soonest is when the next call back or signal is due; false if none is.
+func (c *Clock) Soonest() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var first time.Time
+	for _, q := range []queue{c.calls, c.signals} {
+		if len(q) > 0 && (first.IsZero() || q[0].at.Before(first)) {
+			first = q[0].at
+		}
+	}
+	return first, !first.IsZero()
+}
+
 // Advance moves the clock to an instant, and over all timers on the way. Call backs see the instant for which they were made, and
 // may make timers that are due on the way too. An instant that has passed moves nothing.
 func (c *Clock) Advance(to time.Time) {

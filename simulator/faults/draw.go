@@ -1,0 +1,78 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Begin is the part of a scene in which jobs come, and Trouble that in which faults begin; none lasts longer than longest.
+const (
+	comes   = 5 * time.Minute
+	Trouble = 20 * time.Minute
+	longest = 8 * time.Minute
+)
+
+// Draw draws a scene from a seed.
+func Draw(seed uint64) Scene {
+	r := rand.New(rand.NewPCG(seed, 25)) //nolint:gosec // chance that comes again
+	s := Scene{Seed: seed, Racks: 1 + r.IntN(3), PerRack: 2 + r.IntN(3), GPUs: 4}
+	for i := range 2 + r.IntN(4) {
+		j := Job{
+			Name: fmt.Sprintf("job-%d", i), At: seconds(r, comes), Nodes: 1 + r.IntN(s.PerRack),
+			GPUs: []int{4, 4, 2, 1}[r.IntN(4)], Runs: 20*time.Second + seconds(r, 5*time.Minute),
+			Rack: r.IntN(2) == 0, Replace: r.IntN(3) == 0,
+		}
+		if !j.Rack {
+			j.Nodes = 1 + r.IntN(s.Racks*s.PerRack)
+		}
+		if r.IntN(3) == 0 {
+			j.Priority = 100
+		}
+		s.Jobs = append(s.Jobs, j)
+	}
+	for range r.IntN(7) {
+		s.Faults = append(s.Faults, drawFault(r, s))
+	}
+	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	return s
+}
+
+func drawFault(r *rand.Rand, s Scene) Fault {
+	kinds := []Kind{
+		Crash, Crash, DeletePod, Suspend, DeleteJob, LoseNode, RemoveNode, Cordon, Kill, Kill, Kill,
+		Refuse, Drop, Forget, Forget, Slow, Cut, List, Skew,
+	}
+	f := Fault{Kind: kinds[r.IntN(len(kinds))], At: seconds(r, Trouble)}
+	of := s.Jobs[r.IntN(len(s.Jobs))]
+	lasts, process := seconds(r, longest), []string{schedulerName, schedulerName, controllerName, jobsetName}[r.IntN(4)]
+	rank, node := r.IntN(of.Nodes), r.IntN(s.Racks*s.PerRack)
+	if r.IntN(2) == 0 { // a trouble that is short meets a start
+		f.At = of.At + seconds(r, 20*time.Second)
+		lasts = time.Second + seconds(r, 30*time.Second)
+	}
+	switch f.Kind {
+	case Crash:
+		f.Job, f.Rank, f.Code = of.Name, rank, []int32{1, 137, 3}[r.IntN(3)]
+	case DeletePod:
+		f.Job, f.Rank = of.Name, rank
+	case Suspend:
+		f.Job, f.For = of.Name, lasts
+	case DeleteJob:
+		f.Job = of.Name
+	case LoseNode, RemoveNode, Cordon:
+		f.Node, f.For = node, lasts
+	case Kill:
+		f.Process, f.For = process, min(lasts, time.Minute)
+	case Refuse, Drop, Forget, Slow, Cut, List:
+		f.Process, f.For = process, min(lasts, 2*time.Minute)
+	case Skew:
+		f.Process, f.For = []string{schedulerName, controllerName}[r.IntN(2)], lasts
+	}
+	return f
+}
+
+func seconds(r *rand.Rand, upTo time.Duration) time.Duration {
+	return time.Duration(r.IntN(int(upTo/time.Millisecond))) * time.Millisecond
+}

@@ -1,0 +1,126 @@
+package models
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
+)
+
+// garbageLag is how soon collectors act.
+const garbageLag = 300 * time.Millisecond
+
+// GroupProtection is the finalizer of PodGroups that have pods.
+const GroupProtection = "scheduling.k8s.io/podgroup-protection"
+
+// garbage collects what has lost all its owners, ends what waits for its dependents, and lets go PodGroups without pods.
+type garbage struct {
+	World
+
+	due bool
+}
+
+func (g *garbage) changed(e apiserver.Event) {
+	goes := e.New == nil || e.New.GetDeletionTimestamp() != nil
+	pod, isPod := e.New.(*corev1.Pod)
+	late := e.Old == nil && len(e.New.GetOwnerReferences()) > 0
+	if (goes || isPod && ended(pod) || late) && !g.due {
+		g.due = true
+		g.After(g.Delay(garbageLag, "garbage"), func() {
+			g.due = false
+			g.collect()
+		})
+	}
+}
+
+func (g *garbage) collect() {
+	owners := make(map[types.UID]client.Object)
+	waits := make(map[types.UID]bool)
+	var all []client.Object
+	kinds := make(map[types.UID]string)
+	for _, kind := range g.Server.Kinds() {
+		for _, o := range g.Server.List(kind, "") {
+			all = append(all, o)
+			owners[o.GetUID()], kinds[o.GetUID()] = o, kind
+		}
+	}
+	for _, o := range all {
+		refs := o.GetOwnerReferences()
+		if len(refs) == 0 {
+			continue
+		}
+		orphaned, foreground := true, false
+		for _, ref := range refs {
+			owner := owners[ref.UID]
+			if owner == nil {
+				continue
+			}
+			orphaned = false
+			if owner.GetDeletionTimestamp() != nil &&
+				slices.Contains(owner.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+				foreground = true
+				if isTrue(ref.BlockOwnerDeletion) {
+					waits[ref.UID] = true
+				}
+			}
+		}
+		if (orphaned || foreground) && o.GetDeletionTimestamp() == nil {
+			how := metav1.DeletePropagationBackground
+			if foreground {
+				how = metav1.DeletePropagationForeground
+			}
+			must(
+				g.Server.Delete(
+					kinds[o.GetUID()],
+					client.ObjectKeyFromObject(o),
+					metav1.DeleteOptions{PropagationPolicy: &how},
+				),
+			)
+		}
+	}
+	for _, o := range all {
+		if o.GetDeletionTimestamp() == nil {
+			continue
+		}
+		if !waits[o.GetUID()] {
+			g.finalize(kinds[o.GetUID()], o, metav1.FinalizerDeleteDependents)
+		}
+		if kinds[o.GetUID()] == "PodGroup" && !g.used(o) {
+			g.finalize("PodGroup", o, GroupProtection)
+		}
+	}
+}
+
+// used reports whether a PodGroup has pods that have not ended.
+func (g *garbage) used(group client.Object) bool {
+	return slices.ContainsFunc(g.Server.List("Pod", group.GetNamespace()), func(o client.Object) bool {
+		pod, ok := o.(*corev1.Pod)
+		if !ok || ended(pod) {
+			return false
+		}
+		key, ok := snapshot.GroupOf(pod)
+		return ok && key == client.ObjectKeyFromObject(group)
+	})
+}
+
+func (g *garbage) finalize(kind string, o client.Object, finalizer string) {
+	found, err := g.Server.Get(kind, client.ObjectKeyFromObject(o))
+	if err != nil || found.GetUID() != o.GetUID() || !slices.Contains(found.GetFinalizers(), finalizer) {
+		return
+	}
+	next, ok := found.DeepCopyObject().(client.Object)
+	if !ok {
+		return
+	}
+	next.SetFinalizers(
+		slices.DeleteFunc(slices.Clone(found.GetFinalizers()), func(f string) bool { return f == finalizer }),
+	)
+	_, err = g.Server.Update(next, "")
+	must(err)
+}

@@ -1,0 +1,231 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/simulator/stepped"
+)
+
+const (
+	// done is how long after the last fault all jobs are to be over, gone how long after the deletion of all of them nothing is to be left.
+	done = 45 * time.Minute
+	gone = 10 * time.Minute
+	// pulse is how often the world looks at what waits although nothing is due.
+	pulse = time.Second
+	// restless is how many steps at one instant are a fault.
+	restless = 10_000
+)
+
+// Result is what became of a scene.
+type Result struct {
+	// Broken are the invariants that did not hold, each once, in the order in which they broke.
+	Broken []Violation
+	// Virtual is how much time passed.
+	Virtual time.Duration
+	// Starts is how often a scheduler was started.
+	Starts int
+}
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	Invariant Invariant
+	At        time.Duration
+	// What says what was seen.
+	What string
+}
+
+// String is a line.
+func (v Violation) String() string { return fmt.Sprintf("%v %s: %s", v.At, v.Invariant, v.What) }
+
+// calm has upstream's handlers of errors not sleep: they measure by the clock of whoever was first, and there is one for each bubble.
+//
+//nolint:gochecknoglobals // what it sets is a global of apimachinery
+var calm = sync.OnceFunc(func() { utilruntime.ErrorHandlers = nil }) //nolint:reassign // that is how it is set
+
+var errRestless = errors.New("the processes do not come to rest at one instant")
+
+// Play plays a scene, in a bubble of package synctest: still waits until all its goroutines wait. What happens is written to the log, nil for none;
+// equal scenes give equal bytes. An error is a fault of the world, not of those who are tried in it.
+func Play(ctx context.Context, scene Scene, still func(), log io.Writer) (Result, error) {
+	calm()
+	if err := stepped.SetGates(); err != nil {
+		return Result{}, fmt.Errorf("playing a scene: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := newWorld(ctx, scene, still, log)
+	if err != nil {
+		return Result{}, err
+	}
+	w.populate()
+	w.playAll()
+	result := Result{Broken: w.checks.broken, Virtual: w.since(), Starts: w.born[schedulerName]}
+	w.close()
+	return result, w.fault
+}
+
+// populate makes what is there from the beginning, and what comes.
+func (w *world) populate() {
+	for _, o := range runtimes() {
+		w.create(o)
+	}
+	for at := range w.scene.Racks * w.scene.PerRack {
+		w.models.Add(w.scene.nodeFor(at))
+	}
+	first := w.startScheduler()
+	w.schedulers = append(w.schedulers, first)
+	first.lead()
+	w.start(controllerName)
+	w.start(jobsetName)
+	for _, j := range w.scene.Jobs {
+		w.after(j.At, func() {
+			if !w.deleted[j.Name] {
+				w.create(trainJobFor(j))
+			}
+		})
+	}
+	for _, f := range w.scene.Faults {
+		w.after(f.At, func() { w.beginFault(f) })
+		if over := w.begin.Add(f.At + f.For); over.After(w.quiet) {
+			w.quiet = over
+		}
+	}
+}
+
+func (w *world) create(o client.Object) {
+	_, err := w.server.Create(o)
+	w.must(err)
+}
+
+// playAll plays until all jobs are over, then has them deleted and looks at what is left.
+func (w *world) playAll() {
+	last := w.begin.Add(comes)
+	if w.quiet.After(last) {
+		last = w.quiet
+	}
+	w.playUntil(last.Add(done), func() bool { return w.now().After(w.quiet) && w.allOver() })
+	w.checks.over()
+	for _, j := range w.server.List("TrainJob", "") {
+		w.must(
+			client.IgnoreNotFound(w.server.Delete("TrainJob", client.ObjectKeyFromObject(j), metav1.DeleteOptions{})),
+		)
+	}
+	w.playUntil(w.now().Add(gone), func() bool { return len(w.leftovers()) == 0 })
+	w.checks.gone()
+}
+
+// allOver reports whether all jobs have come and ended.
+func (w *world) allOver() bool {
+	for _, j := range w.scene.Jobs {
+		found, err := w.server.Get("TrainJob", client.ObjectKey{Namespace: namespace, Name: j.Name})
+		job, ok := found.(*trainerv1alpha1.TrainJob)
+		if err != nil && w.deleted[j.Name] {
+			continue
+		}
+		if err != nil || !ok || !job.Ended() {
+			return false
+		}
+	}
+	return true
+}
+
+// playUntil goes from instant to instant until one, or until enough has happened.
+func (w *world) playUntil(end time.Time, enough func() bool) {
+	for w.fault == nil && w.ctx.Err() == nil {
+		w.settle()
+		w.checks.look()
+		if enough() || !w.now().Before(end) {
+			return
+		}
+		time.Sleep(w.soonest().Sub(w.now()))
+		w.still()
+		for _, p := range w.processes {
+			p.tick()
+		}
+		for _, s := range w.schedulers {
+			if s.isLeading() && slices.Contains(w.processes, s.process) {
+				s.bringBack()
+			}
+		}
+	}
+}
+
+// settle does what is due until nothing is.
+func (w *world) settle() {
+	for steps := 0; w.fault == nil; steps++ {
+		if steps > restless {
+			w.fault = errRestless
+			return
+		}
+		w.rest()
+		do, ok := w.agenda.take(w.now())
+		if !ok {
+			return
+		}
+		do()
+	}
+}
+
+// soonest is when anything is due next.
+func (w *world) soonest() time.Time {
+	first := w.now().Add(pulse)
+	earliest := func(at time.Time) {
+		if at.After(w.now()) && at.Before(first) {
+			first = at
+		}
+	}
+	if len(w.agenda.entries) > 0 {
+		earliest(w.agenda.entries[0].at)
+	}
+	for _, p := range w.processes {
+		if at, ok := p.clock.Soonest(); ok {
+			earliest(at.Add(-w.skew[p.name]))
+		}
+	}
+	if w.leader != nil {
+		earliest(w.leader.soonest())
+	}
+	return first
+}
+
+// close ends all processes.
+func (w *world) close() {
+	for _, s := range w.schedulers {
+		if slices.Contains(w.processes, s.process) {
+			s.die()
+		}
+	}
+	for len(w.processes) > 0 {
+		w.kill(w.processes[0])
+	}
+	w.still()
+}
+
+// leftovers are objects that are there only because of jobs.
+func (w *world) leftovers() []string {
+	var left []string
+	for _, kind := range w.server.Kinds() {
+		switch kind {
+		case "Node", "PriorityClass", "ClusterTrainingRuntime":
+			continue
+		}
+		for _, o := range w.server.List(kind, "") {
+			if kind == "ConfigMap" && o.GetNamespace() == system {
+				continue // the scheduler's leases
+			}
+			left = append(left, kind+" "+client.ObjectKeyFromObject(o).String())
+		}
+	}
+	return left
+}

@@ -1,0 +1,100 @@
+package faults
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+)
+
+// programs are what runs in the pods: training that goes on while all ranks of a job run, and saves what it has done.
+type programs struct {
+	world *world
+	jobs  map[string]*program
+}
+
+// program is that of a job.
+type program struct {
+	ranks map[int]types.NamespacedName
+	uids  map[int]types.UID
+	need  int
+	left  time.Duration
+	// since is when all ranks began to run; zero if some do not. turn counts how often they did, or stopped.
+	since time.Time
+	turn  int
+}
+
+func newPrograms(w *world) *programs {
+	p := &programs{world: w, jobs: make(map[string]*program)}
+	for _, j := range w.scene.Jobs {
+		p.jobs[j.Name] = &program{
+			ranks: make(map[int]types.NamespacedName), uids: make(map[int]types.UID), need: j.Nodes, left: j.Runs,
+		}
+	}
+	return p
+}
+
+func (p *programs) of(pod *corev1.Pod) (*program, int) {
+	rank, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+	if err != nil {
+		return nil, 0
+	}
+	return p.jobs[pod.Labels[jobsetv1alpha2.JobSetNameKey]], rank
+}
+
+// Runs implements models.Work.
+func (p *programs) Runs(pod *corev1.Pod) {
+	j, rank := p.of(pod)
+	if j == nil {
+		return
+	}
+	j.ranks[rank], j.uids[rank] = client.ObjectKeyFromObject(pod), pod.UID
+	if len(j.ranks) < j.need || !j.since.IsZero() {
+		return
+	}
+	j.turn++
+	turn := j.turn
+	j.since = p.world.now()
+	p.world.note("%s trains", pod.Labels[jobsetv1alpha2.JobSetNameKey])
+	p.world.after(j.left, func() {
+		if j.turn == turn {
+			p.end(j)
+		}
+	})
+}
+
+// Stops implements models.Work.
+func (p *programs) Stops(pod *corev1.Pod) {
+	j, rank := p.of(pod)
+	if j == nil || j.uids[rank] != pod.UID {
+		return
+	}
+	delete(j.ranks, rank)
+	delete(j.uids, rank)
+	if !j.since.IsZero() {
+		j.left -= p.world.now().Sub(j.since)
+		j.since = time.Time{}
+		j.turn++
+	}
+}
+
+// end ends all ranks of a job.
+func (p *programs) end(j *program) {
+	j.left = 0
+	var ranks []int
+	for rank := range j.ranks {
+		ranks = append(ranks, rank)
+	}
+	slices.Sort(ranks)
+	for _, rank := range ranks {
+		name, uid := j.ranks[rank], j.uids[rank]
+		p.world.after(p.world.chance.delay(500*time.Millisecond, "exit", name.Name), func() {
+			p.world.models.Exit(name, uid, 0)
+		})
+	}
+}

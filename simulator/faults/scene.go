@@ -1,0 +1,126 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Scene is what is played: machines, jobs, and what goes wrong. All instants are since the beginning.
+type Scene struct {
+	// Seed draws how long everything takes.
+	Seed uint64
+	// Racks times PerRack nodes with GPUs each.
+	Racks, PerRack, GPUs int
+	Jobs                 []Job
+	Faults               []Fault
+}
+
+// Job is a TrainJob.
+type Job struct {
+	Name string
+	// At is when it is submitted.
+	At time.Duration
+	// Nodes is its number of ranks, of which each asks for so many GPUs; Runs is how long they have to run together.
+	Nodes, GPUs int
+	Runs        time.Duration
+	Priority    int
+	// Rack requires that all ranks are in one rack, Replace that a lost rank is replaced and the others stay.
+	Rack, Replace bool
+}
+
+// Kind is a kind of fault.
+type Kind string
+
+// The kinds. Those of calls and watches are of a process, and last.
+const (
+	// Crash ends a rank with an exit code, DeletePod deletes it.
+	Crash     Kind = "crash"
+	DeletePod Kind = "delete-pod"
+	// Suspend suspends a TrainJob and resumes it when it is over, DeleteJob deletes it.
+	Suspend   Kind = "suspend"
+	DeleteJob Kind = "delete-job"
+	// LoseNode cuts a node off and brings it back, RemoveNode deletes it and adds it again, Cordon closes it.
+	LoseNode   Kind = "lose-node"
+	RemoveNode Kind = "remove-node"
+	Cordon     Kind = "cordon"
+	// Kill ends a process; the next one is there when it is over. A scheduler that stands by takes over at once.
+	Kill Kind = "kill"
+	// Refuse answers calls with 429, Drop loses calls, Forget loses answers, Slow makes calls slow: one of three.
+	Refuse Kind = "refuse"
+	Drop   Kind = "drop"
+	Forget Kind = "forget"
+	Slow   Kind = "slow"
+	// Cut cuts the watches of a process. When it is over it goes on where it was, or lists, if the history is compacted.
+	Cut  Kind = "cut"
+	List Kind = "list"
+	// Skew sets the clock of a process wrong.
+	Skew Kind = "skew"
+)
+
+// Fault is something that goes wrong.
+type Fault struct {
+	Kind Kind
+	// At is when, For how long; 0 for what is over at once.
+	At, For time.Duration
+	// Process is whose calls, watches or clock they are: scheduler, controller or jobset.
+	Process string
+	// Job and Rank are whose pod it is; Node is a number.
+	Job        string
+	Rank, Node int
+	// Code is an exit code.
+	Code int32
+}
+
+// String is a line.
+func (f Fault) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at=%v", f.Kind, f.At)
+	if f.For > 0 {
+		fmt.Fprintf(&b, " for=%v", f.For)
+	}
+	switch f.Kind {
+	case Crash:
+		fmt.Fprintf(&b, " job=%s rank=%d code=%d", f.Job, f.Rank, f.Code)
+	case DeletePod:
+		fmt.Fprintf(&b, " job=%s rank=%d", f.Job, f.Rank)
+	case Suspend, DeleteJob:
+		fmt.Fprintf(&b, " job=%s", f.Job)
+	case LoseNode, RemoveNode, Cordon:
+		fmt.Fprintf(&b, " node=%d", f.Node)
+	case Kill, Refuse, Drop, Forget, Slow, Cut, List, Skew:
+		fmt.Fprintf(&b, " process=%s", f.Process)
+	}
+	return b.String()
+}
+
+// String is a line.
+func (j Job) String() string {
+	out := fmt.Sprintf("job %s at=%v nodes=%d gpus=%d runs=%v", j.Name, j.At, j.Nodes, j.GPUs, j.Runs)
+	if j.Priority != 0 {
+		out += fmt.Sprintf(" priority=%d", j.Priority)
+	}
+	if j.Rack {
+		out += " rack"
+	}
+	if j.Replace {
+		out += " replace"
+	}
+	return out
+}
+
+// String has a line for the machines, for each job, and for each fault.
+func (s Scene) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed=%d racks=%d nodes=%d gpus=%d\n", s.Seed, s.Racks, s.PerRack, s.GPUs)
+	for _, j := range s.Jobs {
+		fmt.Fprintln(&b, j)
+	}
+	for _, f := range s.Faults {
+		fmt.Fprintln(&b, f)
+	}
+	return b.String()
+}
+
+// nodeName is the name of a node.
+func (s Scene) nodeName(at int) string { return fmt.Sprintf("r%d-n%d", at/s.PerRack, at%s.PerRack) }

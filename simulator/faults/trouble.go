@@ -1,0 +1,161 @@
+package faults
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+)
+
+// begin has a fault begin, and end when it is over.
+func (w *world) beginFault(f Fault) {
+	w.note("! %s", f)
+	end := func(do func()) {
+		w.after(f.For, func() {
+			w.note("! over: %s", f)
+			do()
+		})
+	}
+	switch f.Kind {
+	case Crash, DeletePod:
+		w.loseRank(f)
+	case Suspend:
+		w.suspend(f.Job, true)
+		end(func() { w.suspend(f.Job, false) })
+	case DeleteJob:
+		w.deleted[f.Job] = true
+		_ = w.server.Delete("TrainJob", types.NamespacedName{Namespace: namespace, Name: f.Job}, metav1.DeleteOptions{})
+	case LoseNode:
+		w.models.Lose(w.scene.nodeName(f.Node))
+		end(func() { w.models.Return(w.scene.nodeName(f.Node)) })
+	case RemoveNode:
+		w.removeNode(f, end)
+	case Cordon:
+		w.models.Cordon(w.scene.nodeName(f.Node), true)
+		end(func() { w.models.Cordon(w.scene.nodeName(f.Node), false) })
+	case Kill:
+		w.killNamed(f, end)
+	case Refuse, Drop, Forget, Slow:
+		w.troubled[f.Process] = append(w.troubled[f.Process], f)
+		end(func() {
+			w.troubled[f.Process] = slices.DeleteFunc(
+				w.troubled[f.Process],
+				func(other Fault) bool { return other == f },
+			)
+		})
+	case Cut, List:
+		w.cut(f, end)
+	case Skew:
+		w.skew[f.Process] = skews
+		end(func() { w.skew[f.Process] = 0 })
+	}
+}
+
+// skews is how wrong a clock is: ahead, since one that goes back would be two faults.
+const skews = 45 * time.Second
+
+func (w *world) loseRank(f Fault) {
+	j := w.work.jobs[f.Job]
+	name, ok := j.ranks[f.Rank]
+	if !ok {
+		return
+	}
+	if f.Kind == Crash {
+		w.models.Exit(name, j.uids[f.Rank], f.Code)
+		return
+	}
+	_ = w.server.Delete("Pod", name, metav1.DeleteOptions{})
+}
+
+// suspend suspends a job, or resumes it.
+func (w *world) suspend(name string, suspended bool) {
+	found, err := w.server.Get("TrainJob", types.NamespacedName{Namespace: namespace, Name: name})
+	job, ok := found.(*trainerv1alpha1.TrainJob)
+	if err != nil || !ok || job.Ended() {
+		return
+	}
+	next := job.DeepCopy()
+	next.Spec.Suspend = &suspended
+	_, err = w.server.Update(next, "")
+	w.must(err)
+}
+
+func (w *world) removeNode(f Fault, end func(func())) {
+	name := w.scene.nodeName(f.Node)
+	if _, err := w.server.Get("Node", types.NamespacedName{Name: name}); err != nil {
+		return
+	}
+	w.models.Delete(name)
+	end(func() {
+		if _, err := w.server.Get("Node", types.NamespacedName{Name: name}); err != nil {
+			w.models.Add(w.scene.nodeFor(f.Node))
+		}
+	})
+}
+
+// killNamed ends a process. Of schedulers the one that stands by leads, or the next one when it is there.
+func (w *world) killNamed(f Fault, end func(func())) {
+	if f.Process == schedulerName {
+		if w.leader == nil {
+			return
+		}
+		w.leader.die()
+		next := w.startScheduler()
+		end(func() {
+			if w.leader == nil {
+				next.lead()
+			}
+		})
+		w.schedulers = append(w.schedulers, next)
+		return
+	}
+	for _, p := range w.processes {
+		if p.name == f.Process {
+			w.note("%s dies", p.name)
+			w.kill(p)
+			end(func() { w.start(f.Process) })
+			return
+		}
+	}
+}
+
+// start starts a controller unless there is one.
+func (w *world) start(name string) {
+	if slices.ContainsFunc(w.processes, func(p *process) bool { return p.name == name }) {
+		return
+	}
+	switch name {
+	case controllerName:
+		w.startController()
+	case jobsetName:
+		w.startJobSet()
+	}
+}
+
+// cut cuts the watches of all processes of a name.
+func (w *world) cut(f Fault, end func(func())) {
+	var feeds []*feed
+	for _, p := range w.processes {
+		if p.name != f.Process {
+			continue
+		}
+		for _, of := range p.feeds {
+			if !of.cut {
+				of.cut = true
+				feeds = append(feeds, of)
+			}
+		}
+	}
+	end(func() {
+		if f.Kind == List {
+			w.server.Compact()
+		}
+		for _, of := range feeds {
+			lag := w.chance.delay(watchLag, "resume", of.kind)
+			w.after(lag, func() { of.process.soon(of.resume) })
+		}
+	})
+}

@@ -1,0 +1,174 @@
+// Package wire is what lies between a process and package apiserver: clients whose calls stop at a gate until whoever drives the world lets them
+// through, with what happens to them on the way. Processes run in goroutines; the gate puts their calls into an order that is the same each time,
+// if it is asked only when all of them stand still (testing/synctest.Wait).
+package wire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Verb is what a call asks for.
+type Verb string
+
+// The verbs.
+const (
+	Get    Verb = "get"
+	List   Verb = "list"
+	Create Verb = "create"
+	Update Verb = "update"
+	Patch  Verb = "patch"
+	Apply  Verb = "apply"
+	Delete Verb = "delete"
+	Bind   Verb = "bind"
+)
+
+// Reads reports whether the verb changes nothing.
+func (v Verb) Reads() bool { return v == Get || v == List }
+
+// Call is a request that a process has made and that has no answer yet.
+type Call struct {
+	// Process is who asks.
+	Process *Process
+	Verb    Verb
+	// Kind and Subresource are of what is asked for, Name is its name; that of a list has a namespace only.
+	Kind, Subresource string
+	Name              types.NamespacedName
+
+	do     func() (any, error)
+	answer chan answer
+}
+
+type answer struct {
+	value any
+	err   error
+}
+
+// String is the call as a log has it.
+func (c *Call) String() string {
+	what := c.Kind
+	if c.Subresource != "" {
+		what += "/" + c.Subresource
+	}
+	return fmt.Sprintf("%s: %s %s %s", c.Process.Name, c.Verb, what, c.Name)
+}
+
+// Outcome is what happens to a call.
+type Outcome string
+
+const (
+	// Answered is a call that is carried out and answered.
+	Answered Outcome = "answered"
+	// Busy is one that is answered with 429, Unsent one that does not come to the server, Lost one whose answer is lost.
+	Busy   Outcome = "429"
+	Unsent Outcome = "unsent"
+	Lost   Outcome = "answer lost"
+)
+
+// End carries a call out, as its outcome says, and answers it. It returns what the caller is told.
+func (c *Call) End(o Outcome) error {
+	var a answer
+	switch o {
+	case Busy:
+		a.err = apierrors.NewTooManyRequests(
+			"the server has received too many requests and has asked us to try again later",
+			1,
+		)
+	case Unsent:
+		a.err = errUnsent(c)
+	case Lost:
+		_, _ = c.do() // nobody hears of it
+		a.err = errLost(c)
+	case Answered:
+		a.value, a.err = c.do()
+	}
+	c.answer <- a
+	return a.err
+}
+
+func errUnsent(c *Call) error {
+	return fmt.Errorf("%s %q: dial tcp: connect: connection refused", c.Verb, c.Kind) //nolint:err113 // as net says it
+}
+
+func errLost(c *Call) error {
+	return fmt.Errorf("%s %q: http2: client connection lost", c.Verb, c.Kind) //nolint:err113 // as net/http says it
+}
+
+// Process is somebody who makes calls.
+type Process struct {
+	Name string
+	gate *Gate
+
+	mu   sync.Mutex
+	dead bool
+}
+
+// Die has all later calls of the process fail: there is nobody any more who could make them.
+func (p *Process) Die() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+}
+
+// Dead reports whether the process has died.
+func (p *Process) Dead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead
+}
+
+// call stops at the gate, and returns the answer.
+func (p *Process) call(
+	ctx context.Context, verb Verb, kind, subresource string, name types.NamespacedName, do func() (any, error),
+) (any, error) {
+	c := &Call{
+		Process: p, Verb: verb, Kind: kind, Subresource: subresource, Name: name, do: do, answer: make(chan answer, 1),
+	}
+	if p.Dead() {
+		return nil, errUnsent(c)
+	}
+	p.gate.stop(c)
+	select {
+	case a := <-c.answer:
+		return a.value, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s %q: %w", verb, kind, ctx.Err())
+	}
+}
+
+// Gate is where calls stop. Its zero value is ready.
+type Gate struct {
+	mu    sync.Mutex
+	calls []*Call
+}
+
+// Process returns a new process, whose calls stop here.
+func (g *Gate) Process(name string) *Process { return &Process{Name: name, gate: g} }
+
+func (g *Gate) stop(c *Call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls = append(g.calls, c)
+}
+
+// Take returns the calls that stopped since the last time, by process, verb, kind and name.
+func (g *Gate) Take() []*Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	calls := g.calls
+	g.calls = nil
+	slices.SortStableFunc(calls, func(a, b *Call) int {
+		return cmp.Or(
+			cmp.Compare(a.Process.Name, b.Process.Name), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name),
+			cmp.Compare(a.Subresource, b.Subresource),
+		)
+	})
+	return calls
+}

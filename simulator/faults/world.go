@@ -1,0 +1,232 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
+	"github.com/lockstep-project/lockstep/simulator/faults/models"
+	"github.com/lockstep-project/lockstep/simulator/faults/wire"
+)
+
+// world is a scene that is being played.
+type world struct {
+	scene  Scene
+	still  func()
+	ctx    context.Context //nolint:containedctx // a world is what a context is about
+	begin  time.Time
+	log    io.Writer
+	chance *chance
+	agenda agenda
+	gate   wire.Gate
+	server *apiserver.Server
+	models *models.Models
+	work   *programs
+
+	// processes are those that live, in the order of their birth; born counts them by name.
+	processes []*process
+	born      map[string]int
+	skew      map[string]time.Duration
+	// troubled has the faults of calls that last, by process.
+	troubled map[string][]Fault
+	// quiet is when the last fault is over.
+	quiet time.Time
+	// leader is the scheduler that decides, nil for none.
+	leader     *scheduler
+	schedulers []*scheduler
+	// deleted are the jobs that their users delete.
+	deleted map[string]bool
+	checks  *invariants
+	// fault is an error of the world itself.
+	fault error
+}
+
+// now is what the clocks of machines show that are right.
+func (w *world) now() time.Time { return time.Now() }
+
+// since is the instant as logs have it.
+func (w *world) since() time.Duration { return w.now().Sub(w.begin).Truncate(time.Millisecond) }
+
+func (w *world) note(format string, args ...any) {
+	if w.log != nil {
+		fmt.Fprintf(w.log, "%9s  %s\n", fmt.Sprintf("%.3f", w.since().Seconds()), fmt.Sprintf(format, args...))
+	}
+}
+
+// must keeps the first error of the world.
+func (w *world) must(err error) {
+	if err != nil && w.fault == nil {
+		w.fault = err
+	}
+}
+
+func (w *world) after(d time.Duration, do func()) { w.agenda.add(w.now().Add(d), do) }
+
+func newWorld(ctx context.Context, scene Scene, still func(), log io.Writer) (*world, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	w := &world{
+		scene: scene, still: still,  begin: time.Now(), log: log,
+		chance: newChance(scene.Seed), born: make(map[string]int), skew: make(map[string]time.Duration),
+		troubled: make(map[string][]Fault), deleted: make(map[string]bool),
+	}
+	w.ctx = klog.NewContext(ctx, funcr.New(func(_, args string) { w.note("log: %s", args) }, funcr.Options{Verbosity: 5}))
+	w.quiet = w.begin
+	w.server = apiserver.New(scheme, w.now, admit)
+	w.server.Changes(w.changed)
+	w.work = newPrograms(w)
+	w.models = models.Start(models.World{
+		Server: w.server, Now: w.now, After: w.after, Log: w.note,
+		Delay: w.chance.delay,
+	}, w.work)
+	w.checks = newInvariants(w)
+	return w, nil
+}
+
+// changed tells watches.
+func (w *world) changed(e apiserver.Event) {
+	for _, p := range w.processes {
+		for _, f := range p.feeds {
+			f.changed(e)
+		}
+	}
+	w.tellLog(e)
+}
+
+// tellLog notes changes that matter to who reads what happened.
+func (w *world) tellLog(e apiserver.Event) {
+	if w.log == nil {
+		return
+	}
+	o, how := e.New, "changed"
+	switch {
+	case e.New == nil:
+		o, how = e.Old, "gone"
+	case e.Old == nil:
+		how = "created"
+	case e.Old.GetDeletionTimestamp() == nil && o.GetDeletionTimestamp() != nil:
+		how = "deleted"
+	default:
+		how = difference(e.Old, e.New)
+	}
+	if how != "" {
+		w.note("%s %s %s", strings.ToLower(e.Kind), client.ObjectKeyFromObject(o), how)
+	}
+}
+
+// callLag is how long a call takes, slowly how much longer one does that is slow.
+const (
+	callLag = 3 * time.Millisecond
+	slowly  = 300
+)
+
+// rest has all processes go on until each of them waits for something.
+func (w *world) rest() {
+	for steps := 0; steps < restless; steps++ {
+		w.still()
+		for _, c := range w.gate.Take() {
+			w.send(c)
+		}
+		if !w.anybodyAdvances() {
+			return
+		}
+	}
+	w.must(errRestless)
+}
+
+func (w *world) anybodyAdvances() bool {
+	for _, p := range w.processes {
+		if p.advance() {
+			return true
+		}
+	}
+	return false
+}
+
+// send has a call answered later, as the troubles of its process say.
+func (w *world) send(c *wire.Call) {
+	var of *process
+	for _, p := range w.processes {
+		if p.calls == c.Process {
+			of = p
+		}
+	}
+	if of == nil {
+		_ = c.End(wire.Unsent) // its process has just died
+		return
+	}
+	outcome, lag := w.outcome(c)
+	of.pending[c] = true
+	w.after(lag, func() {
+		if !of.pending[c] {
+			return
+		}
+		delete(of.pending, c)
+		w.ended(c, outcome, c.End(outcome))
+	})
+}
+
+func (w *world) ended(c *wire.Call, outcome wire.Outcome, err error) {
+	switch {
+	case outcome != wire.Answered:
+		w.note("%s: %s", c, outcome)
+	case err != nil:
+		w.note("%s: %v", c, err)
+	}
+}
+
+// outcome draws what becomes of a call.
+func (w *world) outcome(c *wire.Call) (wire.Outcome, time.Duration) {
+	words := []string{"call", c.Process.Name, string(c.Verb), c.Kind, c.Name.String()}
+	lag := w.chance.delay(callLag, words...)
+	outcome := wire.Answered
+	for _, f := range w.troubled[c.Process.Name] {
+		if w.chance.of(3, append(words, string(f.Kind), f.At.String())...) != 0 {
+			continue
+		}
+		switch f.Kind {
+		case Refuse:
+			outcome = wire.Busy
+		case Drop:
+			outcome = wire.Unsent
+		case Forget:
+			if outcome = wire.Lost; c.Verb.Reads() {
+				outcome = wire.Unsent
+			}
+		case Slow:
+			lag *= slowly
+		default:
+		}
+	}
+	return outcome, lag
+}
+
+// kill ends a process. What it has asked for is done, or not.
+func (w *world) kill(p *process) {
+	for i, other := range w.processes {
+		if other == p {
+			w.processes = append(w.processes[:i:i], w.processes[i+1:]...)
+			break
+		}
+	}
+	p.calls.Die()
+	p.stop()
+	for _, c := range sortedCalls(p.pending) {
+		outcome := wire.Unsent
+		if w.chance.of(2, "death", c.String()) == 0 {
+			outcome = wire.Lost
+		}
+		w.ended(c, outcome, c.End(outcome))
+	}
+	p.pending = nil
+	w.still()
+}
