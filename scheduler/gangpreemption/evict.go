@@ -9,9 +9,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
@@ -62,9 +60,25 @@ func (c cause) recordAbout(recorder events.EventRecorder, about runtime.Object, 
 	recorder.Eventf(about, related, corev1.EventTypeNormal, c.event, c.action, "%s", c.to(namespace))
 }
 
-// patience is how an eviction is tried again that failed: six times within half a minute.
-func patience() wait.Backoff {
-	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 7}
+// An eviction that failed is tried again after a pause that doubles, six times within half a minute.
+const (
+	firstPause = 500 * time.Millisecond
+	tries      = 7
+)
+
+// insist does something until it succeeds, or has failed as often as is worth it, and returns the last error.
+func (p *GangPreemption) insist(ctx context.Context, do func() error) error {
+	for try, wait := 1, firstPause; ; try, wait = try+1, 2*wait {
+		err := do()
+		if err == nil || try == tries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-p.clock.After(wait):
+		}
+	}
 }
 
 // evict removes the units without holding up the scheduling loop, but for pods whose eviction goes on already. What fails in the end
@@ -90,8 +104,7 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 	}
 	p.later(len(pods), func(ctx context.Context, i int) {
 		defer func() { p.underway.end(pods[i].UID, p.underway.clock.Now()) }()
-		always := func(error) bool { return ctx.Err() == nil }
-		if err := retry.OnError(patience(), always, func() error { return p.evictPod(ctx, pods[i], why) }); err != nil {
+		if err := p.insist(ctx, func() error { return p.evictPod(ctx, pods[i], why) }); err != nil {
 			klog.FromContext(ctx).Error(err, "Evicting a pod", "pod", klog.KObj(pods[i]), "reason", why.reason,
 				"gang", klog.KObj(why.by))
 		}

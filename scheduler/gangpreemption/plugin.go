@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
@@ -35,6 +36,7 @@ type GangPreemption struct {
 	stock  *devices.Stock
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
 	later    func(n int, do func(ctx context.Context, i int))
+	clock    clock.Clock
 	underway *underway
 	// nominated are the nodes of gangs whose victims have yet to leave. Only the scheduling loop uses them.
 	nominated map[types.NamespacedName]nominations
@@ -52,7 +54,7 @@ func New(
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return &GangPreemption{
 			handle: handle, queue: queue, stock: shared.Stock(handle.SharedDRAManager()),
-			underway:  &underway{clock: t.Clock},
+			underway: &underway{clock: t.Clock}, clock: t.Clock,
 			nominated: make(map[types.NamespacedName]nominations),
 			later: func(n int, do func(context.Context, int)) {
 				t.Beside(func() { handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name) })

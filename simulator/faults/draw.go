@@ -9,19 +9,19 @@ import (
 
 // Begin is the part of a scene in which jobs come, and Trouble that in which faults begin; none lasts longer than longest.
 const (
-	comes   = 5 * time.Minute
-	Trouble = 20 * time.Minute
-	longest = 8 * time.Minute
+	comes   = 2 * time.Minute
+	Trouble = 8 * time.Minute
+	longest = 6 * time.Minute
 )
 
 // Draw draws a scene from a seed.
 func Draw(seed uint64) Scene {
 	r := rand.New(rand.NewPCG(seed, 25)) //nolint:gosec // chance that comes again
-	s := Scene{Seed: seed, Racks: 1 + r.IntN(3), PerRack: 2 + r.IntN(3), GPUs: 4}
-	for i := range 2 + r.IntN(4) {
+	s := Scene{Seed: seed, Racks: 1 + r.IntN(2), PerRack: 2 + r.IntN(3), GPUs: 4}
+	for i := range 2 + r.IntN(5) {
 		j := Job{
 			Name: fmt.Sprintf("job-%d", i), At: seconds(r, comes), Nodes: 1 + r.IntN(s.PerRack),
-			GPUs: []int{4, 4, 2, 1}[r.IntN(4)], Runs: 20*time.Second + seconds(r, 5*time.Minute),
+			GPUs: []int{4, 4, 2, 1}[r.IntN(4)], Runs: 20*time.Second + seconds(r, 3*time.Minute),
 			Rack: r.IntN(2) == 0, Replace: r.IntN(3) == 0,
 		}
 		if !j.Rack {
@@ -32,7 +32,7 @@ func Draw(seed uint64) Scene {
 		}
 		s.Jobs = append(s.Jobs, j)
 	}
-	for range r.IntN(7) {
+	for range 1 + r.IntN(6) {
 		s.Faults = append(s.Faults, drawFault(r, s))
 	}
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return int(a.At - b.At) })

@@ -3,8 +3,10 @@ package faults_test
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -26,19 +28,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func play(t *testing.T, scene faults.Scene) (faults.Result, string) {
+// play plays a scene. What happens is written to the log, nil for none.
+func play(t *testing.T, scene faults.Scene, log io.Writer) faults.Result {
 	t.Helper()
 	var result faults.Result
-	var log bytes.Buffer
-	defer func() { _ = os.WriteFile("/tmp/faults.log", log.Bytes(), 0o600) }()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		var err error
-		if result, err = faults.Play(t.Context(), scene, synctest.Wait, &log); err != nil {
+		if result, err = faults.Play(t.Context(), scene, synctest.Wait, log); err != nil {
 			t.Fatal(err)
 		}
 	})
-	return result, log.String()
+	return result
 }
 
 // Whatever goes wrong, no invariant breaks.
@@ -47,12 +48,21 @@ func TestSeeds(t *testing.T) {
 	for seed := *first; seed < *first+*seeds; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			scene := faults.Draw(seed)
-			result, log := play(t, scene)
-			if *show || len(result.Broken) > 0 {
-				t.Logf("\n%s%s", scene, log)
+			result := play(t, scene, nil)
+			if !*show && len(result.Broken) == 0 {
+				return
+			}
+			var log bytes.Buffer
+			again := play(t, scene, &log)
+			t.Logf("\n%s", scene)
+			if *show {
+				_ = os.WriteFile("/tmp/faults.log", log.Bytes(), 0o600)
 			}
 			for _, broken := range result.Broken {
 				t.Error(broken)
+			}
+			if !slices.Equal(result.Broken, again.Broken) {
+				t.Errorf("once more, and it is %v", again.Broken)
 			}
 		})
 	}

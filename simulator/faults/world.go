@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,11 +76,15 @@ func newWorld(ctx context.Context, scene Scene, still func(), log io.Writer) (*w
 		return nil, err
 	}
 	w := &world{
-		scene: scene, still: still,  begin: time.Now(), log: log,
+		scene: scene, still: still, begin: time.Now(), log: log,
 		chance: newChance(scene.Seed), born: make(map[string]int), skew: make(map[string]time.Duration),
 		troubled: make(map[string][]Fault), deleted: make(map[string]bool),
 	}
-	w.ctx = klog.NewContext(ctx, funcr.New(func(_, args string) { w.note("log: %s", args) }, funcr.Options{Verbosity: 5}))
+	logger := logr.Discard()
+	if log != nil {
+		logger = funcr.New(func(_, args string) { w.note("log: %s", args) }, funcr.Options{Verbosity: 4})
+	}
+	w.ctx = klog.NewContext(ctx, logger)
 	w.quiet = w.begin
 	w.server = apiserver.New(scheme, w.now, admit)
 	w.server.Changes(w.changed)

@@ -96,6 +96,10 @@ func (m *Models) Add(node *corev1.Node) {
 	delete(m.nodes.kubelets.down, node.Name)
 	_, err := m.Server.Create(node.DeepCopy())
 	must(err)
+	next := m.nodes.node(node.Name).DeepCopy()
+	next.Status = *node.Status.DeepCopy()
+	_, err = m.Server.Update(next, "status")
+	must(err)
 	m.nodes.condition(node.Name, corev1.ConditionTrue)
 }
 

@@ -30,6 +30,7 @@ var errNotServed = errors.New("the model of the API server does not serve this")
 // the gate. It cannot watch.
 func Clientset(p *Process, server *apiserver.Server, qps float32, burst int) (kubernetes.Interface, error) {
 	config := &rest.Config{Host: "http://apiserver", QPS: qps, Burst: burst}
+	config.ContentType = runtime.ContentTypeJSON // what is asked is read here, and the server's own encoding is not
 	set, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: connection{p, server}})
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
@@ -104,6 +105,7 @@ func (c connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	value, err := c.ask(r, t, body)
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		s := status.Status()
+		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		return c.respond(r, int(s.Code), &s)
 	}
 	if err != nil {
@@ -130,7 +132,14 @@ func (c connection) ask(r *http.Request, t target, body []byte) (any, error) {
 	case r.Method == http.MethodGet && t.name.Name == "":
 		return c.list(r, t)
 	case r.Method == http.MethodGet:
-		return c.process.call(ctx, Get, t.kind, t.subresource, t.name, func() (any, error) { return s.Get(t.kind, t.name) })
+		return c.process.call(
+			ctx,
+			Get,
+			t.kind,
+			t.subresource,
+			t.name,
+			func() (any, error) { return s.Get(t.kind, t.name) },
+		)
 	case r.Method == http.MethodPatch:
 		by := types.PatchType(r.Header.Get("Content-Type"))
 		return c.process.call(ctx, Patch, t.kind, t.subresource, t.name, func() (any, error) {
