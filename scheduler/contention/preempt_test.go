@@ -280,3 +280,29 @@ func leastToll(w *contention.World, units []*contention.Unit, members int) (brok
 	}
 	return broken, lost
 }
+
+// An entity has one place. One whose start was cut off holds its nodes; if it has to preempt there, what it preempts for is its place, also when it is
+// asked again before the victims have left, and nothing is kept when it has started. (Package simulator/faults, seed 1410.)
+func TestPreemption_HasOnePlace(t *testing.T) {
+	w, units := full(t, 2)
+	for _, u := range units {
+		w.Running.Add(u)
+	}
+	m := contention.New(contention.DefaultPolicy())
+	gang := gangOf(w, 2)
+	m.Add(gang)
+	m.Hold(contention.Lease{
+		Owner: gang.ID, Order: gang.Order, Reason: contention.Replacement, Expiry: w.Now + 300,
+		Holds: []topology.Held{{Node: 0, Demand: topology.Capacity{8}}},
+	}, w.Now)
+	for range 2 {
+		m.Turn(gang.ID, w)
+		if leases := m.Leases(); len(leases) != 1 || leases[0].Reason != contention.Preemption {
+			t.Fatalf("it has the leases %v", leases)
+		}
+	}
+	m.Started(gang.ID, []int{0, 1}, w.Now)
+	if leases := m.Leases(); len(leases) > 0 {
+		t.Errorf("it has started, and has the leases %v", leases)
+	}
+}

@@ -249,7 +249,9 @@ func (t *turn) preempt(reason Wait) bool {
 			instant = max(instant, at)
 		}
 	}
-	t.emit(t.drop(WhyPreempts)...)
+	if own := t.Lease(e.ID); own != nil { // also one of lost members: their places are in the new one
+		t.emit(t.release(own, WhyPreempts)...)
+	}
 	l := t.newLease(Preemption, holdsOf(found.gang, found.placement), found.placement.Within)
 	l.Instant, l.Firm = instant, true
 	l.await(t.w, func(u *Unit) bool { return slices.Contains(all, u.ID) })

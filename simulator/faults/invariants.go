@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,6 +53,8 @@ type invariants struct {
 	said    map[string]bool
 	// since is since when something is as it should not stay.
 	since map[string]time.Time
+	// changes is how often leases had changed when they were noted last.
+	changes int
 }
 
 func newInvariants(w *world) *invariants {
@@ -216,12 +219,30 @@ func (v *invariants) leases() {
 	if v.world.leader == nil {
 		return
 	}
+	v.noteLeases()
 	for _, l := range v.world.leader.waiting.Leases() {
 		_, err := v.world.server.Get("PodGroup", l.Owner)
 		if v.lasts("lease/"+l.Owner.String(), err != nil, ownerless) {
-			v.breaks(Owned, l.Owner.Name, "a lease of %d nodes", len(l.Room))
+			v.breaks(Owned, l.Owner.Name, "a lease (%s) of %d nodes", l.Lease.Reason, len(l.Room))
 		}
 	}
+}
+
+// noteLeases has the log say when leases change.
+func (v *invariants) noteLeases() {
+	if v.world.log == nil || v.world.leader.waiting.Changes() == v.changes {
+		return
+	}
+	v.changes = v.world.leader.waiting.Changes()
+	line := "leases:"
+	for _, l := range v.world.leader.waiting.Leases() {
+		how := "closed"
+		if l.Lease.Open {
+			how = "open"
+		}
+		line += fmt.Sprintf(" %s %s %s on %v;", l.Owner.Name, how, l.Lease.Reason, slices.Sorted(maps.Keys(l.Room)))
+	}
+	v.world.note("%s", line)
 }
 
 // served looks for gangs that could start on nodes that nobody uses and of which nothing is leased.

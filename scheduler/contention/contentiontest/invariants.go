@@ -162,7 +162,12 @@ func (p *Player) checkRound() {
 
 // checkLeases checks owners, budgets and expiries.
 func (p *Player) checkLeases() {
+	owners := make(map[contention.ID]bool)
 	for _, l := range p.machine.Leases() {
+		if owners[l.Owner] {
+			p.fail("%s has two leases", l.Owner)
+		}
+		owners[l.Owner] = true
 		j := p.jobs[string(l.Owner)]
 		switch l.Reason {
 		case contention.Head, contention.Preemption:
