@@ -28,8 +28,13 @@ type nodes struct {
 }
 
 func (n *nodes) changed(e apiserver.Event) {
-	if e.Kind == "Node" && e.New == nil {
+	old, _ := e.Old.(*corev1.Pod)
+	pod, isPod := e.New.(*corev1.Pod)
+	switch {
+	case e.Kind == "Node" && e.New == nil:
 		n.gone(e.Old.GetName())
+	case isPod && pod.Spec.NodeName != "" && (old == nil || old.Spec.NodeName == ""):
+		n.bound(pod)
 	}
 }
 
@@ -74,13 +79,18 @@ func (m *Models) Return(name string) {
 		return
 	}
 	n.condition(name, corev1.ConditionTrue)
+	n.boot(name)
+}
+
+// boot starts what was bound to a node while nobody was there, and ends what ran before.
+func (n *nodes) boot(name string) {
 	for _, pod := range n.on(name) {
 		key, uid := client.ObjectKeyFromObject(pod), pod.UID
 		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
-			m.After(m.Delay(pull, "pull again", pod.Name), func() { n.kubelets.start(key, uid) })
+			n.After(n.Delay(pull, "pull again", pod.Name), func() { n.kubelets.start(key, uid) })
 			continue
 		}
-		m.After(m.Delay(stop, "reboot", pod.Name), func() { n.kubelets.close(key, uid, killed) })
+		n.After(n.Delay(stop, "reboot", pod.Name), func() { n.kubelets.close(key, uid, killed) })
 	}
 }
 
@@ -101,6 +111,7 @@ func (m *Models) Add(node *corev1.Node) {
 	_, err = m.Server.Update(next, "status")
 	must(err)
 	m.nodes.condition(node.Name, corev1.ConditionTrue)
+	m.nodes.boot(node.Name)
 }
 
 // Cordon closes a node, or opens it again.
@@ -123,14 +134,37 @@ func (n *nodes) gone(name string) {
 	for _, pod := range n.on(name) {
 		key, uid := client.ObjectKeyFromObject(pod), pod.UID
 		n.kubelets.stops(pod)
-		n.After(n.Delay(20*time.Second, "collect", pod.Name), func() {
-			if pod := n.kubelets.now(key, uid); pod != nil && !ended(pod) {
-				n.disrupt(pod, "DeletionByPodGC")
-				n.kubelets.exit(n.kubelets.now(key, uid), killed)
-			}
-			must(n.Server.Delete("Pod", key, noGrace()))
-		})
+		n.After(n.Delay(20*time.Second, "collect", pod.Name), func() { n.collect(key, uid) })
 	}
+}
+
+// orphaned is how long the collector leaves a pod alone that was bound to a node which is not there.
+const orphaned = 40 * time.Second
+
+// bound has a pod collected that was bound to a node which is not there, unless one of its name comes.
+func (n *nodes) bound(pod *corev1.Pod) {
+	if n.node(pod.Spec.NodeName) != nil {
+		return
+	}
+	key, uid := client.ObjectKeyFromObject(pod), pod.UID
+	n.After(orphaned, func() {
+		if n.node(pod.Spec.NodeName) == nil {
+			n.collect(key, uid)
+		}
+	})
+}
+
+// collect ends a pod without a node, and deletes it.
+func (n *nodes) collect(key types.NamespacedName, uid types.UID) {
+	pod := n.kubelets.now(key, uid)
+	if pod == nil {
+		return
+	}
+	if !ended(pod) {
+		n.disrupt(pod, "DeletionByPodGC")
+		n.kubelets.exit(n.kubelets.now(key, uid), killed)
+	}
+	must(n.Server.Delete("Pod", key, noGrace()))
 }
 
 func (n *nodes) disrupt(pod *corev1.Pod, reason string) {
