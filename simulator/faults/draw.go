@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +19,7 @@ const (
 func Draw(seed uint64) Scene {
 	r := rand.New(rand.NewPCG(seed, 25)) //nolint:gosec // chance that comes again
 	s := Scene{Seed: seed, Racks: 1 + r.IntN(2), PerRack: 2 + r.IntN(3), GPUs: 4}
-	for i := range 2 + r.IntN(5) {
+	for i := range 2 + r.IntN(6) {
 		j := Job{
 			Name: fmt.Sprintf("job-%d", i), At: seconds(r, comes), Nodes: 1 + r.IntN(s.PerRack),
 			GPUs: []int{4, 4, 2, 1}[r.IntN(4)], Runs: 20*time.Second + seconds(r, 3*time.Minute),
@@ -27,15 +28,15 @@ func Draw(seed uint64) Scene {
 		if !j.Rack {
 			j.Nodes = 1 + r.IntN(s.Racks*s.PerRack)
 		}
-		if r.IntN(3) == 0 {
+		if r.IntN(5) < 2 {
 			j.Priority = 100
 		}
 		s.Jobs = append(s.Jobs, j)
 	}
-	for range 1 + r.IntN(6) {
+	for range 1 + r.IntN(8) {
 		s.Faults = append(s.Faults, drawFault(r, s))
 	}
-	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return s
 }
 
@@ -48,9 +49,14 @@ func drawFault(r *rand.Rand, s Scene) Fault {
 	of := s.Jobs[r.IntN(len(s.Jobs))]
 	lasts, process := seconds(r, longest), []string{schedulerName, schedulerName, controllerName, jobsetName}[r.IntN(4)]
 	rank, node := r.IntN(of.Nodes), r.IntN(s.Racks*s.PerRack)
-	if r.IntN(2) == 0 { // a trouble that is short meets a start
+	switch r.IntN(3) {
+	case 0: // a trouble that is short meets a start
 		f.At = of.At + seconds(r, 20*time.Second)
 		lasts = time.Second + seconds(r, 30*time.Second)
+	case 1: // or comes in the middle of one
+		f.Job, f.Bound = of.Name, 1+r.IntN(2*of.Nodes)
+		lasts = min(lasts, time.Minute)
+	default:
 	}
 	switch f.Kind {
 	case Crash:

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -20,6 +21,7 @@ var (
 	seeds = flag.Uint64("seeds", 100, "how many seeds are played")
 	first = flag.Uint64("first", 0, "the first of them")
 	show  = flag.Bool("show", false, "print what happens")
+	until = flag.Bool("until", false, "play until an invariant breaks, and no further")
 )
 
 func TestMain(m *testing.M) {
@@ -67,4 +69,19 @@ func TestSeeds(t *testing.T) {
 		})
 	}
 	t.Logf("%v a seed", time.Since(began)/time.Duration(*seeds))
+}
+
+// TestUntilBroken plays seeds until an invariant breaks, for TestBugs.
+func TestUntilBroken(t *testing.T) {
+	if !*until {
+		t.Skip("-until is not set")
+	}
+	for seed := *first; seed < *first+*seeds; seed++ {
+		if broken := play(t, faults.Draw(seed), nil).Broken; len(broken) > 0 {
+			for _, b := range broken {
+				fmt.Printf("seed %d: %s\n", seed, b) //nolint:forbidigo // TestBugs reads it
+			}
+			t.FailNow()
+		}
+	}
 }

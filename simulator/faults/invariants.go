@@ -13,6 +13,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
 // Invariant is what holds whatever goes wrong.
@@ -20,8 +21,9 @@ type Invariant string
 
 // The invariants.
 const (
-	// Whole: no gang is partly on nodes for longer than the patience.
-	Whole Invariant = "no gang partial"
+	// Whole: no gang is partly on nodes for longer than the patience. Started: least of all one that has never been whole.
+	Whole   Invariant = "no gang partial"
+	Started Invariant = "no start torn"
 	// Once: no device is given twice.
 	Once Invariant = "no device twice"
 	// Together: a gang that has to be in one domain is.
@@ -34,11 +36,15 @@ const (
 	Served Invariant = "no gang waits for nothing"
 	// Clean: nothing is left of what is deleted.
 	Clean Invariant = "nothing left"
+	// Single: a scheduler that does not lead changes nothing.
+	Single Invariant = "no second leader"
 )
 
 const (
 	// patience bounds Whole: the scheduler repairs for five minutes, and evicts after that; a Job makes a rank again within that, or not at all.
 	patience = 7 * time.Minute
+	// startPatience bounds Started: a minute without progress, and what an eviction takes.
+	startPatience = 2 * time.Minute
 	// ownerless bounds Owned, idle Served.
 	ownerless = 3 * time.Minute
 	idle      = 3 * time.Minute
@@ -55,10 +61,17 @@ type invariants struct {
 	since map[string]time.Time
 	// changes is how often leases had changed when they were noted last.
 	changes int
+	// whole are the groups whose gangs were.
+	whole map[types.UID]bool
 }
 
 func newInvariants(w *world) *invariants {
-	return &invariants{world: w, said: make(map[string]bool), since: make(map[string]time.Time)}
+	return &invariants{
+		world: w,
+		said:  make(map[string]bool),
+		whole: make(map[types.UID]bool),
+		since: make(map[string]time.Time),
+	}
 }
 
 // breaks notes a violation, once for each thing that it is about.
@@ -91,15 +104,8 @@ func (v *invariants) lasts(key string, so bool, bound time.Duration) bool {
 	return v.world.now().Sub(since) > bound
 }
 
-// inTrouble reports whether a fault lasts.
-func (w *world) inTrouble() bool {
-	for _, f := range w.scene.Faults {
-		if at := w.since(); at >= f.At && at <= f.At+f.For {
-			return true
-		}
-	}
-	return w.leader == nil
-}
+// inTrouble reports whether a fault lasts, or nobody decides.
+func (w *world) inTrouble() bool { return w.lasting > 0 || w.leader == nil }
 
 // gang is a PodGroup with its pods that have not ended.
 type gang struct {
@@ -141,7 +147,7 @@ func (v *invariants) look() {
 	gangs := v.world.gangs()
 	changed := v.version != v.world.server.Version()
 	v.version = v.world.server.Version()
-	v.whole(gangs)
+	v.partial(gangs)
 	v.leases()
 	v.served(gangs)
 	if changed {
@@ -150,11 +156,25 @@ func (v *invariants) look() {
 	}
 }
 
-func (v *invariants) whole(gangs []gang) {
+func (v *invariants) partial(gangs []gang) {
 	for _, g := range gangs {
 		partial := len(g.bound) > 0 && len(g.bound) < g.need && !v.isFinishing(g)
 		if v.lasts("partial/"+string(g.group.UID), partial, patience) {
 			v.breaks(Whole, g.group.Name, "%d of %d members have nodes, %d wait", len(g.bound), g.need, len(g.waiting))
+		}
+		if len(g.bound) >= g.need {
+			v.whole[g.group.UID] = true
+		}
+		torn := partial && !v.whole[g.group.UID] && len(g.bound)+len(g.waiting) >= g.need
+		if v.lasts("torn/"+string(g.group.UID), torn, startPatience) {
+			v.breaks(
+				Started,
+				g.group.Name,
+				"%d of %d members have nodes, %d wait",
+				len(g.bound),
+				g.need,
+				len(g.waiting),
+			)
 		}
 	}
 }
@@ -196,7 +216,10 @@ func (v *invariants) together(gangs []gang) {
 		}
 		racks := make(map[string]bool)
 		for _, pod := range g.bound {
-			if node, err := v.world.server.Get("Node", types.NamespacedName{Name: pod.Spec.NodeName}); err == nil {
+			node, err := v.world.server.Get("Node", types.NamespacedName{Name: pod.Spec.NodeName})
+			if err == nil &&
+				!node.GetCreationTimestamp().
+					After(snapshot.BoundAt(pod)) { // else it was on another machine of that name
 				racks[node.GetLabels()[rackLabel]] = true
 			}
 		}
@@ -299,6 +322,14 @@ func (w *world) fits(j Job, free map[string]int) bool {
 		}
 	}
 	return false
+}
+
+// calls looks at a call of a scheduler.
+func (v *invariants) calls(c *wire.Call) {
+	leader := v.world.leader
+	if c.Process.Name == schedulerName && !c.Verb.Reads() && (leader == nil || leader.calls != c.Process) {
+		v.breaks(Single, c.Kind, "a scheduler that stands by asks to %s %s", c.Verb, c.Name)
+	}
 }
 
 // over looks at what has become of the jobs.

@@ -96,6 +96,9 @@ func (w *world) populate() {
 		})
 	}
 	for _, f := range w.scene.Faults {
+		if f.Bound > 0 {
+			continue
+		}
 		w.after(f.At, func() { w.beginFault(f) })
 		if over := w.begin.Add(f.At + f.For); over.After(w.quiet) {
 			w.quiet = over
@@ -114,7 +117,7 @@ func (w *world) playAll() {
 	if w.quiet.After(last) {
 		last = w.quiet
 	}
-	w.playUntil(last.Add(done), func() bool { return w.now().After(w.quiet) && w.allOver() })
+	w.playUntil(last.Add(done), func() bool { return w.now().After(w.quiet) && w.lasting == 0 && w.allOver() })
 	w.checks.over()
 	for _, j := range w.server.List("TrainJob", "") {
 		w.must(

@@ -63,9 +63,11 @@ type Fault struct {
 	Kind Kind
 	// At is when, For how long; 0 for what is over at once.
 	At, For time.Duration
+	// Bound has it begin when so many members of the job were bound, counted from the first of all; 0 at At.
+	Bound int
 	// Process is whose calls, watches or clock they are: scheduler, controller or jobset.
 	Process string
-	// Job and Rank are whose pod it is; Node is a number.
+	// Job and Rank are whose pod it is; Node is a number. With Bound, Job is whose members are counted.
 	Job        string
 	Rank, Node int
 	// Code is an exit code.
@@ -75,7 +77,10 @@ type Fault struct {
 // String is a line.
 func (f Fault) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at=%v", f.Kind, f.At)
+	if fmt.Fprintf(&b, "%s at=%v", f.Kind, f.At); f.Bound > 0 {
+		b.Reset()
+		fmt.Fprintf(&b, "%s bound=%d of=%s", f.Kind, f.Bound, f.Job)
+	}
 	if f.For > 0 {
 		fmt.Fprintf(&b, " for=%v", f.For)
 	}

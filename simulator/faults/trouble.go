@@ -4,17 +4,25 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
-// begin has a fault begin, and end when it is over.
+// beginFault has a fault begin, and end when it is over.
 func (w *world) beginFault(f Fault) {
 	w.note("! %s", f)
+	if over := w.now().Add(f.For); over.After(w.quiet) {
+		w.quiet = over
+	}
 	end := func(do func()) {
+		w.lasting++
 		w.after(f.For, func() {
+			w.lasting--
 			w.note("! over: %s", f)
 			do()
 		})
@@ -158,4 +166,20 @@ func (w *world) cut(f Fault, end func(func())) {
 			w.after(lag, func() { of.process.soon(of.resume) })
 		}
 	})
+}
+
+// bindings begins the faults that wait for a binding.
+func (w *world) bindings(e apiserver.Event) {
+	old, _ := e.Old.(*corev1.Pod)
+	pod, ok := e.New.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" || old == nil || old.Spec.NodeName != "" {
+		return
+	}
+	job := pod.Labels[jobsetv1alpha2.JobSetNameKey]
+	w.bound[job]++
+	for _, f := range w.scene.Faults {
+		if f.Bound > 0 && f.Job == job && f.Bound == w.bound[job] {
+			w.after(0, func() { w.beginFault(f) })
+		}
+	}
 }

@@ -37,8 +37,11 @@ type world struct {
 	skew      map[string]time.Duration
 	// troubled has the faults of calls that last, by process.
 	troubled map[string][]Fault
-	// quiet is when the last fault is over.
-	quiet time.Time
+	// quiet is when the last fault is over that has begun, lasting how many last.
+	quiet   time.Time
+	lasting int
+	// bound counts the members of jobs that were bound.
+	bound map[string]int
 	// leader is the scheduler that decides, nil for none.
 	leader     *scheduler
 	schedulers []*scheduler
@@ -78,7 +81,7 @@ func newWorld(ctx context.Context, scene Scene, still func(), log io.Writer) (*w
 	w := &world{
 		scene: scene, still: still, begin: time.Now(), log: log,
 		chance: newChance(scene.Seed), born: make(map[string]int), skew: make(map[string]time.Duration),
-		troubled: make(map[string][]Fault), deleted: make(map[string]bool),
+		troubled: make(map[string][]Fault), deleted: make(map[string]bool), bound: make(map[string]int),
 	}
 	logger := logr.Discard()
 	if log != nil {
@@ -104,6 +107,7 @@ func (w *world) changed(e apiserver.Event) {
 			f.changed(e)
 		}
 	}
+	w.bindings(e)
 	w.tellLog(e)
 }
 
@@ -169,6 +173,7 @@ func (w *world) send(c *wire.Call) {
 		_ = c.End(wire.Unsent) // its process has just died
 		return
 	}
+	w.checks.calls(c)
 	outcome, lag := w.outcome(c)
 	of.pending[c] = true
 	w.after(lag, func() {

@@ -1,0 +1,135 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var bugs = flag.String("bugs", "", "the bugs of testdata/bugs that are put in, as a pattern; none if it is empty")
+
+const (
+	root = "../.."
+	// within is how many seeds it may take until a bug is found.
+	within = 300
+)
+
+// bug is a fault that is put into the product: pieces of files that are replaced, and the invariant that has to break.
+type bug struct {
+	finds string
+	edits []edit
+}
+
+type edit struct{ file, was, is string }
+
+// Each bug that is put in on purpose is found, by the invariant that is there for it.
+func TestBugs(t *testing.T) {
+	if *bugs == "" {
+		t.Skip("-bugs is not set: each bug takes a build")
+	}
+	wanted := regexp.MustCompile(*bugs)
+	files, err := filepath.Glob("testdata/bugs/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no bugs", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		if !wanted.MatchString(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			b := readBug(t, file)
+			out := playWith(t, b)
+			first := regexp.MustCompile(`(?m)^seed (\d+): (.*)$`).FindStringSubmatch(out)
+			if first == nil {
+				t.Fatalf("%d seeds do not find it:\n%s", within, out)
+			}
+			t.Logf("seed %s: %s", first[1], first[2])
+			if !strings.Contains(out, b.finds) {
+				t.Errorf("another invariant than %q breaks", b.finds)
+			}
+		})
+	}
+}
+
+// readBug reads a file of testdata/bugs: a line that says what has to break, then edits.
+func readBug(t *testing.T, file string) bug {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(content), "\nfile: ")
+	_, finds, ok := strings.Cut(parts[0], "finds: ")
+	if !ok {
+		t.Fatalf("%s does not say what it finds", file)
+	}
+	b := bug{finds: strings.TrimSpace(finds)}
+	for _, part := range parts[1:] {
+		name, rest, _ := strings.Cut(part, "\n-- was --\n")
+		was, is, _ := strings.Cut(rest, "-- is --\n")
+		b.edits = append(b.edits, edit{name, strings.TrimSuffix(was, "\n"), strings.TrimSuffix(is, "\n")})
+	}
+	return b
+}
+
+// playWith builds this test with a bug, plays seeds until one breaks, and returns what it printed.
+func playWith(t *testing.T, b bug) string {
+	t.Helper()
+	folder := t.TempDir()
+	changed := make(map[string]string)
+	replaced := make(map[string]string)
+	for i, e := range b.edits {
+		path, err := filepath.Abs(filepath.Join(root, e.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, ok := changed[path]
+		if !ok {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(content)
+		}
+		if strings.Count(text, e.was) != 1 {
+			t.Fatalf("%s has %d times what is replaced:\n%s", e.file, strings.Count(text, e.was), e.was)
+		}
+		changed[path] = strings.Replace(text, e.was, e.is, 1)
+		replaced[path] = filepath.Join(folder, fmt.Sprint(i, filepath.Ext(path)))
+	}
+	for path, text := range changed {
+		if err := os.WriteFile(replaced[path], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, binary := filepath.Join(folder, "overlay.json"), filepath.Join(folder, "faults.test")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "test", "-p", "2", "-overlay", list, "-c", "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building it: %v\n%s", err, out)
+	}
+	run := exec.CommandContext(
+		t.Context(),
+		binary,
+		"-test.run",
+		"^TestUntilBroken$",
+		"-seeds",
+		fmt.Sprint(within),
+		"-until",
+	)
+	out, _ := run.CombinedOutput() // it fails if it finds something
+	return string(out)
+}
