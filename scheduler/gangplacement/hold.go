@@ -37,6 +37,7 @@ func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
 	p.memory.restored = true
 	if p.memory.store != nil {
 		p.memory.store.Load(ctx)
+		p.queue.Keep(p.lacksNodes)
 	}
 	all := p.handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister()
 	groups, err := all.List(labels.Everything())
@@ -55,6 +56,20 @@ func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
 			klog.FromContext(ctx).Info("No place is free for a member", "podGroup", klog.KObj(group), "reason", err)
 		}
 	}
+}
+
+// lacksNodes reports whether there is an owner of this name of which something has no node.
+func (p *GangPlacement) lacksNodes(owner types.NamespacedName, single bool) bool {
+	if single {
+		pod, err := p.handle.SharedInformerFactory().Core().V1().Pods().Lister().Pods(owner.Namespace).Get(owner.Name)
+		return err == nil && pod.Spec.NodeName == ""
+	}
+	group, err := p.handle.SnapshotSharedLister().PodGroups().Get(owner.Namespace, owner.Name)
+	if err != nil {
+		return false
+	}
+	gang := group.Spec.SchedulingPolicy.Gang
+	return gang == nil || len(p.missing(group)) > 0 || len(p.running(group)) < int(gang.MinCount)
 }
 
 // restoreOne leases places for the members that one gang lacks.

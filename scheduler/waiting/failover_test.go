@@ -118,8 +118,9 @@ func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
 	}
 }
 
-// The lease of a gang outlives its scheduler: place, instant and budget are those of before.
-func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
+// leasing is a cluster whose scheduler has written the lease of a gang that waits for all four nodes, of which three are used for an hour.
+func leasing(t *testing.T) (c *schedulertest.Cluster, large []*corev1.Pod, why string) {
+	t.Helper()
 	objects := schedulertest.Objects(schedulertest.Cliques(1, 4)...)
 	for n := 1; n < 4; n++ {
 		group, members := schedulertest.BoundGang(fmt.Sprint("runs-", n), 0, schedulertest.NodeName(0, n))
@@ -129,10 +130,10 @@ func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
 			schedulertest.Objects(members...),
 		)
 	}
-	c := schedulertest.NewCluster(t, objects)
+	c = schedulertest.NewCluster(t, objects)
 	group, large := schedulertest.Gang("large", 4, "clique")
 	c.Create(t, group, large)
-	before := c.WaitRejected(t, "large")
+	why = c.WaitRejected(t, "large")
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true,
 		func(ctx context.Context) (bool, error) {
 			_, err := c.CoreV1().
@@ -143,6 +144,12 @@ func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal("the leases were not written")
 	}
+	return c, large, why
+}
+
+// The lease of a gang outlives its scheduler: place, instant and budget are those of before.
+func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
+	c, _, before := leasing(t)
 	c.Restart(t)
 	short, passes := small("short", 10)
 	c.Create(t, schedulertest.SetExpectedEnd(short, 10*time.Minute), passes)
@@ -154,4 +161,20 @@ func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
 	c.Create(t, schedulertest.SetExpectedEnd(long, 2*time.Hour), waits)
 	c.WaitRejected(t, "long")
 	c.ExpectUnbound(t, waits)
+}
+
+// The lease of a gang that is deleted while nobody schedules ends with the scheduler that gave it: its nodes are not kept for whom there is not.
+// (Package simulator/faults, seed 1486.)
+func TestStore_LeasesOfWhoIsGone(t *testing.T) {
+	c, large, _ := leasing(t)
+	c.Stop()
+	c.DeletePods(t, large)
+	err := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Delete(t.Context(), "large", metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start(t)
+	long, starts := small("long", 11)
+	c.Create(t, schedulertest.SetExpectedEnd(long, 2*time.Hour), starts)
+	c.WaitBound(t, starts)
 }

@@ -298,6 +298,18 @@ func (q *Queue) Forget(id contention.ID) {
 	q.Revoke(id, contention.WhyGone)
 }
 
+// Keep ends the leases of all owners but those that may have use for one: a scheduler that has taken over knows leases of gangs that have started, or
+// were deleted, after they had been written.
+func (q *Queue) Keep(mayUse func(owner types.NamespacedName, single bool) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, l := range q.machine.Leases() {
+		if owner, single := NameOf(l.Owner); !mayUse(owner, single) {
+			q.revoke(l.Owner, contention.WhyGone)
+		}
+	}
+}
+
 // Revoke ends the lease of an owner.
 func (q *Queue) Revoke(owner contention.ID, why string) {
 	q.mu.Lock()

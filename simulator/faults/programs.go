@@ -54,6 +54,10 @@ func (p *programs) Runs(pod *corev1.Pod) {
 		return
 	}
 	j.ranks[rank], j.uids[rank] = client.ObjectKeyFromObject(pod), pod.UID
+	if j.left <= 0 { // others have ended: what it finds is the last checkpoint
+		p.exit(j, rank)
+		return
+	}
 	if len(j.ranks) < j.need || !j.since.IsZero() {
 		return
 	}
@@ -92,9 +96,14 @@ func (p *programs) end(j *program) {
 	}
 	slices.Sort(ranks)
 	for _, rank := range ranks {
-		name, uid := j.ranks[rank], j.uids[rank]
-		p.world.after(p.world.chance.delay(500*time.Millisecond, "exit", name.Name), func() {
-			p.world.models.Exit(name, uid, 0)
-		})
+		p.exit(j, rank)
 	}
+}
+
+// exit ends a rank in a moment.
+func (p *programs) exit(j *program, rank int) {
+	name, uid := j.ranks[rank], j.uids[rank]
+	p.world.after(p.world.chance.delay(500*time.Millisecond, "exit", name.Name), func() {
+		p.world.models.Exit(name, uid, 0)
+	})
 }
