@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lockstep-project/lockstep/topology"
@@ -83,29 +82,33 @@ func MinCount(group *schedulingv1beta1.PodGroup) int {
 	return int(gang.MinCount)
 }
 
-// Wanted returns the note that a gang should have of which these pods are there, waiting or with a node, and those have succeeded.
-func Wanted(group *schedulingv1beta1.PodGroup, present, succeeded []*corev1.Pod) Note {
+// Wanted returns the note that a gang should have of which these pods are there, waiting or with a node, if that many pods of their owners have
+// succeeded, by the owner's UID.
+func Wanted(group *schedulingv1beta1.PodGroup, present []*corev1.Pod, succeeded map[types.UID]int) Note {
 	needed := MinCount(group)
 	missing := needed - len(present)
-	if missing <= 0 {
+	if missing <= 0 || len(present) == 0 {
 		return Note{}
 	}
-	owners := sets.New[types.UID]()
-	for _, pod := range present {
-		if owner := metav1.GetControllerOf(pod); owner != nil {
-			owners.Insert(owner.UID)
-		}
-	}
 	finished := 0
-	for _, pod := range succeeded {
-		if owner := metav1.GetControllerOf(pod); owner != nil && owners.Has(owner.UID) {
-			finished++
-		}
+	for owner := range Owners(present) {
+		finished += succeeded[owner]
 	}
-	if finished < missing || len(present) == 0 {
+	if finished < missing {
 		return Note{}
 	}
 	return Note{int32(missing), int32(needed)} //nolint:gosec // both are parts of an int32
+}
+
+// Owners returns the controllers of pods, by UID.
+func Owners(pods []*corev1.Pod) map[types.UID]metav1.OwnerReference {
+	owners := make(map[types.UID]metav1.OwnerReference)
+	for _, pod := range pods {
+		if owner := metav1.GetControllerOf(pod); owner != nil {
+			owners[owner.UID] = *owner
+		}
+	}
+	return owners
 }
 
 // Write puts a note on the group, or takes it away: one request. A group that is gone, or another one of its name, is no error.

@@ -75,6 +75,17 @@ func pods(jobs string) []*corev1.Pod {
 	return out
 }
 
+// counted counts pods by their owner.
+func counted(owners string) map[types.UID]int {
+	count := make(map[types.UID]int)
+	for _, pod := range pods(owners) {
+		if owner := metav1.GetControllerOf(pod); owner != nil {
+			count[owner.UID]++
+		}
+	}
+	return count
+}
+
 func TestWanted(t *testing.T) {
 	for name, test := range map[string]struct {
 		present, succeeded string
@@ -92,7 +103,7 @@ func TestWanted(t *testing.T) {
 		"pods without a Job":       {"--", "--", ""},
 		"a Job of its own for one": {"a", "bbb", ""},
 	} {
-		if got := finished.Wanted(gang(4, ""), pods(test.present), pods(test.succeeded)).String(); got != test.want {
+		if got := finished.Wanted(gang(4, ""), pods(test.present), counted(test.succeeded)).String(); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -104,10 +115,10 @@ func TestWanted(t *testing.T) {
 	if !ok {
 		t.Fatalf("it is a %T now", seen)
 	}
-	if got := finished.Wanted(group, pods("a"), pods("aaa")).String(); got != "3 of 4" {
+	if got := finished.Wanted(group, pods("a"), counted("aaa")).String(); got != "3 of 4" {
 		t.Errorf("a note that is right is changed to %q", got)
 	}
-	if got := finished.Wanted(group, pods("bbbb"), pods("aaa")).String(); got != "" {
+	if got := finished.Wanted(group, pods("bbbb"), counted("aaa")).String(); got != "" {
 		t.Errorf("after a restart of all the note is %q", got)
 	}
 }

@@ -160,6 +160,7 @@ func (q *GangQueue) forget(obj any) {
 	key, _ := keyOf(group)
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()
+	delete(q.gangs.succeeded, key)
 	if q.gangs.open[key] == group.UID {
 		delete(q.gangs.open, key)
 		delete(q.gangs.events.gangs, key)

@@ -5,7 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -19,13 +23,53 @@ func (q *GangQueue) wantedNote(group *schedulingv1beta1.PodGroup, state fwk.PodG
 		return finished.Note{}
 	}
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	succeeded := q.endings.Succeeded(q.profile, key)
-	if len(succeeded) == 0 {
-		return finished.Note{}
+	succeeded := make(map[types.UID]int)
+	for _, pod := range q.endings.Succeeded(q.profile, key) {
+		if owner := metav1.GetControllerOf(pod); owner != nil {
+			succeeded[owner.UID]++
+		}
 	}
-	present := slices.Concat(
-		state.ScheduledPods(), slices.Collect(maps.Values(state.UnscheduledPods())))
+	present := presentIn(state)
+	q.gangs.mu.Lock()
+	for owner := range finished.Owners(present) { // a pod that has succeeded may be gone, and its Job knows it still
+		succeeded[owner] = max(succeeded[owner], q.gangs.succeeded[key][owner])
+	}
+	q.gangs.mu.Unlock()
 	return finished.Wanted(group, present, succeeded)
+}
+
+// presentIn are the pods of a gang that have not ended.
+func presentIn(state fwk.PodGroupState) []*corev1.Pod {
+	return slices.Concat(state.ScheduledPods(), slices.Collect(maps.Values(state.UnscheduledPods())))
+}
+
+// askJobs asks the Jobs of a gang that stays incomplete, and of which members wait, how many of their pods have succeeded: those that were deleted since
+// cannot be seen. It happens after half a minute only, since most gangs are complete by then.
+func (q *GangQueue) askJobs(group *schedulingv1beta1.PodGroup, state fwk.PodGroupState) {
+	if len(state.UnscheduledPods()) == 0 || q.beside == nil {
+		return
+	}
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	owners := finished.Owners(presentIn(state))
+	q.beside(func(ctx context.Context) {
+		for _, uid := range slices.Sorted(maps.Keys(owners)) {
+			owner := owners[uid]
+			if owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+				continue
+			}
+			job, err := q.handle.ClientSet().BatchV1().Jobs(group.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+			case err != nil:
+				klog.FromContext(ctx).
+					Error(err, "Asking how many pods of a Job have succeeded", "podGroup", klog.KObj(group))
+				q.watchMembers(key) // and ask again
+			case job.UID == uid:
+				q.gangs.learn(key, uid, int(job.Status.Succeeded))
+			}
+		}
+		q.noteFinished(group)
+	})
 }
 
 // noteFinished corrects the note on a gang of which members wait. The group's update then lets them in.
@@ -50,6 +94,16 @@ func (q *GangQueue) noteFinished(group *schedulingv1beta1.PodGroup) {
 				Error(err, "Letting a gang go on without its finished members", "podGroup", klog.KObj(group))
 		}
 	})
+}
+
+// learn remembers how many pods of a Job have succeeded, until its group is deleted.
+func (g *gangs) learn(key types.NamespacedName, job types.UID, succeeded int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.succeeded[key] == nil {
+		g.succeeded[key] = make(map[types.UID]int, 1)
+	}
+	g.succeeded[key][job] = succeeded
 }
 
 // beginNote reports whether no note is being written about the gang, and that one is from now on.

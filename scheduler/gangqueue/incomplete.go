@@ -47,6 +47,7 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 	if err != nil || state.AllPodsCount() == 0 {
 		return // its job has no pods, and says why
 	}
+	q.askJobs(group, state)
 	q.explain.Forget(group.UID) // GangPlacement's writer may have said something else since
 	q.explain.Waits(
 		group,

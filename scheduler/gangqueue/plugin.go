@@ -85,6 +85,8 @@ type gangs struct {
 	watched map[types.NamespacedName]bool
 	// noting holds the gangs about whose finished members something is being written.
 	noting sets.Set[types.NamespacedName]
+	// succeeded is what Jobs have said of how many of their pods have succeeded, by their group and their UID.
+	succeeded map[types.NamespacedName]map[types.UID]int
 }
 
 func newGangs() *gangs {
@@ -92,6 +94,7 @@ func newGangs() *gangs {
 		open: make(map[types.NamespacedName]types.UID), early: make(map[types.NamespacedName]*corev1.Pod),
 		events: newCandidates(), checking: make(map[types.NamespacedName]bool),
 		holders: make(holders), watched: make(map[types.NamespacedName]bool), noting: sets.New[types.NamespacedName](),
+		succeeded: make(map[types.NamespacedName]map[types.UID]int),
 	}
 }
 
