@@ -72,6 +72,7 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
+	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run 'Seeds|Bugs' ./simulator/faults -args -seeds 3000 -bugs .
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
 	$(MAKE) --no-print-directory test-takeover test-versions conformance conformance-kueue

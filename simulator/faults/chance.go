@@ -3,6 +3,7 @@ package faults
 import (
 	"hash/fnv"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,10 +21,7 @@ func newChance(seed uint64) *chance { return &chance{seed: seed, times: make(map
 func (c *chance) of(n int, words ...string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strconv.FormatUint(c.seed, 10))) // a hash never fails
-	key := ""
-	for _, w := range words {
-		key += "/" + w
-	}
+	key := strings.Join(words, "/")
 	c.times[key]++
 	_, _ = h.Write([]byte(key + "#" + strconv.Itoa(c.times[key])))
 	x := h.Sum64()

@@ -27,8 +27,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // namespace is where jobs are, system where Lockstep is.
@@ -73,9 +73,11 @@ func (w *world) startController() *reconciler {
 	})
 	live := wire.NewClient(r.calls, w.server, nil, nil)
 	r.limiter = trainjob.NewRateLimiter()
+	registry := prometheus.NewRegistry()
+	w.registries = append(w.registries, registry)
 	r.reconcile = (&trainjob.Reconciler{
 		Client: cached, Live: live, Resolver: resolve.New(cached, live, system), Recorder: &record.FakeRecorder{},
-		Clock: r.clock, Instruments: instruments.New(prometheus.NewRegistry()),
+		Clock: r.clock, Instruments: instruments.New(registry),
 		Options: plan.Options{Gang: true, GangAPI: gangapi.Native, KeepsConstraints: true, KeepsClaims: true},
 	}).Reconcile
 	r.start(kinds, followedByController)

@@ -2,7 +2,7 @@
 // are refused or whose answers are lost, watches that are cut and lists that have skipped what happened, leaders that die, nodes that go,
 // programs that crash, users who suspend and delete.
 //
-//	result := faults.Play(scene, still)
+//	result, err := faults.Play(ctx, scene, bubble, log)
 //
 // A Scene is a value that is drawn from a seed, and can be read and written as text. A scene that is played twice does the same things in the same
 // order, so a run that breaks an invariant can be looked at again, and made smaller (Shrink).
@@ -16,6 +16,6 @@
 //
 // # What is a model
 //
-// The API server (package apiserver), and the Job controller, kubelets, nodes and collectors (package models). Programs run when all ranks of
+// The API server (package apiserver), and the Job controller, kubelets, nodes and collectors (package stage). Programs run when all ranks of
 // their job do, and end together.
 package faults

@@ -34,7 +34,14 @@ func Draw(seed uint64) Scene {
 		s.Jobs = append(s.Jobs, j)
 	}
 	for range 1 + r.IntN(8) {
-		s.Faults = append(s.Faults, drawFault(r, s))
+		f := drawFault(r, s)
+		s.Faults = append(s.Faults, f)
+		if f.Kind == Kill && f.Bound > 0 && r.IntN(2) == 0 { // its successor finds another cluster
+			s.Faults = append(s.Faults, Fault{
+				Kind: []Kind{CordonAll, RemoveNode, LoseNode}[r.IntN(3)], Job: f.Job, Bound: f.Bound,
+				Node: r.IntN(s.Racks * s.PerRack), For: time.Minute + seconds(r, longest),
+			})
+		}
 	}
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return s
@@ -42,7 +49,7 @@ func Draw(seed uint64) Scene {
 
 func drawFault(r *rand.Rand, s Scene) Fault {
 	kinds := []Kind{
-		Crash, Crash, DeletePod, Suspend, DeleteJob, LoseNode, RemoveNode, Cordon, Kill, Kill, Kill,
+		Crash, Crash, DeletePod, Suspend, DeleteJob, LoseNode, RemoveNode, Cordon, CordonAll, Kill, Kill, Kill,
 		Refuse, Drop, Forget, Forget, Slow, Cut, List, Skew,
 	}
 	f := Fault{Kind: kinds[r.IntN(len(kinds))], At: seconds(r, Trouble)}
@@ -54,7 +61,7 @@ func drawFault(r *rand.Rand, s Scene) Fault {
 		f.At = of.At + seconds(r, 20*time.Second)
 		lasts = time.Second + seconds(r, 30*time.Second)
 	case 1: // or comes in the middle of one
-		f.Job, f.Bound = of.Name, 1+r.IntN(2*of.Nodes)
+		f.At, f.Job, f.Bound = 0, of.Name, 1+r.IntN(2*of.Nodes)
 		lasts = min(lasts, time.Minute)
 	default:
 	}
@@ -67,6 +74,8 @@ func drawFault(r *rand.Rand, s Scene) Fault {
 		f.Job, f.For = of.Name, lasts
 	case DeleteJob:
 		f.Job = of.Name
+	case CordonAll:
+		f.For = lasts
 	case LoseNode, RemoveNode, Cordon:
 		f.Node, f.For = node, lasts
 	case Kill:

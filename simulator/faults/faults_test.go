@@ -7,68 +7,164 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/lockstep-project/lockstep/simulator/faults"
 )
 
 var (
-	seeds = flag.Uint64("seeds", 100, "how many seeds are played")
-	first = flag.Uint64("first", 0, "the first of them")
-	show  = flag.Bool("show", false, "print what happens")
-	until = flag.Bool("until", false, "play until an invariant breaks, and no further")
+	seeds  = flag.Uint64("seeds", 100, "how many seeds are played")
+	first  = flag.Uint64("first", 0, "the first of them")
+	out    = flag.String("log", "", "a file for what happens, of the last seed")
+	shrink = flag.Bool("shrink", true, "make a scene smaller that breaks something")
+	until  = flag.Bool("until", false, "play until an invariant breaks, and no further")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // its goroutine must not be one of a bubble
-	os.Exit(m.Run())
+	m.Run()
 }
 
 // play plays a scene. What happens is written to the log, nil for none.
 func play(t *testing.T, scene faults.Scene, log io.Writer) faults.Result {
 	t.Helper()
 	var result faults.Result
+	bubble := faults.Bubble{Clock: clock.RealClock{}, Still: synctest.Wait}
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		var err error
-		if result, err = faults.Play(t.Context(), scene, synctest.Wait, log); err != nil {
+		if result, err = faults.Play(t.Context(), scene, bubble, log); err != nil {
 			t.Fatal(err)
 		}
 	})
 	return result
 }
 
-// Whatever goes wrong, no invariant breaks.
+// breaks reports whether a scene breaks an invariant.
+func breaks(t *testing.T, of faults.Invariant) func(faults.Scene) bool {
+	t.Helper()
+	return func(scene faults.Scene) bool {
+		return slices.ContainsFunc(
+			play(t, scene, nil).Broken,
+			func(v faults.Violation) bool { return v.Invariant == of },
+		)
+	}
+}
+
+// Whatever goes wrong, no invariant breaks. A scene that breaks one is made smaller, and played once more for its log, which is the same each time.
 func TestSeeds(t *testing.T) {
-	began := time.Now()
+	began := processor(t)
 	for seed := *first; seed < *first+*seeds; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			scene := faults.Draw(seed)
 			result := play(t, scene, nil)
-			if !*show && len(result.Broken) == 0 {
+			if len(result.Broken) == 0 && *out == "" {
 				return
-			}
-			var log bytes.Buffer
-			again := play(t, scene, &log)
-			t.Logf("\n%s", scene)
-			if *show {
-				_ = os.WriteFile("/tmp/faults.log", log.Bytes(), 0o600)
 			}
 			for _, broken := range result.Broken {
 				t.Error(broken)
 			}
-			if !slices.Equal(result.Broken, again.Broken) {
-				t.Errorf("once more, and it is %v", again.Broken)
+			if len(result.Broken) > 0 && *shrink {
+				scene = faults.Shrink(scene, breaks(t, result.Broken[0].Invariant))
+			}
+			t.Logf("\n%s", &scene)
+			var log bytes.Buffer
+			play(t, scene, &log)
+			if *out != "" {
+				if err := os.WriteFile(*out, log.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
-	t.Logf("%v a seed", time.Since(began)/time.Duration(*seeds))
+	t.Logf("%v of processor time a seed", (processor(t)-began)/time.Duration(*seeds))
+}
+
+// processor is how much processor time this process has used.
+func processor(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// A scene that is played twice gives the same log, byte for byte.
+func TestPlay_IsTheSameEachTime(t *testing.T) {
+	for seed := range uint64(5) {
+		var logs [2]bytes.Buffer
+		for i := range logs {
+			play(t, faults.Draw(seed), &logs[i])
+		}
+		a, b := bytes.Split(logs[0].Bytes(), []byte("\n")), bytes.Split(logs[1].Bytes(), []byte("\n"))
+		for i := range min(len(a), len(b)) {
+			if !bytes.Equal(a[i], b[i]) {
+				t.Fatalf("seed %d, line %d: %s, and then %s", seed, i+1, a[i], b[i])
+			}
+		}
+		if len(a) != len(b) {
+			t.Errorf("seed %d: %d lines, and then %d", seed, len(a), len(b))
+		}
+	}
+}
+
+// What a scene is written as reads as the scene.
+func TestParse(t *testing.T) {
+	for seed := range uint64(200) {
+		scene := faults.Draw(seed)
+		read, err := faults.Parse("# drawn\n\n" + scene.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(read, scene) {
+			t.Fatalf("%s\nreads as\n%s", &scene, &read)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                   "no machines",
+		"seed=1 racks=x nodes=1 gpus=1":      "line 1: racks is no number: x",
+		"seed=1 racks=1 nodes=1 gpus=1\njob": "line 2: a job without a name",
+		"seed=1 racks=1 nodes=1 gpus=1\njob a at=soon": "line 2: at is no duration: soon",
+	} {
+		if _, err := faults.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Scenes that have broken something once do so no more. Each was found by a seed and made smaller.
+func TestScenes(t *testing.T) {
+	files, err := filepath.Glob("testdata/scenes/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenes", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scene, err := faults.Parse(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, broken := range play(t, scene, nil).Broken {
+				t.Error(broken)
+			}
+		})
+	}
 }
 
 // TestUntilBroken plays seeds until an invariant breaks, for TestBugs.
@@ -77,11 +173,18 @@ func TestUntilBroken(t *testing.T) {
 		t.Skip("-until is not set")
 	}
 	for seed := *first; seed < *first+*seeds; seed++ {
-		if broken := play(t, faults.Draw(seed), nil).Broken; len(broken) > 0 {
-			for _, b := range broken {
-				fmt.Printf("seed %d: %s\n", seed, b) //nolint:forbidigo // TestBugs reads it
-			}
-			t.FailNow()
+		scene := faults.Draw(seed)
+		broken := play(t, scene, nil).Broken
+		if len(broken) == 0 {
+			continue
 		}
+		for _, b := range broken {
+			fmt.Printf("seed %d: %s\n", seed, b) //nolint:forbidigo // TestBugs reads it
+		}
+		if *shrink {
+			smaller := faults.Shrink(scene, breaks(t, broken[0].Invariant))
+			fmt.Println(&smaller) //nolint:forbidigo // as above
+		}
+		t.FailNow()
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,12 +88,17 @@ func (v *invariants) breaks(of Invariant, what, format string, args ...any) {
 	v.world.note("BROKEN %s", violation)
 }
 
-// lasts reports whether something is so for longer than a bound, counted from the last trouble.
-func (v *invariants) lasts(key string, so bool, bound time.Duration) bool {
-	if !so {
-		delete(v.since, key)
-		return false
+// is reports whether something is so for longer than a bound, counted from the last trouble.
+func (v *invariants) is(so bool, key string, bound time.Duration) bool { //nolint:revive // what is so is not how
+	if so {
+		return v.lasts(key, bound)
 	}
+	delete(v.since, key)
+	return false
+}
+
+// lasts reports whether what is so has been so for longer than a bound.
+func (v *invariants) lasts(key string, bound time.Duration) bool {
 	since, known := v.since[key]
 	if !known {
 		since = v.world.now()
@@ -104,8 +111,8 @@ func (v *invariants) lasts(key string, so bool, bound time.Duration) bool {
 	return v.world.now().Sub(since) > bound
 }
 
-// inTrouble reports whether a fault lasts, or nobody decides.
-func (w *world) inTrouble() bool { return w.lasting > 0 || w.leader == nil }
+// inTrouble reports whether a fault hinders Lockstep, or nobody decides.
+func (w *world) inTrouble() bool { return w.hindered > 0 || w.leader == nil }
 
 // gang is a PodGroup with its pods that have not ended.
 type gang struct {
@@ -159,14 +166,14 @@ func (v *invariants) look() {
 func (v *invariants) partial(gangs []gang) {
 	for _, g := range gangs {
 		partial := len(g.bound) > 0 && len(g.bound) < g.need && !v.isFinishing(g)
-		if v.lasts("partial/"+string(g.group.UID), partial, patience) {
+		if v.is(partial, "partial/"+string(g.group.UID), patience) {
 			v.breaks(Whole, g.group.Name, "%d of %d members have nodes, %d wait", len(g.bound), g.need, len(g.waiting))
 		}
 		if len(g.bound) >= g.need {
 			v.whole[g.group.UID] = true
 		}
 		torn := partial && !v.whole[g.group.UID] && len(g.bound)+len(g.waiting) >= g.need
-		if v.lasts("torn/"+string(g.group.UID), torn, startPatience) {
+		if v.is(torn, "torn/"+string(g.group.UID), startPatience) {
 			v.breaks(
 				Started,
 				g.group.Name,
@@ -245,7 +252,7 @@ func (v *invariants) leases() {
 	v.noteLeases()
 	for _, l := range v.world.leader.waiting.Leases() {
 		_, err := v.world.server.Get("PodGroup", l.Owner)
-		if v.lasts("lease/"+l.Owner.String(), err != nil, ownerless) {
+		if v.is(err != nil, "lease/"+l.Owner.String(), ownerless) {
 			v.breaks(Owned, l.Owner.Name, "a lease (%s) of %d nodes", l.Lease.Reason, len(l.Room))
 		}
 	}
@@ -257,15 +264,16 @@ func (v *invariants) noteLeases() {
 		return
 	}
 	v.changes = v.world.leader.waiting.Changes()
-	line := "leases:"
+	var line strings.Builder
+	line.WriteString("leases:")
 	for _, l := range v.world.leader.waiting.Leases() {
 		how := "closed"
 		if l.Lease.Open {
 			how = "open"
 		}
-		line += fmt.Sprintf(" %s %s %s on %v;", l.Owner.Name, how, l.Lease.Reason, slices.Sorted(maps.Keys(l.Room)))
+		fmt.Fprintf(&line, " %s %s %s on %v;", l.Owner.Name, how, l.Lease.Reason, slices.Sorted(maps.Keys(l.Room)))
 	}
-	v.world.note("%s", line)
+	v.world.note("%s", line.String())
 }
 
 // served looks for gangs that could start on nodes that nobody uses and of which nothing is leased.
@@ -274,7 +282,7 @@ func (v *invariants) served(gangs []gang) {
 	for _, g := range gangs {
 		j := v.world.jobOf(g)
 		waits := j != nil && len(g.bound) == 0 && len(g.waiting) >= g.need && v.world.fits(*j, free)
-		if v.lasts("waits/"+string(g.group.UID), waits, idle) {
+		if v.is(waits, "waits/"+string(g.group.UID), idle) {
 			v.breaks(Served, g.group.Name, "%d members wait, and there is room", len(g.waiting))
 		}
 	}
@@ -312,7 +320,7 @@ func (w *world) fits(j Job, free map[string]int) bool {
 	for at := range w.scene.Racks * w.scene.PerRack {
 		rack := ""
 		if j.Rack {
-			rack = fmt.Sprint(at / w.scene.PerRack)
+			rack = strconv.Itoa(at / w.scene.PerRack)
 		}
 		room[rack] += max(free[w.scene.nodeName(at)], 0) / j.GPUs
 	}
@@ -334,6 +342,7 @@ func (v *invariants) calls(c *wire.Call) {
 
 // over looks at what has become of the jobs.
 func (v *invariants) over() {
+	v.counted(len(v.world.ended))
 	for _, j := range v.world.scene.Jobs {
 		if v.world.deleted[j.Name] {
 			continue
@@ -348,6 +357,27 @@ func (v *invariants) over() {
 		case job.Ending().Type != trainerv1alpha1.TrainJobComplete:
 			v.breaks(Counted, j.Name, "it has failed: %s", job.Ending().Message)
 		}
+	}
+}
+
+// counted looks at how many ends of jobs controllers have counted: a death may cost one, and none is counted twice.
+func (v *invariants) counted(ended int) {
+	counted := 0.0
+	for _, registry := range v.world.registries {
+		families, err := registry.Gather()
+		v.world.must(err)
+		for _, family := range families {
+			if name := family.GetName(); !strings.HasSuffix(name, "trainjobs_completed_total") &&
+				!strings.HasSuffix(name, "trainjobs_failed_total") {
+				continue
+			}
+			for _, metric := range family.GetMetric() {
+				counted += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	if int(counted) > ended {
+		v.breaks(Counted, "metrics", "%d jobs have ended, and %v are counted", ended, counted)
 	}
 }
 

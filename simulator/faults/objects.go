@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/simulator/faults/models"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -26,11 +27,11 @@ const (
 	gpu        = corev1.ResourceName("nvidia.com/gpu")
 	rackLabel  = "topology.kubernetes.io/rack"
 	high       = "high"
-	protection = models.GroupProtection
+	protection = stage.GroupProtection
 )
 
 // nodeFor is a machine.
-func (s Scene) nodeFor(at int) *corev1.Node {
+func (s *Scene) nodeFor(at int) *corev1.Node {
 	name := s.nodeName(at)
 	has := corev1.ResourceList{
 		gpu: *resource.NewQuantity(int64(s.GPUs), resource.DecimalSI), corev1.ResourcePods: resource.MustParse("110"),
@@ -196,9 +197,9 @@ func difference(old, now client.Object) string {
 }
 
 func words(conditions []metav1.Condition) string {
-	out := ""
-	for _, c := range conditions {
-		out += fmt.Sprintf("%s=%s(%s) ", c.Type, c.Status, c.Reason)
+	out := make([]string, len(conditions))
+	for i, c := range conditions {
+		out[i] = fmt.Sprintf("%s=%s(%s)", c.Type, c.Status, c.Reason)
 	}
-	return out
+	return strings.Join(out, " ")
 }

@@ -11,10 +11,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
 const (
@@ -55,16 +56,24 @@ var calm = sync.OnceFunc(func() { utilruntime.ErrorHandlers = nil }) //nolint:re
 
 var errRestless = errors.New("the processes do not come to rest at one instant")
 
-// Play plays a scene, in a bubble of package synctest: still waits until all its goroutines wait. What happens is written to the log, nil for none;
-// equal scenes give equal bytes. An error is a fault of the world, not of those who are tried in it.
-func Play(ctx context.Context, scene Scene, still func(), log io.Writer) (Result, error) {
+// Bubble is where a scene is played: a bubble of package testing/synctest, which is offered to tests only.
+type Bubble struct {
+	// Clock is the bubble's: a clock.RealClock there.
+	Clock clock.Clock
+	// Still waits until all goroutines of the bubble wait: synctest.Wait.
+	Still func()
+}
+
+// Play plays a scene. What happens is written to the log, nil for none; equal scenes give equal bytes. An error is a fault of the world, not of those
+// who are tried in it.
+func Play(ctx context.Context, scene Scene, in Bubble, log io.Writer) (Result, error) {
 	calm()
 	if err := stepped.SetGates(); err != nil {
 		return Result{}, fmt.Errorf("playing a scene: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := newWorld(ctx, scene, still, log)
+	w, err := newWorld(ctx, scene, in, log)
 	if err != nil {
 		return Result{}, err
 	}
@@ -81,7 +90,7 @@ func (w *world) populate() {
 		w.create(o)
 	}
 	for at := range w.scene.Racks * w.scene.PerRack {
-		w.models.Add(w.scene.nodeFor(at))
+		w.stage.Add(w.scene.nodeFor(at))
 	}
 	first := w.startScheduler()
 	w.schedulers = append(w.schedulers, first)
@@ -151,7 +160,7 @@ func (w *world) playUntil(end time.Time, enough func() bool) {
 		if enough() || !w.now().Before(end) {
 			return
 		}
-		time.Sleep(w.soonest().Sub(w.now()))
+		w.clock.Sleep(w.soonest().Sub(w.now()))
 		w.still()
 		for _, p := range w.processes {
 			p.tick()

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/simulator/clock"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // The names of the processes.

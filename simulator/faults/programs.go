@@ -47,7 +47,7 @@ func (p *programs) of(pod *corev1.Pod) (*program, int) {
 	return p.jobs[pod.Labels[jobsetv1alpha2.JobSetNameKey]], rank
 }
 
-// Runs implements models.Work.
+// Runs implements stage.Work.
 func (p *programs) Runs(pod *corev1.Pod) {
 	j, rank := p.of(pod)
 	if j == nil {
@@ -72,7 +72,7 @@ func (p *programs) Runs(pod *corev1.Pod) {
 	})
 }
 
-// Stops implements models.Work.
+// Stops implements stage.Work.
 func (p *programs) Stops(pod *corev1.Pod) {
 	j, rank := p.of(pod)
 	if j == nil || j.uids[rank] != pod.UID {
@@ -104,6 +104,6 @@ func (p *programs) end(j *program) {
 func (p *programs) exit(j *program, rank int) {
 	name, uid := j.ranks[rank], j.uids[rank]
 	p.world.after(p.world.chance.delay(500*time.Millisecond, "exit", name.Name), func() {
-		p.world.models.Exit(name, uid, 0)
+		p.world.stage.Exit(name, uid, 0)
 	})
 }

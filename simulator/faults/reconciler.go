@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lockstep-project/lockstep/simulator/stepped"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
 // workers is how many objects a controller reconciles at a time.
@@ -41,7 +41,7 @@ func (w *world) newReconciler(name string) *reconciler {
 		process: w.newProcess(name), caches: make(map[string]*stepped.Informer),
 		running: make(map[reconcile.Request]*attempt),
 	}
-	r.process.next = r.goOn
+	r.next = r.goOn
 	return r
 }
 

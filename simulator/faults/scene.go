@@ -40,10 +40,11 @@ const (
 	// Suspend suspends a TrainJob and resumes it when it is over, DeleteJob deletes it.
 	Suspend   Kind = "suspend"
 	DeleteJob Kind = "delete-job"
-	// LoseNode cuts a node off and brings it back, RemoveNode deletes it and adds it again, Cordon closes it.
+	// LoseNode cuts a node off and brings it back, RemoveNode deletes it and adds it again, Cordon closes it, and CordonAll all of them.
 	LoseNode   Kind = "lose-node"
 	RemoveNode Kind = "remove-node"
 	Cordon     Kind = "cordon"
+	CordonAll  Kind = "cordon-all"
 	// Kill ends a process; the next one is there when it is over. A scheduler that stands by takes over at once.
 	Kill Kind = "kill"
 	// Refuse answers calls with 429, Drop loses calls, Forget loses answers, Slow makes calls slow: one of three.
@@ -57,6 +58,16 @@ const (
 	// Skew sets the clock of a process wrong.
 	Skew Kind = "skew"
 )
+
+// hinders reports whether a fault keeps Lockstep from its work while it lasts. What happens to nodes and pods is its work.
+func (k Kind) hinders() bool {
+	switch k {
+	case Kill, Refuse, Drop, Forget, Slow, Cut, List, Skew:
+		return true
+	default:
+		return false
+	}
+}
 
 // Fault is something that goes wrong.
 type Fault struct {
@@ -91,6 +102,7 @@ func (f Fault) String() string {
 		fmt.Fprintf(&b, " job=%s rank=%d", f.Job, f.Rank)
 	case Suspend, DeleteJob:
 		fmt.Fprintf(&b, " job=%s", f.Job)
+	case CordonAll:
 	case LoseNode, RemoveNode, Cordon:
 		fmt.Fprintf(&b, " node=%d", f.Node)
 	case Kill, Refuse, Drop, Forget, Slow, Cut, List, Skew:
@@ -115,7 +127,7 @@ func (j Job) String() string {
 }
 
 // String has a line for the machines, for each job, and for each fault.
-func (s Scene) String() string {
+func (s *Scene) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed=%d racks=%d nodes=%d gpus=%d\n", s.Seed, s.Racks, s.PerRack, s.GPUs)
 	for _, j := range s.Jobs {
@@ -128,4 +140,4 @@ func (s Scene) String() string {
 }
 
 // nodeName is the name of a node.
-func (s Scene) nodeName(at int) string { return fmt.Sprintf("r%d-n%d", at/s.PerRack, at%s.PerRack) }
+func (s *Scene) nodeName(at int) string { return fmt.Sprintf("r%d-n%d", at/s.PerRack, at%s.PerRack) }

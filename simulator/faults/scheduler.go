@@ -25,8 +25,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // look is how often kube-scheduler looks at those that wait for no reason.
@@ -52,7 +52,7 @@ func (w *world) startScheduler() *scheduler {
 	s := &scheduler{process: w.newProcess(schedulerName), left: w.now()}
 	w.must(s.make())
 	w.processes = append(w.processes, s.process)
-	s.process.next = s.goOn
+	s.next = s.goOn
 	w.note("%s %d starts", s.name, w.born[s.name])
 	return s
 }

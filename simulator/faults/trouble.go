@@ -21,8 +21,14 @@ func (w *world) beginFault(f Fault) {
 	}
 	end := func(do func()) {
 		w.lasting++
+		if f.Kind.hinders() {
+			w.hindered++
+		}
 		w.after(f.For, func() {
 			w.lasting--
+			if f.Kind.hinders() {
+				w.hindered--
+			}
 			w.note("! over: %s", f)
 			do()
 		})
@@ -37,13 +43,16 @@ func (w *world) beginFault(f Fault) {
 		w.deleted[f.Job] = true
 		_ = w.server.Delete("TrainJob", types.NamespacedName{Namespace: namespace, Name: f.Job}, metav1.DeleteOptions{})
 	case LoseNode:
-		w.models.Lose(w.scene.nodeName(f.Node))
-		end(func() { w.models.Return(w.scene.nodeName(f.Node)) })
+		w.stage.Lose(w.scene.nodeName(f.Node))
+		end(func() { w.stage.Return(w.scene.nodeName(f.Node)) })
 	case RemoveNode:
 		w.removeNode(f, end)
 	case Cordon:
-		w.models.Cordon(w.scene.nodeName(f.Node), true)
-		end(func() { w.models.Cordon(w.scene.nodeName(f.Node), false) })
+		w.stage.Cordon(w.scene.nodeName(f.Node), true)
+		end(func() { w.stage.Cordon(w.scene.nodeName(f.Node), false) })
+	case CordonAll:
+		w.cordonAll(true)
+		end(func() { w.cordonAll(false) })
 	case Kill:
 		w.killNamed(f, end)
 	case Refuse, Drop, Forget, Slow:
@@ -72,7 +81,7 @@ func (w *world) loseRank(f Fault) {
 		return
 	}
 	if f.Kind == Crash {
-		w.models.Exit(name, j.uids[f.Rank], f.Code)
+		w.stage.Exit(name, j.uids[f.Rank], f.Code)
 		return
 	}
 	_ = w.server.Delete("Pod", name, metav1.DeleteOptions{})
@@ -96,12 +105,18 @@ func (w *world) removeNode(f Fault, end func(func())) {
 	if _, err := w.server.Get("Node", types.NamespacedName{Name: name}); err != nil {
 		return
 	}
-	w.models.Delete(name)
+	w.stage.Delete(name)
 	end(func() {
 		if _, err := w.server.Get("Node", types.NamespacedName{Name: name}); err != nil {
-			w.models.Add(w.scene.nodeFor(f.Node))
+			w.stage.Add(w.scene.nodeFor(f.Node))
 		}
 	})
+}
+
+func (w *world) cordonAll(closed bool) {
+	for at := range w.scene.Racks * w.scene.PerRack {
+		w.stage.Cordon(w.scene.nodeName(at), closed)
+	}
 }
 
 // killNamed ends a process. Of schedulers the one that stands by leads, or the next one when it is there.

@@ -8,18 +8,22 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
-	"github.com/lockstep-project/lockstep/simulator/faults/models"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
 // world is a scene that is being played.
 type world struct {
 	scene  Scene
+	clock  clock.Clock
 	still  func()
 	ctx    context.Context //nolint:containedctx // a world is what a context is about
 	begin  time.Time
@@ -28,18 +32,22 @@ type world struct {
 	agenda agenda
 	gate   wire.Gate
 	server *apiserver.Server
-	models *models.Models
+	stage  *stage.Stage
 	work   *programs
 
 	// processes are those that live, in the order of their birth; born counts them by name.
 	processes []*process
 	born      map[string]int
 	skew      map[string]time.Duration
+	// registries have what each controller has counted.
+	registries []*prometheus.Registry
 	// troubled has the faults of calls that last, by process.
 	troubled map[string][]Fault
-	// quiet is when the last fault is over that has begun, lasting how many last.
-	quiet   time.Time
-	lasting int
+	// quiet is when the last fault is over that has begun, lasting how many last, and hindered how many of these hinder.
+	quiet             time.Time
+	lasting, hindered int
+	// ended are the TrainJobs that were over once, by UID: some are deleted after that.
+	ended map[types.UID]bool
 	// bound counts the members of jobs that were bound.
 	bound map[string]int
 	// leader is the scheduler that decides, nil for none.
@@ -53,14 +61,20 @@ type world struct {
 }
 
 // now is what the clocks of machines show that are right.
-func (w *world) now() time.Time { return time.Now() }
+func (w *world) now() time.Time { return w.clock.Now() }
 
 // since is the instant as logs have it.
 func (w *world) since() time.Duration { return w.now().Sub(w.begin).Truncate(time.Millisecond) }
 
 func (w *world) note(format string, args ...any) {
 	if w.log != nil {
-		fmt.Fprintf(w.log, "%9s  %s\n", fmt.Sprintf("%.3f", w.since().Seconds()), fmt.Sprintf(format, args...))
+		_, err := fmt.Fprintf(
+			w.log,
+			"%9s  %s\n",
+			fmt.Sprintf("%.3f", w.since().Seconds()),
+			fmt.Sprintf(format, args...),
+		)
+		w.must(err)
 	}
 }
 
@@ -73,26 +87,35 @@ func (w *world) must(err error) {
 
 func (w *world) after(d time.Duration, do func()) { w.agenda.add(w.now().Add(d), do) }
 
-func newWorld(ctx context.Context, scene Scene, still func(), log io.Writer) (*world, error) {
+func newWorld(ctx context.Context, scene Scene, in Bubble, log io.Writer) (*world, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
 	w := &world{
-		scene: scene, still: still, begin: time.Now(), log: log,
+		scene: scene, clock: in.Clock, begin: in.Clock.Now(), log: log,
 		chance: newChance(scene.Seed), born: make(map[string]int), skew: make(map[string]time.Duration),
 		troubled: make(map[string][]Fault), deleted: make(map[string]bool), bound: make(map[string]int),
+		ended: make(map[types.UID]bool),
 	}
 	logger := logr.Discard()
+	w.still = in.Still
 	if log != nil {
-		logger = funcr.New(func(_, args string) { w.note("log: %s", args) }, funcr.Options{Verbosity: 4})
+		heard := &heard{}
+		logger = logr.New(ear{of: heard})
+		w.still = func() {
+			in.Still()
+			for _, line := range heard.take() {
+				w.note("log: %s", line)
+			}
+		}
 	}
 	w.ctx = klog.NewContext(ctx, logger)
 	w.quiet = w.begin
 	w.server = apiserver.New(scheme, w.now, admit)
 	w.server.Changes(w.changed)
 	w.work = newPrograms(w)
-	w.models = models.Start(models.World{
+	w.stage = stage.Start(stage.World{
 		Server: w.server, Now: w.now, After: w.after, Log: w.note,
 		Delay: w.chance.delay,
 	}, w.work)
@@ -108,6 +131,9 @@ func (w *world) changed(e apiserver.Event) {
 		}
 	}
 	w.bindings(e)
+	if job, ok := e.New.(*trainerv1alpha1.TrainJob); ok && job.Ended() {
+		w.ended[job.UID] = true
+	}
 	w.tellLog(e)
 }
 
@@ -116,7 +142,7 @@ func (w *world) tellLog(e apiserver.Event) {
 	if w.log == nil {
 		return
 	}
-	o, how := e.New, "changed"
+	o, how := e.New, ""
 	switch {
 	case e.New == nil:
 		o, how = e.Old, "gone"
@@ -140,7 +166,7 @@ const (
 
 // rest has all processes go on until each of them waits for something.
 func (w *world) rest() {
-	for steps := 0; steps < restless; steps++ {
+	for range restless {
 		w.still()
 		for _, c := range w.gate.Take() {
 			w.send(c)
@@ -181,11 +207,11 @@ func (w *world) send(c *wire.Call) {
 			return
 		}
 		delete(of.pending, c)
-		w.ended(c, outcome, c.End(outcome))
+		w.told(c, outcome, c.End(outcome))
 	})
 }
 
-func (w *world) ended(c *wire.Call, outcome wire.Outcome, err error) {
+func (w *world) told(c *wire.Call, outcome wire.Outcome, err error) {
 	switch {
 	case outcome != wire.Answered:
 		w.note("%s: %s", c, outcome)
@@ -235,7 +261,7 @@ func (w *world) kill(p *process) {
 		if w.chance.of(2, "death", c.String()) == 0 {
 			outcome = wire.Lost
 		}
-		w.ended(c, outcome, c.End(outcome))
+		w.told(c, outcome, c.End(outcome))
 	}
 	p.pending = nil
 	w.still()

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"github.com/lockstep-project/lockstep/simulator/stepped"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
 // client is a client of no API server. It writes down what is asked of it, for the world to do when the cycle is over: a handler

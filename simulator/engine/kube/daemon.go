@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
 // bindDaemon creates the pods of a DaemonSet, each on its node: it is bound, and runs.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // deliver carries out what was asked of the API server, and tells the scheduler of it. It reports whether there was anything.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // Profile says which scheduler plays.

@@ -4,8 +4,8 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 	"github.com/lockstep-project/lockstep/topology"
 )
 

@@ -26,9 +26,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/simulator/clock"
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 	"github.com/lockstep-project/lockstep/topology"
 )
 

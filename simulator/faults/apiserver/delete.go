@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -75,7 +74,7 @@ func (s *Server) Bind(b *corev1.Binding) error {
 	pod, ok := old.(*corev1.Pod)
 	switch {
 	case !ok:
-		return apierrors.NewInternalError(errNoPod)
+		return internal(errNoPod)
 	case b.UID != "" && b.UID != pod.UID:
 		return conflict("Pod", b.Name, "Precondition failed: UID in precondition: "+string(b.UID))
 	case pod.DeletionTimestamp != nil:

@@ -11,7 +11,3 @@
 // one manager as they were applied last, merges maps and replaces lists, which is right as long as no two managers share a list. Status is what
 // has the field of that name, and belongs to the subresource for all kinds but ConfigMaps and the like, which have none.
 package apiserver
-
-import "errors"
-
-var errNoPod = errors.New("what is stored as a pod is none")

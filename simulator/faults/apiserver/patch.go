@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -23,35 +22,38 @@ func (s *Server) Patch(
 	}
 	was, err := json.Marshal(old)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, internal(err)
 	}
 	next := empty(old)
 	is, err := merged(was, by, data, next)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, BadRequest(err)
 	}
 	if err := json.Unmarshal(is, next); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, BadRequest(err)
 	}
 	return s.Update(next, subresource)
 }
 
 // merged applies a patch.
-func merged(was []byte, by types.PatchType, data []byte, as client.Object) ([]byte, error) {
+func merged(was []byte, by types.PatchType, data []byte, as client.Object) (is []byte, err error) {
 	switch by {
 	case types.MergePatchType:
-		return jsonpatch.MergePatch(was, data)
+		is, err = jsonpatch.MergePatch(was, data)
 	case types.StrategicMergePatchType:
-		return strategicpatch.StrategicMergePatch(was, data, as)
+		is, err = strategicpatch.StrategicMergePatch(was, data, as)
 	case types.JSONPatchType:
-		patch, err := jsonpatch.DecodePatch(data)
-		if err != nil {
-			return nil, fmt.Errorf("reading a JSON patch: %w", err)
+		var patch jsonpatch.Patch
+		if patch, err = jsonpatch.DecodePatch(data); err == nil {
+			is, err = patch.Apply(was)
 		}
-		return patch.Apply(was)
 	default:
-		return nil, fmt.Errorf("no patch %q", by) //nolint:err113 // an API error has a text
+		err = errNoPatch
 	}
+	if err != nil {
+		return nil, fmt.Errorf("applying a patch %s: %w", by, err)
+	}
+	return is, nil
 }
 
 // Apply applies what a manager wants an object to be: what it applied before and wants no more goes. The error is an API error.
@@ -61,9 +63,9 @@ func (s *Server) Apply(
 	kind, name := s.KindOf(wanted), client.ObjectKeyFromObject(wanted)
 	old, err := s.Get(kind, name)
 	if err != nil {
-		next := empty(s.typed(kind, wanted))
+		next := empty(s.typed(wanted))
 		if err := json.Unmarshal(data, next); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			return nil, BadRequest(err)
 		}
 		o, err := s.Create(next)
 		if err == nil {
@@ -73,12 +75,12 @@ func (s *Server) Apply(
 	}
 	was, err := json.Marshal(old)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, internal(err)
 	}
 	before := s.of(kind).applied[old.GetUID()][manager]
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(before, data, was)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, BadRequest(err)
 	}
 	o, err := s.Patch(kind, name, types.MergePatchType, patch, subresource)
 	if err == nil {
@@ -95,8 +97,8 @@ func (s *Server) remember(kind string, uid types.UID, manager string, data []byt
 	c.applied[uid][manager] = data
 }
 
-// typed is an object of the Go type that the scheme has for a kind.
-func (s *Server) typed(kind string, o client.Object) client.Object {
+// typed is a new object of the Go type that the scheme has for the kind of an object, or that object.
+func (s *Server) typed(o client.Object) client.Object {
 	gvk := o.GetObjectKind().GroupVersionKind()
 	if made, err := s.scheme.New(gvk); err == nil {
 		if typed, ok := made.(client.Object); ok {
@@ -108,7 +110,7 @@ func (s *Server) typed(kind string, o client.Object) client.Object {
 
 // empty is a new object of the same Go type.
 func empty(o client.Object) client.Object {
-	made, ok := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+	made, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(o).Elem()))
 	if !ok {
 		panic(fmt.Sprintf("a new %T is no API object", o))
 	}

@@ -7,10 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,9 +25,12 @@ type Server struct {
 	now    func() time.Time
 	// admit is what admission does to objects that are created.
 	admit func(client.Object)
-	// version is the newest resource version, made counts the objects that were created.
-	version, made int64
-	kinds         map[string]*collection
+	// version is the newest resource version.
+	version int64
+	// made counts the objects that were created, by kind and name, and by the beginning of generated names: what an object is called does not
+	// depend on others.
+	made  map[string]int64
+	kinds map[string]*collection
 	// changed are called after each change, in their order.
 	changed []func(Event)
 }
@@ -54,7 +57,13 @@ type Event struct {
 // New returns a server without objects. Kinds are those of the scheme, and no two groups of it have a kind of one name. Admission is told of
 // each object that is created.
 func New(scheme *runtime.Scheme, now func() time.Time, admit func(client.Object)) *Server {
-	return &Server{scheme: scheme, now: now, admit: admit, kinds: make(map[string]*collection)}
+	return &Server{
+		scheme: scheme,
+		now:    now,
+		admit:  admit,
+		kinds:  make(map[string]*collection),
+		made:   make(map[string]int64),
+	}
 }
 
 // Scheme returns the scheme.
@@ -91,7 +100,7 @@ func (s *Server) Get(kind string, name types.NamespacedName) (client.Object, err
 	if o, ok := s.of(kind).objects[name]; ok {
 		return o, nil
 	}
-	return nil, apierrors.NewNotFound(resource(kind), name.Name)
+	return nil, NotFound(kind, name.Name)
 }
 
 // List returns the objects of a kind in a namespace, or in all for "", by namespace and name.
@@ -137,15 +146,15 @@ func (s *Server) Compact() {
 func (s *Server) Create(given client.Object) (client.Object, error) {
 	kind := s.KindOf(given)
 	o := clone(given)
-	s.made++
 	if o.GetName() == "" && o.GetGenerateName() != "" {
-		o.SetName(o.GetGenerateName() + suffix(s.made))
+		o.SetName(o.GetGenerateName() + suffix(s.count(kind, o.GetNamespace(), o.GetGenerateName())))
 	}
 	c := s.of(kind)
 	if _, ok := c.objects[client.ObjectKeyFromObject(o)]; ok {
-		return nil, apierrors.NewAlreadyExists(resource(kind), o.GetName())
+		return nil, alreadyExists(kind, o.GetName())
 	}
-	o.SetUID(types.UID("uid-" + strconv.FormatInt(s.made, 10)))
+	o.SetUID(types.UID(fmt.Sprintf(
+		"%s-%s-%d", strings.ToLower(kind), o.GetName(), s.count(kind, o.GetNamespace(), o.GetName()))))
 	o.SetCreationTimestamp(metav1.NewTime(s.now().Truncate(time.Second)))
 	o.SetDeletionTimestamp(nil)
 	o.SetGeneration(1)
@@ -156,6 +165,12 @@ func (s *Server) Create(given client.Object) (client.Object, error) {
 	s.admit(o)
 	s.put(kind, nil, o)
 	return o, nil
+}
+
+func (s *Server) count(kind, namespace, name string) int64 {
+	key := kind + "/" + namespace + "/" + name
+	s.made[key]++
+	return s.made[key]
 }
 
 // Update stores a changed object: all but its status, or only that. The error is an API error: a conflict if the version or UID that the object
@@ -248,15 +263,9 @@ func clone(o client.Object) client.Object {
 	return c
 }
 
-func resource(kind string) schema.GroupResource { return schema.GroupResource{Resource: kind} }
-
-func conflict(kind, name, why string) error {
-	return apierrors.NewConflict(resource(kind), name, fmt.Errorf("%s", why)) //nolint:err113 // an API error has a text
-}
-
 func isZero(n *int64) bool { return n == nil || *n == 0 }
 
-// suffix is five letters for the name of the n-th object.
+// suffix is five letters for the name of the n-th object of a beginning.
 func suffix(n int64) string {
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
 	out := make([]byte, 5)

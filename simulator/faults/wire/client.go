@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
-	"github.com/lockstep-project/lockstep/simulator/stepped"
 )
 
 // Indices are the values of objects under the indices of a cache, by the index's name.
@@ -49,7 +49,7 @@ func (c *Client) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 	if cache, ok := c.caches[kind]; ok {
 		o, ok := stepped.Get[client.Object](cache, key)
 		if !ok {
-			return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, key.Name)
+			return apiserver.NotFound(kind, key.Name)
 		}
 		return c.copy(o, into)
 	}
@@ -175,9 +175,7 @@ func (c *Client) Apply(ctx context.Context, config runtime.ApplyConfiguration, o
 		content["apiVersion"], content["kind"] = wanted.GetAPIVersion(), wanted.GetKind()
 		into := named.UnstructuredContent()
 		clear(into)
-		for k, v := range content {
-			into[k] = v
-		}
+		maps.Copy(into, content)
 	}
 	return nil
 }

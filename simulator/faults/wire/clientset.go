@@ -97,8 +97,8 @@ func (c connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var body []byte
 	if r.Body != nil {
-		defer r.Body.Close()
-		if body, err = io.ReadAll(r.Body); err != nil {
+		body, err = io.ReadAll(r.Body)
+		if err = errors.Join(err, r.Body.Close()); err != nil {
 			return nil, fmt.Errorf("reading a request: %w", err)
 		}
 	}
@@ -121,7 +121,7 @@ func (c connection) ask(r *http.Request, t target, body []byte) (any, error) {
 	case r.Method == http.MethodPost && t.subresource == "binding":
 		var b corev1.Binding
 		if err := json.Unmarshal(body, &b); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			return nil, apiserver.BadRequest(err)
 		}
 		b.Namespace = t.name.Namespace
 		return c.process.call(ctx, Bind, t.kind, t.subresource, t.name, func() (any, error) {
@@ -149,7 +149,7 @@ func (c connection) ask(r *http.Request, t target, body []byte) (any, error) {
 		var o metav1.DeleteOptions
 		if len(body) > 0 {
 			if err := json.Unmarshal(body, &o); err != nil {
-				return nil, apierrors.NewBadRequest(err.Error())
+				return nil, apiserver.BadRequest(err)
 			}
 		}
 		return c.process.call(ctx, Delete, t.kind, "", t.name, func() (any, error) {
@@ -167,7 +167,7 @@ func (c connection) write(r *http.Request, t target, body []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %s", errNotServed, t.kind)
 	}
 	if err := json.Unmarshal(body, o); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, apiserver.BadRequest(err)
 	}
 	if r.Method == http.MethodPut {
 		return c.process.call(r.Context(), Update, t.kind, t.subresource, t.name, func() (any, error) {
@@ -181,7 +181,7 @@ func (c connection) write(r *http.Request, t target, body []byte) (any, error) {
 func (c connection) list(r *http.Request, t target) (any, error) {
 	by, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, apiserver.BadRequest(err)
 	}
 	return c.process.call(r.Context(), List, t.kind, "", t.name, func() (any, error) {
 		out, err := c.server.Scheme().New(t.version.WithKind(t.kind + "List"))

@@ -65,10 +65,12 @@ type Outcome string
 const (
 	// Answered is a call that is carried out and answered.
 	Answered Outcome = "answered"
-	// Busy is one that is answered with 429, Unsent one that does not come to the server, Lost one whose answer is lost.
-	Busy   Outcome = "429"
+	// Busy is one that is answered with 429.
+	Busy Outcome = "429"
+	// Unsent is one that does not come to the server.
 	Unsent Outcome = "unsent"
-	Lost   Outcome = "answer lost"
+	// Lost is one whose answer is lost.
+	Lost Outcome = "answer lost"
 )
 
 // End carries a call out, as its outcome says, and answers it. It returns what the caller is told.

@@ -1,4 +1,4 @@
-package models
+package stage
 
 import (
 	"slices"
@@ -40,61 +40,66 @@ func (g *garbage) changed(e apiserver.Event) {
 }
 
 func (g *garbage) collect() {
-	owners := make(map[types.UID]client.Object)
+	h := g.survey()
 	waits := make(map[types.UID]bool)
-	var all []client.Object
-	kinds := make(map[types.UID]string)
-	for _, kind := range g.Server.Kinds() {
-		for _, o := range g.Server.List(kind, "") {
-			all = append(all, o)
-			owners[o.GetUID()], kinds[o.GetUID()] = o, kind
-		}
+	for _, o := range h.all {
+		g.follow(h, o, waits)
 	}
-	for _, o := range all {
-		refs := o.GetOwnerReferences()
-		if len(refs) == 0 {
-			continue
-		}
-		orphaned, foreground := true, false
-		for _, ref := range refs {
-			owner := owners[ref.UID]
-			if owner == nil {
-				continue
-			}
-			orphaned = false
-			if owner.GetDeletionTimestamp() != nil &&
-				slices.Contains(owner.GetFinalizers(), metav1.FinalizerDeleteDependents) {
-				foreground = true
-				if isTrue(ref.BlockOwnerDeletion) {
-					waits[ref.UID] = true
-				}
-			}
-		}
-		if (orphaned || foreground) && o.GetDeletionTimestamp() == nil {
-			how := metav1.DeletePropagationBackground
-			if foreground {
-				how = metav1.DeletePropagationForeground
-			}
-			must(
-				g.Server.Delete(
-					kinds[o.GetUID()],
-					client.ObjectKeyFromObject(o),
-					metav1.DeleteOptions{PropagationPolicy: &how},
-				),
-			)
-		}
-	}
-	for _, o := range all {
+	for _, o := range h.all {
 		if o.GetDeletionTimestamp() == nil {
 			continue
 		}
 		if !waits[o.GetUID()] {
-			g.finalize(kinds[o.GetUID()], o, metav1.FinalizerDeleteDependents)
+			g.finalize(h.kinds[o.GetUID()], o, metav1.FinalizerDeleteDependents)
 		}
-		if kinds[o.GetUID()] == "PodGroup" && !g.used(o) {
+		if h.kinds[o.GetUID()] == "PodGroup" && !g.used(o) {
 			g.finalize("PodGroup", o, GroupProtection)
 		}
 	}
+}
+
+// heap is all that there is, by UID too.
+type heap struct {
+	all    []client.Object
+	owners map[types.UID]client.Object
+	kinds  map[types.UID]string
+}
+
+func (g *garbage) survey() heap {
+	h := heap{owners: make(map[types.UID]client.Object), kinds: make(map[types.UID]string)}
+	for _, kind := range g.Server.Kinds() {
+		for _, o := range g.Server.List(kind, "") {
+			h.all = append(h.all, o)
+			h.owners[o.GetUID()], h.kinds[o.GetUID()] = o, kind
+		}
+	}
+	return h
+}
+
+// follow deletes an object whose owners are gone, or wait for it; it notes which do.
+func (g *garbage) follow(h heap, o client.Object, waits map[types.UID]bool) {
+	orphaned, foreground := len(o.GetOwnerReferences()) > 0, false
+	for _, ref := range o.GetOwnerReferences() {
+		owner := h.owners[ref.UID]
+		if owner == nil {
+			continue
+		}
+		orphaned = false
+		if owner.GetDeletionTimestamp() != nil &&
+			slices.Contains(owner.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+			foreground = true
+			waits[ref.UID] = waits[ref.UID] || isTrue(ref.BlockOwnerDeletion)
+		}
+	}
+	if !orphaned && !foreground || o.GetDeletionTimestamp() != nil {
+		return
+	}
+	how := metav1.DeletePropagationBackground
+	if foreground {
+		how = metav1.DeletePropagationForeground
+	}
+	must(g.Server.Delete(
+		h.kinds[o.GetUID()], client.ObjectKeyFromObject(o), metav1.DeleteOptions{PropagationPolicy: &how}))
 }
 
 // used reports whether a PodGroup has pods that have not ended.

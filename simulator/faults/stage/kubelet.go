@@ -1,4 +1,4 @@
-package models
+package stage
 
 import (
 	"cmp"
@@ -183,7 +183,7 @@ func (k *kubelets) exit(pod *corev1.Pod, code int32) {
 }
 
 // Exit ends the program of a pod that runs on a node whose kubelet answers. It reports whether there is one.
-func (m *Models) Exit(name types.NamespacedName, uid types.UID, code int32) bool {
+func (m *Stage) Exit(name types.NamespacedName, uid types.UID, code int32) bool {
 	pod := m.kubelets.now(name, uid)
 	if pod == nil || pod.Status.Phase != corev1.PodRunning || m.kubelets.down[pod.Spec.NodeName] {
 		return false

@@ -1,4 +1,4 @@
-package models
+package stage
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
@@ -127,7 +128,7 @@ func (j *jobs) untrack(o client.Object) {
 func (j *jobs) podsOf(job *batchv1.Job) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, o := range j.Server.List("Pod", job.Namespace) {
-		if pod, ok := o.(*corev1.Pod); ok && metav1.IsControlledBy(pod, job) {
+		if pod, ok := o.(*corev1.Pod); ok && ownership.Controls(job, batchv1.SchemeGroupVersion.WithKind("Job"), pod) {
 			pods = append(pods, pod)
 		}
 	}

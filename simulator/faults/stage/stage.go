@@ -1,9 +1,9 @@
-// Package models is what a cluster has besides Lockstep, as far as jobs need it: the Job controller, kubelets, the life cycle of nodes, and the
+// Package stage is what a cluster has besides Lockstep, as far as jobs need it: the Job controller, kubelets, the life cycle of nodes, and the
 // collectors of garbage. They are models of what Kubernetes 1.37 does, written from its documentation and its API: what a Job counts as a failure and
 // when it makes a pod again, what becomes of a pod whose node is lost, in which order owners and dependents go.
 //
 // They act on package apiserver directly, some time after what they act upon, and their own calls never fail: it is not they who are tried.
-package models
+package stage
 
 import (
 	"time"
@@ -27,8 +27,8 @@ type World struct {
 	Log func(format string, args ...any)
 }
 
-// Models are the models of a cluster.
-type Models struct {
+// Stage are the models of a cluster.
+type Stage struct {
 	World
 
 	jobs     *jobs
@@ -38,8 +38,8 @@ type Models struct {
 }
 
 // Start has the models follow the server.
-func Start(w World, work Work) *Models {
-	m := &Models{World: w}
+func Start(w World, work Work) *Stage {
+	m := &Stage{World: w}
 	m.jobs = &jobs{World: w, due: make(map[types.NamespacedName]bool), failures: make(map[types.UID]*streak)}
 	m.kubelets = newKubelets(w, work)
 	m.nodes = &nodes{World: w, kubelets: m.kubelets, lost: make(map[string]int)}

@@ -1,4 +1,4 @@
-package models
+package stage
 
 import (
 	"slices"
@@ -39,7 +39,7 @@ func (n *nodes) changed(e apiserver.Event) {
 }
 
 // Lose cuts a node off: its kubelet does nothing any more, what runs there has ended, and the cluster hears of it late.
-func (m *Models) Lose(name string) {
+func (m *Stage) Lose(name string) {
 	n := m.nodes
 	if n.node(name) == nil || n.kubelets.down[name] {
 		return
@@ -68,7 +68,7 @@ func (m *Models) Lose(name string) {
 }
 
 // Return has a node come back: what ran there has failed.
-func (m *Models) Return(name string) {
+func (m *Stage) Return(name string) {
 	n := m.nodes
 	if !n.kubelets.down[name] {
 		return
@@ -95,13 +95,13 @@ func (n *nodes) boot(name string) {
 }
 
 // Delete takes a node out of the cluster, and Add puts one in.
-func (m *Models) Delete(name string) {
+func (m *Stage) Delete(name string) {
 	m.Log("node %s is deleted", name)
 	must(m.Server.Delete("Node", types.NamespacedName{Name: name}, metav1.DeleteOptions{}))
 }
 
 // Add adds a node.
-func (m *Models) Add(node *corev1.Node) {
+func (m *Stage) Add(node *corev1.Node) {
 	m.Log("node %s is added", node.Name)
 	delete(m.nodes.kubelets.down, node.Name)
 	_, err := m.Server.Create(node.DeepCopy())
@@ -115,7 +115,7 @@ func (m *Models) Add(node *corev1.Node) {
 }
 
 // Cordon closes a node, or opens it again.
-func (m *Models) Cordon(name string, closed bool) {
+func (m *Stage) Cordon(name string, closed bool) {
 	node := m.nodes.node(name)
 	if node == nil {
 		return

@@ -1,0 +1,75 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+)
+
+// heard are log lines of goroutines that go on at once, until all stand still. They are in the order of their words then, since goroutines have none.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) add(line string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+}
+
+func (h *heard) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	lines := h.lines
+	h.lines = nil
+	slices.Sort(lines)
+	return lines
+}
+
+// ear is where processes log. Unlike other sinks it prints maps in the order of their keys.
+type ear struct {
+	of     *heard
+	values []any
+}
+
+var _ logr.LogSink = ear{}
+
+// loud is up to which verbosity is heard.
+const loud = 4
+
+// Init does nothing.
+func (ear) Init(logr.RuntimeInfo) {}
+
+// Enabled reports whether the level is heard.
+func (ear) Enabled(level int) bool { return level <= loud }
+
+// Info hears a line.
+func (e ear) Info(_ int, text string, values ...any) { e.hear(text, values) }
+
+// Error hears a line about an error.
+func (e ear) Error(err error, text string, values ...any) {
+	e.hear(text, append([]any{"error", err}, values...))
+}
+
+func (e ear) hear(text string, values []any) {
+	var line strings.Builder
+	line.WriteString(text)
+	all := slices.Concat(values, e.values)
+	for i := 0; i+1 < len(all); i += 2 {
+		fmt.Fprintf(&line, " %v=%v", all[i], all[i+1])
+	}
+	e.of.add(line.String())
+}
+
+// WithValues returns an ear that adds values.
+func (e ear) WithValues(values ...any) logr.LogSink { //nolint:ireturn // as declared
+	e.values = slices.Concat(e.values, values)
+	return e
+}
+
+// WithName returns the same.
+func (e ear) WithName(string) logr.LogSink { return e } //nolint:ireturn // as declared
