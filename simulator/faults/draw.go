@@ -12,39 +12,44 @@ import (
 const (
 	comes   = 2 * time.Minute
 	Trouble = 8 * time.Minute
-	longest = 6 * time.Minute
+	longest = 10 * time.Minute
 )
 
 // Draw draws a scene from a seed.
 func Draw(seed uint64) Scene {
 	r := rand.New(rand.NewPCG(seed, 25)) //nolint:gosec // chance that comes again
 	s := Scene{Seed: seed, Racks: 1 + r.IntN(2), PerRack: 2 + r.IntN(3), GPUs: 4}
-	for i := range 2 + r.IntN(6) {
+	for i := range 3 + r.IntN(5) {
 		j := Job{
 			Name: fmt.Sprintf("job-%d", i), At: seconds(r, comes), Nodes: 1 + r.IntN(s.PerRack),
 			GPUs: []int{4, 4, 2, 1}[r.IntN(4)], Runs: 20*time.Second + seconds(r, 3*time.Minute),
-			Rack: r.IntN(2) == 0, Replace: r.IntN(3) == 0,
+			Rack: r.IntN(5) < 3, Replace: r.IntN(2) == 0,
 		}
 		if !j.Rack {
 			j.Nodes = 1 + r.IntN(s.Racks*s.PerRack)
 		}
-		if r.IntN(5) < 2 {
+		if r.IntN(2) == 0 {
 			j.Priority = 100
 		}
 		s.Jobs = append(s.Jobs, j)
 	}
-	for range 1 + r.IntN(8) {
-		f := drawFault(r, s)
-		s.Faults = append(s.Faults, f)
-		if f.Kind == Kill && f.Bound > 0 && r.IntN(2) == 0 { // its successor finds another cluster
-			s.Faults = append(s.Faults, Fault{
-				Kind: []Kind{CordonAll, RemoveNode, LoseNode}[r.IntN(3)], Job: f.Job, Bound: f.Bound,
-				Node: r.IntN(s.Racks * s.PerRack), For: time.Minute + seconds(r, longest),
-			})
-		}
+	for range 2 + r.IntN(8) {
+		s.Faults = append(s.Faults, drawFault(r, s))
+	}
+	if of := s.Jobs[r.IntN(len(s.Jobs))]; of.Nodes > 1 && r.IntN(5) == 0 {
+		s.Faults = append(s.Faults, drawTear(r, of)...)
 	}
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return s
+}
+
+// drawTear is a scheduler that dies while it binds a gang, and whose successor finds no node for the rest.
+func drawTear(r *rand.Rand, of Job) []Fault {
+	bound := 1 + r.IntN(of.Nodes-1)
+	return []Fault{
+		{Kind: Kill, Job: of.Name, Bound: bound, Process: schedulerName, For: time.Second + seconds(r, time.Minute)},
+		{Kind: CordonAll, Job: of.Name, Bound: bound, For: time.Minute + seconds(r, longest)},
+	}
 }
 
 func drawFault(r *rand.Rand, s Scene) Fault {
@@ -63,7 +68,10 @@ func drawFault(r *rand.Rand, s Scene) Fault {
 	case 1: // or comes in the middle of one
 		f.At, f.Job, f.Bound = 0, of.Name, 1+r.IntN(2*of.Nodes)
 		lasts = min(lasts, time.Minute)
-	default:
+	case 2: // or lasts for longer than anybody waits
+		if r.IntN(2) == 0 {
+			lasts = longest
+		}
 	}
 	switch f.Kind {
 	case Crash:

@@ -160,8 +160,14 @@ func TestScenes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, broken := range play(t, scene, nil).Broken {
+			var log bytes.Buffer
+			for _, broken := range play(t, scene, &log).Broken {
 				t.Error(broken)
+			}
+			if *out != "" {
+				if err := os.WriteFile(*out, log.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
