@@ -125,6 +125,16 @@ func (p *GangPermit) abandon(key types.NamespacedName, evicted []*corev1.Pod) {
 	g.abandoned = make(chan struct{})
 }
 
+// spare says that members could not be evicted: they have their nodes, and count.
+func (p *GangPermit) spare(key types.NamespacedName, stay []*corev1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.gang(key)
+	for _, pod := range stay {
+		g.evicted.Delete(pod.UID)
+	}
+}
+
 // abandoned is closed when the gang is abandoned next.
 func (p *GangPermit) abandoned(key types.NamespacedName) <-chan struct{} {
 	p.mu.Lock()

@@ -83,7 +83,7 @@ func New(
 			return nil, err
 		}
 		parts := incompletegangs.Parts{
-			Ended: ended, Limits: limits, Clocks: p.clocks, Timing: t, Acts: acts, Abandon: p.abandon,
+			Ended: ended, Limits: limits, Clocks: p.clocks, Timing: t, Acts: acts, Abandon: p.abandon, Spare: p.spare,
 			Accelerators: config.DefaultAccelerators(),
 		}
 		if err := incompletegangs.Watch(ctx, handle, parts); err != nil {

@@ -104,9 +104,10 @@ func (w *watch) again(ctx context.Context, key types.NamespacedName, r *record) 
 	w.later(ctx, key, r)
 }
 
+// evict evicts pods of a gang, and returns those whose eviction failed.
 func (w *watch) evict(
 	ctx context.Context, group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, reason, message string,
-) {
+) (stay []*corev1.Pod) {
 	logger := klog.FromContext(ctx).WithValues("podGroup", klog.KObj(group))
 	logger.Info("Evicting incomplete gang", "reason", reason, "why", message)
 	metrics.PartialGangs.Inc()
@@ -121,8 +122,13 @@ func (w *watch) evict(
 		}
 		if err := eviction.Evict(ctx, w.client, pod, mark); err != nil {
 			logger.Error(err, "Evicting a member", "pod", klog.KObj(pod))
+			stay = append(stay, pod)
 		}
 	}
+	if len(stay) > 0 {
+		w.Spare(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, stay)
+	}
+	return stay
 }
 
 // needed is how many members have to be bound, or to have succeeded; a group that is no gang needs none.

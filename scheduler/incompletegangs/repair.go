@@ -33,7 +33,29 @@ func (w *watch) repair(
 		delete(w.gangs, key)
 	}
 	w.mu.Unlock()
-	w.evict(ctx, group, bound, Unrepaired, fmt.Sprintf(
+	stay := w.evict(ctx, group, bound, Unrepaired, fmt.Sprintf(
 		"%d of the members that gang %s needs got no node again within %s; all of it starts again",
 		missing, group.Name, w.Limits.Repair))
+	if len(stay) > 0 {
+		w.resume(ctx, key, r, stay)
+	}
+}
+
+// resume follows a gang on of which not all could be evicted, unless it has started again: nothing else would tell of those that stay.
+func (w *watch) resume(ctx context.Context, key types.NamespacedName, r *record, stay []*corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gangs[key] != nil {
+		return
+	}
+	w.meter(r)
+	left := make(map[types.UID]int64, len(stay))
+	r.held = 0
+	for _, pod := range stay {
+		left[pod.UID] = r.bound[pod.UID]
+		r.held += left[pod.UID]
+	}
+	r.bound = left
+	w.gangs[key] = r
+	w.later(ctx, key, r)
 }

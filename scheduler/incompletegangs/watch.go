@@ -43,6 +43,8 @@ type Parts struct {
 	Acts func() bool
 	// Abandon is called before the members of a gang are evicted.
 	Abandon func(gang types.NamespacedName, evicted []*corev1.Pod)
+	// Spare is called after that with those whose eviction failed: they keep their nodes until it is tried again, or all others have theirs.
+	Spare func(gang types.NamespacedName, stay []*corev1.Pod)
 }
 
 // watch follows the gangs of one profile.

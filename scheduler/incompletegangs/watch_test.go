@@ -2,6 +2,7 @@ package incompletegangs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -10,11 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
@@ -36,6 +40,8 @@ type handle struct {
 	*fake.Clientset
 	informers informers.SharedInformerFactory
 	standsBy  atomic.Bool
+	// spared counts members whose eviction failed.
+	spared int
 }
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.Clientset }
@@ -80,6 +86,7 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 				Accelerators: []corev1.ResourceName{"nvidia.com/gpu"},
 				Acts:         acts,
 				Abandon:      abandon,
+				Spare:        func(_ types.NamespacedName, stay []*corev1.Pod) { h.spared += len(stay) },
 			},
 		); err != nil {
 			t.Fatal(err)
@@ -244,6 +251,29 @@ func TestGangThatIsNotRepairedIsEvicted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The API server does not answer when survivors are evicted: it is tried again, and until then they count as there.
+func TestEvictionThatFailsIsTriedAgain(t *testing.T) {
+	bubble(t, fresh(), func(t *testing.T, h *handle) {
+		t.Helper()
+		h.bind(t, "m0", "m1", "m2")
+		time.Sleep(10 * grace)
+		down := true
+		h.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return down, nil, apierrors.NewInternalError(errors.New("no leader"))
+		})
+		h.delete(t, "m1")
+		time.Sleep(repair + time.Second)
+		if n := h.left(t); n != 3 || h.spared != 2 {
+			t.Errorf("%d members are left, and %d spared", n, h.spared)
+		}
+		down = false
+		time.Sleep(grace + time.Second)
+		if n := h.left(t); n != 1 {
+			t.Errorf("%d members are left, want the one that waits", n)
+		}
+	})
 }
 
 // After a restart only the pods themselves say whether a gang was whole.

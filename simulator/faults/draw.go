@@ -39,8 +39,25 @@ func Draw(seed uint64) Scene {
 	if of := s.Jobs[r.IntN(len(s.Jobs))]; of.Nodes > 1 && r.IntN(5) == 0 {
 		s.Faults = append(s.Faults, drawTear(r, of)...)
 	}
+	drawOthers(&s)
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return s
+}
+
+// drawOthers makes some jobs native ones, and adds pods of another scheduler.
+func drawOthers(s *Scene) {
+	r := rand.New(rand.NewPCG(s.Seed, 26)) //nolint:gosec // chance that comes again
+	for i := range s.Jobs {
+		if r.IntN(5) == 0 {
+			s.Jobs[i].Native, s.Jobs[i].Replace = true, false
+		}
+	}
+	for range max(0, r.IntN(6)-2) {
+		s.Faults = append(s.Faults, Fault{
+			Kind: Thief, At: seconds(r, Trouble), For: seconds(r, 3*time.Minute), Node: r.IntN(s.Racks * s.PerRack),
+			GPUs: 1 + r.IntN(s.GPUs),
+		})
+	}
 }
 
 // drawTear is a scheduler that dies while it binds a gang, and whose successor finds no node for the rest.
@@ -84,6 +101,7 @@ func drawFault(r *rand.Rand, s Scene) Fault {
 		f.Job = of.Name
 	case CordonAll:
 		f.For = lasts
+	case Thief: // not drawn here
 	case LoseNode, RemoveNode, Cordon:
 		f.Node, f.For = node, lasts
 	case Kill:

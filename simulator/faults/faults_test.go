@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(
+		400,
+	) // a seed needs little memory, and a quarter of the time went into its collection
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // its goroutine must not be one of a bubble
 	m.Run()
 }

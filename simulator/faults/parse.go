@@ -47,7 +47,7 @@ func (s *Scene) parseLine(words []string) error {
 			Runs: read.duration("runs"), Priority: read.number("priority"),
 		}
 		for _, w := range words {
-			j.Rack, j.Replace = j.Rack || w == "rack", j.Replace || w == "replace"
+			j.Rack, j.Replace, j.Native = j.Rack || w == "rack", j.Replace || w == "replace", j.Native || w == "native"
 		}
 		s.Jobs = append(s.Jobs, j)
 	default:
@@ -64,8 +64,8 @@ func (s *Scene) parseLine(words []string) error {
 			Process: read.given["process"],
 			Job:     read.given["job"],
 			Rank:    read.number("rank"),
-			Node:    read.number("node"),
-			Code:    int32(read.number("code")), //nolint:gosec // exit codes are small
+			Node:    read.number("node"), GPUs: read.number("gpus"),
+			Code: int32(read.number("code")), //nolint:gosec // exit codes are small
 		}
 		if of := read.given["of"]; of != "" {
 			f.Job = of

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/clock"
@@ -23,7 +24,7 @@ const (
 	done = 45 * time.Minute
 	gone = 10 * time.Minute
 	// pulse is how often the world looks at what waits although nothing is due.
-	pulse = time.Second
+	pulse = 3 * time.Second
 	// restless is how many steps at one instant are a fault.
 	restless = 10_000
 )
@@ -37,17 +38,6 @@ type Result struct {
 	// Starts is how often a scheduler was started.
 	Starts int
 }
-
-// Violation is an invariant that did not hold.
-type Violation struct {
-	Invariant Invariant
-	At        time.Duration
-	// What says what was seen.
-	What string
-}
-
-// String is a line.
-func (v Violation) String() string { return fmt.Sprintf("%v %s: %s", v.At, v.Invariant, v.What) }
 
 // calm has upstream's handlers of errors not sleep: they measure by the clock of whoever was first, and there is one for each bubble.
 //
@@ -99,7 +89,11 @@ func (w *world) populate() {
 	w.start(jobsetName)
 	for _, j := range w.scene.Jobs {
 		w.after(j.At, func() {
-			if !w.deleted[j.Name] {
+			switch {
+			case w.deleted[j.Name]:
+			case j.Native:
+				w.createNative(j)
+			default:
 				w.create(trainJobFor(j))
 			}
 		})
@@ -133,6 +127,11 @@ func (w *world) playAll() {
 			client.IgnoreNotFound(w.server.Delete("TrainJob", client.ObjectKeyFromObject(j), metav1.DeleteOptions{})),
 		)
 	}
+	for _, j := range w.scene.Jobs {
+		if j.Native {
+			w.deleteNative(j.Name)
+		}
+	}
 	w.playUntil(w.now().Add(gone), func() bool { return len(w.leftovers()) == 0 })
 	w.checks.gone()
 }
@@ -140,6 +139,15 @@ func (w *world) playAll() {
 // allOver reports whether all jobs have come and ended.
 func (w *world) allOver() bool {
 	for _, j := range w.scene.Jobs {
+		if j.Native {
+			if job := w.native(
+				j.Name,
+			); job == nil && !w.deleted[j.Name] ||
+				job != nil && !isJob(job, batchv1.JobComplete) {
+				return false
+			}
+			continue
+		}
 		found, err := w.server.Get("TrainJob", client.ObjectKey{Namespace: namespace, Name: j.Name})
 		job, ok := found.(*trainerv1alpha1.TrainJob)
 		if err != nil && w.deleted[j.Name] {

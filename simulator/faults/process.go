@@ -35,7 +35,7 @@ type process struct {
 	// them waits for an answer.
 	lane []func()
 	busy *atomic.Bool
-	// lead is how many calls it has without an answer.
+	// pending are the calls without an answer.
 	pending map[*wire.Call]bool
 	// next is what else it has to do now; false if nothing.
 	next func() bool

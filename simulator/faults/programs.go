@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
 // programs are what runs in the pods: training that goes on while all ranks of a job run, and saves what it has done.
@@ -44,7 +43,7 @@ func (p *programs) of(pod *corev1.Pod) (*program, int) {
 	if err != nil {
 		return nil, 0
 	}
-	return p.jobs[pod.Labels[jobsetv1alpha2.JobSetNameKey]], rank
+	return p.jobs[jobOfPod(pod)], rank
 }
 
 // Runs implements stage.Work.
@@ -64,7 +63,7 @@ func (p *programs) Runs(pod *corev1.Pod) {
 	j.turn++
 	turn := j.turn
 	j.since = p.world.now()
-	p.world.note("%s trains", pod.Labels[jobsetv1alpha2.JobSetNameKey])
+	p.world.note("%s trains", jobOfPod(pod))
 	p.world.after(j.left, func() {
 		if j.turn == turn {
 			p.end(j)

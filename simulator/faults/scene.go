@@ -25,8 +25,9 @@ type Job struct {
 	Nodes, GPUs int
 	Runs        time.Duration
 	Priority    int
-	// Rack requires that all ranks are in one rack, Replace that a lost rank is replaced and the others stay.
-	Rack, Replace bool
+	// Rack requires that all ranks are in one rack, Replace that a lost rank is replaced and the others stay. Native is a Job with a PodGroup
+	// of its own, without a TrainJob.
+	Rack, Replace, Native bool
 }
 
 // Kind is a kind of fault.
@@ -55,6 +56,8 @@ const (
 	// Cut cuts the watches of a process. When it is over it goes on where it was, or lists, if the history is compacted.
 	Cut  Kind = "cut"
 	List Kind = "list"
+	// Thief is a pod of default-scheduler on a node, for a while.
+	Thief Kind = "thief"
 	// Skew sets the clock of a process wrong.
 	Skew Kind = "skew"
 )
@@ -81,6 +84,8 @@ type Fault struct {
 	// Job and Rank are whose pod it is; Node is a number. With Bound, Job is whose members are counted.
 	Job        string
 	Rank, Node int
+	// GPUs are those of a thief.
+	GPUs int
 	// Code is an exit code.
 	Code int32
 }
@@ -105,6 +110,8 @@ func (f Fault) String() string {
 	case CordonAll:
 	case LoseNode, RemoveNode, Cordon:
 		fmt.Fprintf(&b, " node=%d", f.Node)
+	case Thief:
+		fmt.Fprintf(&b, " node=%d gpus=%d", f.Node, f.GPUs)
 	case Kill, Refuse, Drop, Forget, Slow, Cut, List, Skew:
 		fmt.Fprintf(&b, " process=%s", f.Process)
 	}
@@ -122,6 +129,9 @@ func (j Job) String() string {
 	}
 	if j.Replace {
 		out += " replace"
+	}
+	if j.Native {
+		out += " native"
 	}
 	return out
 }

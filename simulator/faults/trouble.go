@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
@@ -41,6 +40,7 @@ func (w *world) beginFault(f Fault) {
 		end(func() { w.suspend(f.Job, false) })
 	case DeleteJob:
 		w.deleted[f.Job] = true
+		w.deleteNative(f.Job)
 		_ = w.server.Delete("TrainJob", types.NamespacedName{Namespace: namespace, Name: f.Job}, metav1.DeleteOptions{})
 	case LoseNode:
 		w.stage.Lose(w.scene.nodeName(f.Node))
@@ -53,6 +53,8 @@ func (w *world) beginFault(f Fault) {
 	case CordonAll:
 		w.cordonAll(true)
 		end(func() { w.cordonAll(false) })
+	case Thief:
+		w.thief(f, end)
 	case Kill:
 		w.killNamed(f, end)
 	case Refuse, Drop, Forget, Slow:
@@ -89,6 +91,7 @@ func (w *world) loseRank(f Fault) {
 
 // suspend suspends a job, or resumes it.
 func (w *world) suspend(name string, suspended bool) {
+	w.suspendNative(name, suspended)
 	found, err := w.server.Get("TrainJob", types.NamespacedName{Namespace: namespace, Name: name})
 	job, ok := found.(*trainerv1alpha1.TrainJob)
 	if err != nil || !ok || job.Ended() {
@@ -190,7 +193,7 @@ func (w *world) bindings(e apiserver.Event) {
 	if !ok || pod.Spec.NodeName == "" || old == nil || old.Spec.NodeName != "" {
 		return
 	}
-	job := pod.Labels[jobsetv1alpha2.JobSetNameKey]
+	job := jobOfPod(pod)
 	w.bound[job]++
 	for _, f := range w.scene.Faults {
 		if f.Bound > 0 && f.Job == job && f.Bound == w.bound[job] {

@@ -1,0 +1,213 @@
+package faults
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/faults/wire"
+)
+
+// look looks at what holds at every instant.
+func (v *invariants) look() {
+	gangs := v.world.gangs()
+	changed := v.version != v.world.server.Version()
+	v.version = v.world.server.Version()
+	v.partial(gangs)
+	v.leases()
+	v.served(gangs)
+	if changed {
+		v.once()
+		v.together(gangs)
+	}
+}
+
+func (v *invariants) partial(gangs []gang) {
+	for _, g := range gangs {
+		partial := len(g.bound) > 0 && len(g.bound) < g.need && !v.isFinishing(g)
+		if v.is(partial, "partial/"+string(g.group.UID), patience) {
+			v.breaks(Whole, g.group.Name, "%d of %d members have nodes, %d wait", len(g.bound), g.need, len(g.waiting))
+		}
+		if len(g.bound) >= g.need {
+			v.whole[g.group.UID] = true
+		}
+		torn := partial && !v.whole[g.group.UID] && len(g.bound)+len(g.waiting) >= g.need
+		if v.is(torn, "torn/"+string(g.group.UID), startPatience) {
+			v.breaks(
+				Started,
+				g.group.Name,
+				"%d of %d members have nodes, %d wait",
+				len(g.bound),
+				g.need,
+				len(g.waiting),
+			)
+		}
+	}
+}
+
+// isFinishing reports whether members of a gang have succeeded: the others follow, or come again without them.
+func (v *invariants) isFinishing(g gang) bool {
+	return slices.ContainsFunc(v.world.server.List("Pod", g.group.Namespace), func(o client.Object) bool {
+		pod, ok := o.(*corev1.Pod)
+		if !ok || pod.Status.Phase != corev1.PodSucceeded {
+			return false
+		}
+		key, ok := snapshot.GroupOf(pod)
+		return ok && key == client.ObjectKeyFromObject(g.group)
+	})
+}
+
+// once counts what pods have on each node.
+func (v *invariants) once() {
+	used, thieves := make(map[string]int64), make(map[string]bool)
+	for _, o := range v.world.server.List("Pod", "") {
+		pod, ok := o.(*corev1.Pod)
+		if ok && pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
+			thieves[pod.Spec.NodeName] = true // two schedulers may bind at once
+		}
+		if ok && pod.Spec.NodeName != "" && !hasEnded(pod) {
+			for _, c := range pod.Spec.Containers {
+				used[pod.Spec.NodeName] += c.Resources.Requests.Name(gpu, "").Value()
+			}
+		}
+	}
+	for _, o := range v.world.server.List("Node", "") {
+		if has := int64(v.world.scene.GPUs); used[o.GetName()] > has && !thieves[o.GetName()] {
+			v.breaks(Once, o.GetName(), "%d GPUs of %d are given", used[o.GetName()], has)
+		}
+	}
+}
+
+func (v *invariants) together(gangs []gang) {
+	for _, g := range gangs {
+		j := v.world.jobOf(g)
+		if j == nil || !j.Rack {
+			continue
+		}
+		racks := make(map[string]bool)
+		for _, pod := range g.bound {
+			node, err := v.world.server.Get("Node", types.NamespacedName{Name: pod.Spec.NodeName})
+			if err == nil &&
+				!node.GetCreationTimestamp().
+					After(snapshot.BoundAt(pod)) { // else it was on another machine of that name
+				racks[node.GetLabels()[rackLabel]] = true
+			}
+		}
+		if len(racks) > 1 {
+			v.breaks(Together, g.group.Name, "it is in %d racks", len(racks))
+		}
+	}
+}
+
+func (v *invariants) leases() {
+	if v.world.leader == nil {
+		return
+	}
+	v.noteLeases()
+	for _, l := range v.world.leader.waiting.Leases() {
+		_, err := v.world.server.Get("PodGroup", l.Owner)
+		if v.is(err != nil, "lease/"+l.Owner.String(), ownerless) {
+			v.breaks(Owned, l.Owner.Name, "a lease (%s) of %d nodes", l.Lease.Reason, len(l.Room))
+		}
+	}
+}
+
+// noteLeases has the log say when leases change.
+func (v *invariants) noteLeases() {
+	if v.world.log == nil || v.world.leader.waiting.Changes() == v.changes {
+		return
+	}
+	v.changes = v.world.leader.waiting.Changes()
+	var line strings.Builder
+	line.WriteString("leases:")
+	for _, l := range v.world.leader.waiting.Leases() {
+		how := "closed"
+		if l.Lease.Open {
+			how = "open"
+		}
+		fmt.Fprintf(&line, " %s %s %s on %v;", l.Owner.Name, how, l.Lease.Reason, slices.Sorted(maps.Keys(l.Room)))
+	}
+	v.world.note("%s", line.String())
+}
+
+// served looks for gangs that could start on nodes that nobody uses and of which nothing is leased.
+func (v *invariants) served(gangs []gang) {
+	free := v.world.free()
+	for _, g := range gangs {
+		j := v.world.jobOf(g)
+		waits := j != nil && len(g.bound) == 0 && len(g.waiting) >= g.need && v.world.fits(*j, free)
+		if v.is(waits, "waits/"+string(g.group.UID), idle) {
+			v.breaks(Served, g.group.Name, "%d members wait, and there is room", len(g.waiting))
+		}
+	}
+}
+
+// calls looks at a call of a scheduler.
+func (v *invariants) calls(c *wire.Call) {
+	leader := v.world.leader
+	if c.Process.Name == schedulerName && !c.Verb.Reads() && (leader == nil || leader.calls != c.Process) {
+		v.breaks(Single, c.Kind, "a scheduler that stands by asks to %s %s", c.Verb, c.Name)
+	}
+}
+
+// over looks at what has become of the jobs.
+func (v *invariants) over() {
+	v.counted(len(v.world.ended))
+	for _, j := range v.world.scene.Jobs {
+		if v.world.deleted[j.Name] {
+			continue
+		}
+		if j.Native {
+			if job := v.world.native(j.Name); job == nil || !isJob(job, batchv1.JobComplete) {
+				v.breaks(Counted, j.Name, "the Job has not completed")
+			}
+			continue
+		}
+		found, err := v.world.server.Get("TrainJob", types.NamespacedName{Namespace: namespace, Name: j.Name})
+		job, ok := found.(*trainerv1alpha1.TrainJob)
+		switch {
+		case err != nil || !ok:
+			v.breaks(Counted, j.Name, "it is gone")
+		case !job.Ended():
+			v.breaks(Counted, j.Name, "it has not ended: %s", words(job.Status.Conditions))
+		case job.Ending().Type != trainerv1alpha1.TrainJobComplete:
+			v.breaks(Counted, j.Name, "it has failed: %s", job.Ending().Message)
+		}
+	}
+}
+
+// counted looks at how many ends of jobs controllers have counted: a death may cost one, and none is counted twice.
+func (v *invariants) counted(ended int) {
+	counted := 0.0
+	for _, registry := range v.world.registries {
+		families, err := registry.Gather()
+		v.world.must(err)
+		for _, family := range families {
+			if name := family.GetName(); !strings.HasSuffix(name, "trainjobs_completed_total") &&
+				!strings.HasSuffix(name, "trainjobs_failed_total") {
+				continue
+			}
+			for _, metric := range family.GetMetric() {
+				counted += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	if int(counted) > ended {
+		v.breaks(Counted, "metrics", "%d jobs have ended, and %v are counted", ended, counted)
+	}
+}
+
+// gone looks at what is left when all jobs are deleted.
+func (v *invariants) gone() {
+	for _, left := range v.world.leftovers() {
+		v.breaks(Clean, left, "it is still there")
+	}
+}

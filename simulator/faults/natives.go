@@ -1,0 +1,128 @@
+package faults
+
+import (
+	"cmp"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	lockstep "github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// jobOfPod is the name of the scene's job that a pod is of; "" for none.
+func jobOfPod(pod *corev1.Pod) string {
+	return cmp.Or(pod.Labels[jobsetv1alpha2.JobSetNameKey], pod.Labels[batchv1.JobNameLabel])
+}
+
+// createNative creates what a user without TrainJobs does: a PodGroup, and a Job whose pods are in it.
+func (w *world) createNative(j Job) {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: j.Name, Annotations: map[string]string{}}
+	if j.Rack {
+		meta.Annotations[topology.AnnotationRequiredTopology] = rackLabel
+	}
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: meta}
+	size := int32(j.Nodes) //nolint:gosec // a scene has a few nodes
+	group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: size}
+	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		SchedulerName: lockstep.ProfileName, RestartPolicy: corev1.RestartPolicyNever,
+		SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: &meta.Name},
+		Containers:      []corev1.Container{gpuContainer(j.GPUs)},
+	}}
+	if j.Priority > 0 {
+		group.Spec.PriorityClassName, pod.Spec.PriorityClassName = high, high
+	}
+	w.create(group)
+	w.create(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: j.Name}, Spec: batchv1.JobSpec{
+		Parallelism: &size, Completions: &size, CompletionMode: new(batchv1.IndexedCompletion),
+		BackoffLimit: new(int32(plenty)), Suspend: new(false), Template: pod,
+	}})
+}
+
+// plenty is how many ranks a native Job may lose.
+const plenty = 1000
+
+// native returns the Job of a native job, nil for none.
+func (w *world) native(name string) *batchv1.Job {
+	found, err := w.server.Get("Job", types.NamespacedName{Namespace: namespace, Name: name})
+	if err != nil {
+		return nil
+	}
+	job, _ := found.(*batchv1.Job)
+	return job
+}
+
+// is reports whether a Job has a condition.
+func isJob(job *batchv1.Job, kind batchv1.JobConditionType) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == kind && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) suspendNative(name string, suspended bool) {
+	job := w.native(name)
+	if job == nil || isJob(job, batchv1.JobComplete) || isJob(job, batchv1.JobFailed) {
+		return
+	}
+	next := job.DeepCopy()
+	next.Spec.Suspend = &suspended
+	_, err := w.server.Update(next, "")
+	w.must(err)
+}
+
+// deleteNative deletes a native job and its group, as far as they are there.
+func (w *world) deleteNative(name string) {
+	for _, kind := range []string{"Job", "PodGroup"} {
+		key := types.NamespacedName{Namespace: namespace, Name: name}
+		if _, err := w.server.Get(kind, key); err == nil {
+			w.must(w.server.Delete(kind, key, metav1.DeleteOptions{}))
+		}
+	}
+}
+
+func gpuContainer(gpus int) corev1.Container {
+	asks := corev1.ResourceList{gpu: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}
+	return corev1.Container{
+		Name: "node", Image: "example.com/node:1",
+		Resources: corev1.ResourceRequirements{Limits: asks, Requests: asks},
+	}
+}
+
+// thief has default-scheduler bind a pod, if there is room by what it sees.
+func (w *world) thief(f Fault, end func(func())) {
+	name := w.scene.nodeName(f.Node)
+	if w.unused()[name] < f.GPUs {
+		return
+	}
+	made, err := w.server.Create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "thief-"},
+		Spec: corev1.PodSpec{
+			SchedulerName: corev1.DefaultSchedulerName, RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{gpuContainer(f.GPUs)},
+		},
+	})
+	w.must(err)
+	key := types.NamespacedName{Namespace: namespace, Name: made.GetName()}
+	w.after(w.chance.delay(callLag, "thief", name), func() {
+		w.must(w.server.Bind(&corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace,
+				Name:      key.Name,
+			},
+			Target: corev1.ObjectReference{Name: name},
+		}))
+	})
+	end(func() {
+		if _, err := w.server.Get("Pod", key); err == nil {
+			w.must(w.server.Delete("Pod", key, metav1.DeleteOptions{}))
+		}
+	})
+}

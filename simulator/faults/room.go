@@ -1,0 +1,106 @@
+package faults
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+// gang is a PodGroup with its pods that have not ended.
+type gang struct {
+	group *schedulingv1beta1.PodGroup
+	need  int
+	// bound are on nodes and stay, waiting have none.
+	bound, waiting []*corev1.Pod
+}
+
+func (w *world) gangs() []gang {
+	var out []gang
+	at := make(map[types.NamespacedName]int)
+	for _, o := range w.server.List("PodGroup", "") {
+		group, ok := o.(*schedulingv1beta1.PodGroup)
+		if !ok || group.Spec.SchedulingPolicy.Gang == nil {
+			continue
+		}
+		at[client.ObjectKeyFromObject(group)] = len(out)
+		out = append(out, gang{group: group, need: int(group.Spec.SchedulingPolicy.Gang.MinCount)})
+	}
+	for _, o := range w.server.List("Pod", "") {
+		pod, ok := o.(*corev1.Pod)
+		key, grouped := snapshot.GroupOf(pod)
+		i, known := at[key]
+		if !ok || !grouped || !known || hasEnded(pod) || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if pod.Spec.NodeName != "" {
+			out[i].bound = append(out[i].bound, pod)
+		} else {
+			out[i].waiting = append(out[i].waiting, pod)
+		}
+	}
+	return out
+}
+
+func (w *world) jobOf(g gang) *Job {
+	for i := range w.scene.Jobs {
+		if w.scene.Jobs[i].Name == g.group.Name {
+			return &w.scene.Jobs[i]
+		}
+	}
+	return nil
+}
+
+// unused is how many GPUs each open node has that nobody has.
+func (w *world) unused() map[string]int {
+	free := make(map[string]int)
+	for _, o := range w.server.List("Node", "") {
+		node, ok := o.(*corev1.Node)
+		if ok && !node.Spec.Unschedulable && len(node.Spec.Taints) == 0 {
+			free[node.Name] = w.scene.GPUs
+		}
+	}
+	for _, o := range w.server.List("Pod", "") {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" && !hasEnded(pod) {
+			for _, c := range pod.Spec.Containers {
+				free[pod.Spec.NodeName] -= int(c.Resources.Requests.Name(gpu, "").Value())
+			}
+		}
+	}
+	return free
+}
+
+// free is unused without the nodes that are leased.
+func (w *world) free() map[string]int {
+	free := w.unused()
+	if w.leader != nil {
+		for _, l := range w.leader.waiting.Leases() {
+			for node := range l.Room {
+				delete(free, node)
+			}
+		}
+	}
+	return free
+}
+
+// fits reports whether a job fits on what is free.
+func (w *world) fits(j Job, free map[string]int) bool {
+	room := make(map[string]int)
+	for at := range w.scene.Racks * w.scene.PerRack {
+		rack := ""
+		if j.Rack {
+			rack = strconv.Itoa(at / w.scene.PerRack)
+		}
+		room[rack] += max(free[w.scene.nodeName(at)], 0) / j.GPUs
+	}
+	for _, n := range room {
+		if n >= j.Nodes {
+			return true
+		}
+	}
+	return false
+}
