@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
@@ -58,8 +59,9 @@ func (p *GangPlacement) restore(ctx context.Context, parent *fwk.Placement) {
 	}
 }
 
-// lacksNodes reports whether there is an owner of this name of which something has no node.
-func (p *GangPlacement) lacksNodes(owner types.NamespacedName, single bool) bool {
+// lacksNodes reports whether there is such an owner, and something of it has no node.
+func (p *GangPlacement) lacksNodes(id contention.ID) bool {
+	owner, single := waiting.NameOf(id)
 	if single {
 		pod, err := p.handle.SharedInformerFactory().Core().V1().Pods().Lister().Pods(owner.Namespace).Get(owner.Name)
 		return err == nil && pod.Spec.NodeName == ""

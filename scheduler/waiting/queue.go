@@ -300,11 +300,11 @@ func (q *Queue) Forget(id contention.ID) {
 
 // Keep ends the leases of all owners but those that may have use for one: a scheduler that has taken over knows leases of gangs that have started, or
 // were deleted, after they had been written.
-func (q *Queue) Keep(mayUse func(owner types.NamespacedName, single bool) bool) {
+func (q *Queue) Keep(mayUse func(owner contention.ID) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, l := range q.machine.Leases() {
-		if owner, single := NameOf(l.Owner); !mayUse(owner, single) {
+		if !mayUse(l.Owner) {
 			q.revoke(l.Owner, contention.WhyGone)
 		}
 	}
