@@ -182,15 +182,18 @@ func (w *watch) confirmed(
 	return bound, append(waiting, unasked...), nil
 }
 
-// wasWhole judges a gang whose start we did not see: all needed members exist before the first is bound, so if too few of
-// those that wait are that old, the others replace members that ran.
+// wasWhole judges a gang whose start we did not see. All needed members exist before the first is bound, so if too few of those that wait are that old,
+// the others replace members that it lost; and those that are that old never had a node, so that it was whole only if the others are enough.
 func wasWhole(bound, waiting []*corev1.Pod, needed int) bool {
 	first := slices.MinFunc(
 		bound,
 		func(a, b *corev1.Pod) int { return snapshot.BoundAt(a).Compare(snapshot.BoundAt(b)) },
 	)
-	old := slices.DeleteFunc(slices.Clone(waiting), func(p *corev1.Pod) bool {
-		return p.CreationTimestamp.After(snapshot.BoundAt(first))
-	})
-	return len(bound)+len(old) < needed
+	old := 0
+	for _, pod := range waiting {
+		if !pod.CreationTimestamp.After(snapshot.BoundAt(first)) {
+			old++
+		}
+	}
+	return len(bound)+old < needed && len(bound)+len(waiting)-old >= needed
 }

@@ -286,6 +286,9 @@ func TestGangsFromBeforeARestart(t *testing.T) {
 		"its start was cut off": {
 			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", -1)}, 2 * grace, 1,
 		},
+		"its start was cut off, and it lost a member": {
+			[]*corev1.Pod{member(0, "node", -1), member(1, "", -1), member(2, "", time.Minute)}, 2 * grace, 2,
+		},
 		"it lost a member": {
 			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, repair, 3,
 		},

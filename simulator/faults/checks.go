@@ -32,14 +32,16 @@ func (v *invariants) look() {
 
 func (v *invariants) partial(gangs []gang) {
 	for _, g := range gangs {
-		partial := len(g.bound) > 0 && len(g.bound) < g.need && !v.isFinishing(g)
+		// A Job that makes a failed rank again only after ten minutes, or not at all, holds its nodes meanwhile: that is between it and its user.
+		partial := len(g.bound) > 0 && len(g.bound) < g.need && len(g.bound)+len(g.waiting) >= g.need &&
+			!v.isFinishing(g)
 		if v.is(partial, "partial/"+string(g.group.UID), patience) {
 			v.breaks(Whole, g.group.Name, "%d of %d members have nodes, %d wait", len(g.bound), g.need, len(g.waiting))
 		}
 		if len(g.bound) >= g.need {
 			v.whole[g.group.UID] = true
 		}
-		torn := partial && !v.whole[g.group.UID] && len(g.bound)+len(g.waiting) >= g.need
+		torn := partial && !v.whole[g.group.UID]
 		if v.is(torn, "torn/"+string(g.group.UID), startPatience) {
 			v.breaks(
 				Started,
