@@ -158,10 +158,11 @@ func (w *world) tellLog(e apiserver.Event) {
 	}
 }
 
-// callLag is how long a call takes, slowly how much longer one does that is slow.
+// callLag is how long a call takes, slowly how much longer one does that is slow. No API server works on one for more than a minute.
 const (
-	callLag = 3 * time.Millisecond
-	slowly  = 300
+	callLag     = 3 * time.Millisecond
+	slowly      = 300
+	longestCall = time.Minute
 )
 
 // rest has all processes go on until each of them waits for something.
@@ -239,7 +240,7 @@ func (w *world) outcome(c *wire.Call) (wire.Outcome, time.Duration) {
 				outcome = wire.Unsent
 			}
 		case Slow:
-			lag *= slowly
+			lag = min(lag*slowly, longestCall)
 		default:
 		}
 	}
