@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,4 +101,25 @@ func TestFinishedMembers_CountNotForTheNextTry(t *testing.T) {
 	}
 	c.Create(t, next[3])
 	c.WaitBound(t, next)
+}
+
+// Two members of a Job have succeeded, and their pods are gone: its owner suspended it in that second. The other two, which are made when it goes on, get
+// their nodes after half a minute, when the Job has been asked. (Package simulator/faults, seed 615 of its day.)
+func TestFinishedMembers_ThatAreGone(t *testing.T) {
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+	group, members := sweep(1)
+	owner := members[0].OwnerReferences[0]
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: schedulertest.Namespace, Name: owner.Name, UID: owner.UID},
+		Status:     batchv1.JobStatus{Succeeded: 2},
+	}
+	if _, err := c.BatchV1().Jobs(job.Namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Create(t, group, members[2:])
+	deadline := time.Now().Add(45 * time.Second)
+	for c.NodeOf(members[2].Name) == "" && time.Now().Before(deadline) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	c.WaitBound(t, members[2:])
 }
