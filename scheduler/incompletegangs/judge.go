@@ -182,18 +182,21 @@ func (w *watch) confirmed(
 	return bound, append(waiting, unasked...), nil
 }
 
-// wasWhole judges a gang whose start we did not see. All needed members exist before the first is bound, so if too few of those that wait are that old,
-// the others replace members that it lost; and those that are that old never had a node, so that it was whole only if the others are enough.
+// wasWhole reports whether a gang whose start this scheduler did not see can have been whole. All needed members exist before the first one is bound.
+// So a waiting member that is younger than that replaces a lost one, and one that is as old never had a node. The gang was whole if it lost a member,
+// and if those that are bound, replaced or not made again yet are as many as it needs.
 func wasWhole(bound, waiting []*corev1.Pod, needed int) bool {
 	first := slices.MinFunc(
 		bound,
 		func(a, b *corev1.Pod) int { return snapshot.BoundAt(a).Compare(snapshot.BoundAt(b)) },
 	)
-	old := 0
+	neverBound := 0
 	for _, pod := range waiting {
 		if !pod.CreationTimestamp.After(snapshot.BoundAt(first)) {
-			old++
+			neverBound++
 		}
 	}
-	return len(bound)+old < needed && len(bound)+len(waiting)-old >= needed
+	lost := len(bound)+neverBound < needed
+	members := max(len(bound)+len(waiting), needed)
+	return lost && members-neverBound >= needed
 }

@@ -292,6 +292,9 @@ func TestGangsFromBeforeARestart(t *testing.T) {
 		"it lost a member": {
 			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, repair, 3,
 		},
+		"it lost a member, and its job has made no other yet": {
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1)}, 2 * grace, 2,
+		},
 		"it lost a member long ago": {
 			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, repair + 2*grace, 1,
 		},
