@@ -40,8 +40,8 @@ func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) {
 	return plugins(t, parts{leads: always})
 }
 
-// Successive returns what Plugins returns, for a scheduler that is played and has predecessors and successors: its leases are kept at the API server, it
-// decides while leads says so, and its pods are where a scheduler process has them, those that have ended in an informer of their own.
+// Successive returns what Plugins returns, for a scheduler that is played and that others precede and follow. It keeps its leases in a ConfigMap and
+// decides only while leads returns true. Its pod informer has no ended pods, as in production; ended follows those.
 func Successive(t timing.Timing, ended *members.Ended, leads func() bool) (runtime.Registry, *waiting.Queue) {
 	return plugins(t, parts{&gangplacement.Store{}, ended, leads})
 }

@@ -82,8 +82,8 @@ func MinCount(group *schedulingv1beta1.PodGroup) int {
 	return int(gang.MinCount)
 }
 
-// Wanted returns the note that a gang should have of which these pods are there, waiting or with a node, if that many pods of their owners have
-// succeeded, by the owner's UID.
+// Wanted returns the note that a gang should have. present are its pods that have not ended; succeeded is how many pods of each owner have, by the
+// owner's UID.
 func Wanted(group *schedulingv1beta1.PodGroup, present []*corev1.Pod, succeeded map[types.UID]int) Note {
 	needed := MinCount(group)
 	missing := needed - len(present)

@@ -23,19 +23,20 @@ func (q *GangQueue) wantedNote(group *schedulingv1beta1.PodGroup, state fwk.PodG
 		return finished.Note{}
 	}
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	ended, told := q.endings.Succeeded(q.profile, key), q.gangs.told(key)
+	if len(ended) == 0 && len(told) == 0 {
+		return finished.Note{} // before its pods are looked at, which happens once for each of them while a gang is made
+	}
 	succeeded := make(map[types.UID]int)
-	for _, pod := range q.endings.Succeeded(q.profile, key) {
+	for _, pod := range ended {
 		if owner := metav1.GetControllerOf(pod); owner != nil {
 			succeeded[owner.UID]++
 		}
 	}
-	present := presentIn(state)
-	q.gangs.mu.Lock()
-	for owner := range finished.Owners(present) { // a pod that has succeeded may be gone, and its Job knows it still
-		succeeded[owner] = max(succeeded[owner], q.gangs.succeeded[key][owner])
+	for job, count := range told { // a Job counts also those pods that are gone
+		succeeded[job] = max(succeeded[job], count)
 	}
-	q.gangs.mu.Unlock()
-	return finished.Wanted(group, present, succeeded)
+	return finished.Wanted(group, presentIn(state), succeeded)
 }
 
 // presentIn are the pods of a gang that have not ended.
@@ -43,8 +44,11 @@ func presentIn(state fwk.PodGroupState) []*corev1.Pod {
 	return slices.Concat(state.ScheduledPods(), slices.Collect(maps.Values(state.UnscheduledPods())))
 }
 
-// askJobs asks the Jobs of a gang that stays incomplete, and of which members wait, how many of their pods have succeeded: those that were deleted since
-// cannot be seen. It happens after half a minute only, since most gangs are complete by then.
+// mostJobs is how many Jobs of one gang are asked. Whoever may create pods can name any number of owners.
+const mostJobs = 64
+
+// askJobs reads the Jobs of an incomplete gang of which members wait. They count succeeded pods that were deleted since, which nobody else can.
+// It is called half a minute after the gang became incomplete: most gangs are complete by then, and cost no request.
 func (q *GangQueue) askJobs(group *schedulingv1beta1.PodGroup, state fwk.PodGroupState) {
 	if len(state.UnscheduledPods()) == 0 || q.beside == nil {
 		return
@@ -52,7 +56,8 @@ func (q *GangQueue) askJobs(group *schedulingv1beta1.PodGroup, state fwk.PodGrou
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	owners := finished.Owners(presentIn(state))
 	q.beside(func(ctx context.Context) {
-		for _, uid := range slices.Sorted(maps.Keys(owners)) {
+		jobs := slices.Sorted(maps.Keys(owners))
+		for _, uid := range jobs[:min(len(jobs), mostJobs)] {
 			owner := owners[uid]
 			if owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
 				continue
@@ -94,6 +99,13 @@ func (q *GangQueue) noteFinished(group *schedulingv1beta1.PodGroup) {
 				Error(err, "Letting a gang go on without its finished members", "podGroup", klog.KObj(group))
 		}
 	})
+}
+
+// told returns a copy of what the Jobs of a gang have said of their succeeded pods; nil for nothing.
+func (g *gangs) told(key types.NamespacedName) map[types.UID]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.succeeded[key])
 }
 
 // learn remembers how many pods of a Job have succeeded, until its group is deleted.

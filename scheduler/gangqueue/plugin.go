@@ -85,7 +85,7 @@ type gangs struct {
 	watched map[types.NamespacedName]bool
 	// noting holds the gangs about whose finished members something is being written.
 	noting sets.Set[types.NamespacedName]
-	// succeeded is what Jobs have said of how many of their pods have succeeded, by their group and their UID.
+	// succeeded is how many pods of a Job have succeeded, as the Job says, by PodGroup and by the Job's UID.
 	succeeded map[types.NamespacedName]map[types.UID]int
 }
 

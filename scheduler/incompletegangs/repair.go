@@ -41,7 +41,8 @@ func (w *watch) repair(
 	}
 }
 
-// resume follows a gang on of which not all could be evicted, unless it has started again: nothing else would tell of those that stay.
+// resume goes on watching a gang after an eviction that failed in part, so that those who stay are evicted later. One that has started again meanwhile
+// has a record of its own.
 func (w *watch) resume(ctx context.Context, key types.NamespacedName, r *record, stay []*corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

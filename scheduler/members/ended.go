@@ -31,8 +31,7 @@ func NewEnded() *Ended {
 	return &Ended{informers: make(map[string]cache.SharedIndexInformer), open: watch}
 }
 
-// EndedOf returns an Ended that follows an informer which its caller fills with the ended pods of the only profile: for a scheduler that is played,
-// and whose own informer has no ended pods, as in production.
+// EndedOf returns an Ended for a scheduler that is played. Its caller fills the informer with the ended pods of the only profile.
 func EndedOf(informer cache.SharedIndexInformer) *Ended {
 	return &Ended{
 		informers: make(map[string]cache.SharedIndexInformer),

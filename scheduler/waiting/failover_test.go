@@ -118,7 +118,7 @@ func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
 	}
 }
 
-// leasing is a cluster whose scheduler has written the lease of a gang that waits for all four nodes, of which three are used for an hour.
+// leasing returns a cluster of four nodes, three of them used for an hour, and a gang that waits for all four. Its lease has been written.
 func leasing(t *testing.T) (c *schedulertest.Cluster, large []*corev1.Pod, why string) {
 	t.Helper()
 	objects := schedulertest.Objects(schedulertest.Cliques(1, 4)...)
@@ -163,7 +163,7 @@ func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
 	c.ExpectUnbound(t, waits)
 }
 
-// The lease of a gang that is deleted while nobody schedules ends with the scheduler that gave it: its nodes are not kept for whom there is not.
+// A gang is deleted while no scheduler runs. The next scheduler does not keep its nodes.
 // (Package simulator/faults, seed 1486.)
 func TestStore_LeasesOfWhoIsGone(t *testing.T) {
 	c, large, _ := leasing(t)

@@ -298,8 +298,8 @@ func (q *Queue) Forget(id contention.ID) {
 	q.Revoke(id, contention.WhyGone)
 }
 
-// Keep ends the leases of all owners but those that may have use for one: a scheduler that has taken over knows leases of gangs that have started, or
-// were deleted, after they had been written.
+// Keep ends the leases of owners that have no use for one. A scheduler that takes over reads leases that are some seconds old: owners may have started,
+// or been deleted, since.
 func (q *Queue) Keep(mayUse func(owner contention.ID) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
