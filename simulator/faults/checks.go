@@ -13,6 +13,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
@@ -97,9 +98,11 @@ func (v *invariants) together(gangs []gang) {
 		racks := make(map[string]bool)
 		for _, pod := range g.bound {
 			node, err := v.world.server.Get("Node", types.NamespacedName{Name: pod.Spec.NodeName})
-			if err == nil &&
-				!node.GetCreationTimestamp().
-					After(snapshot.BoundAt(pod)) { // else it was on another machine of that name
+			if err != nil {
+				continue
+			}
+			// A node that is younger than the binding is another machine of that name.
+			if made := node.GetCreationTimestamp(); !made.After(snapshot.BoundAt(pod)) {
 				racks[node.GetLabels()[rackLabel]] = true
 			}
 		}
@@ -140,12 +143,12 @@ func (v *invariants) noteLeases() {
 	v.world.note("%s", line.String())
 }
 
-// served looks for gangs that could start on nodes that nobody uses and of which nothing is leased.
+// served looks for gangs that could start on nodes that nobody uses, and that no other gang has leased.
 func (v *invariants) served(gangs []gang) {
-	free := v.world.free()
 	for _, g := range gangs {
 		j := v.world.jobOf(g)
-		waits := j != nil && len(g.bound) == 0 && len(g.waiting) >= g.need && v.world.fits(*j, free)
+		waits := j != nil && len(g.bound) == 0 && len(g.waiting) >= g.need &&
+			v.world.fits(*j, v.world.freeFor(client.ObjectKeyFromObject(g.group)))
 		if v.is(waits, "waits/"+string(g.group.UID), idle) {
 			v.breaks(Served, g.group.Name, "%d members wait, and there is room", len(g.waiting))
 		}
@@ -168,7 +171,7 @@ func (v *invariants) over() {
 			continue
 		}
 		if j.Native {
-			if job := v.world.native(j.Name); job == nil || !isJob(job, batchv1.JobComplete) {
+			if job := v.world.native(j.Name); job == nil || !stage.Has(job, batchv1.JobComplete) {
 				v.breaks(Counted, j.Name, "the Job has not completed")
 			}
 			continue

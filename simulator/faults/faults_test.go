@@ -83,6 +83,7 @@ func TestSeeds(t *testing.T) {
 				scene = faults.Shrink(scene, breaks(t, result.Broken[0].Invariant))
 			}
 			t.Logf("\n%s", &scene)
+			t.Logf("with a log: go test ./simulator/faults -run TestSeeds -args -first %d -seeds 1 -log FILE", seed)
 			var log bytes.Buffer
 			play(t, scene, &log)
 			if *out != "" {

@@ -12,6 +12,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	lockstep "github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -57,19 +58,9 @@ func (w *world) native(name string) *batchv1.Job {
 	return job
 }
 
-// is reports whether a Job has a condition.
-func isJob(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	for _, c := range job.Status.Conditions {
-		if c.Type == kind && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
-}
-
 func (w *world) suspendNative(name string, suspended bool) {
 	job := w.native(name)
-	if job == nil || isJob(job, batchv1.JobComplete) || isJob(job, batchv1.JobFailed) {
+	if job == nil || stage.Has(job, batchv1.JobComplete) || stage.Has(job, batchv1.JobFailed) {
 		return
 	}
 	next := job.DeepCopy()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +18,6 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/simulator/faults/stage"
-	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -145,15 +143,6 @@ func defaultJobSet(js *jobsetv1alpha2.JobSet) {
 
 func compareNames(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-}
-
-func sortedCalls(of map[*wire.Call]bool) []*wire.Call {
-	calls := make([]*wire.Call, 0, len(of))
-	for c := range of {
-		calls = append(calls, c)
-	}
-	slices.SortFunc(calls, func(a, b *wire.Call) int { return cmp.Compare(a.String(), b.String()) })
-	return calls
 }
 
 // difference says in few words what changed; "" if it is not worth a line.

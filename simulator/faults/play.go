@@ -17,6 +17,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 )
 
 const (
@@ -33,10 +34,6 @@ const (
 type Result struct {
 	// Broken are the invariants that did not hold, each once, in the order in which they broke.
 	Broken []Violation
-	// Virtual is how much time passed.
-	Virtual time.Duration
-	// Starts is how often a scheduler was started.
-	Starts int
 }
 
 // calm has upstream's handlers of errors not sleep: they measure by the clock of whoever was first, and there is one for each bubble.
@@ -69,7 +66,7 @@ func Play(ctx context.Context, scene Scene, in Bubble, log io.Writer) (Result, e
 	}
 	w.populate()
 	w.playAll()
-	result := Result{Broken: w.checks.broken, Virtual: w.since(), Starts: w.born[schedulerName]}
+	result := Result{Broken: w.checks.broken}
 	w.close()
 	return result, w.fault
 }
@@ -136,28 +133,19 @@ func (w *world) playAll() {
 	w.checks.gone()
 }
 
-// allOver reports whether all jobs have come and ended.
+// allOver reports whether all jobs have come and ended, but for those that were deleted.
 func (w *world) allOver() bool {
-	for _, j := range w.scene.Jobs {
-		if j.Native {
-			if job := w.native(
-				j.Name,
-			); job == nil && !w.deleted[j.Name] ||
-				job != nil && !isJob(job, batchv1.JobComplete) {
-				return false
-			}
-			continue
-		}
-		found, err := w.server.Get("TrainJob", client.ObjectKey{Namespace: namespace, Name: j.Name})
-		job, ok := found.(*trainerv1alpha1.TrainJob)
-		if err != nil && w.deleted[j.Name] {
-			continue
-		}
-		if err != nil || !ok || !job.Ended() {
-			return false
-		}
+	return !slices.ContainsFunc(w.scene.Jobs, func(j Job) bool { return !w.isOver(j) && !w.deleted[j.Name] })
+}
+
+func (w *world) isOver(j Job) bool {
+	if j.Native {
+		job := w.native(j.Name)
+		return job != nil && stage.Has(job, batchv1.JobComplete)
 	}
-	return true
+	found, err := w.server.Get("TrainJob", client.ObjectKey{Namespace: namespace, Name: j.Name})
+	job, ok := found.(*trainerv1alpha1.TrainJob)
+	return err == nil && ok && job.Ended()
 }
 
 // playUntil goes from instant to instant until one, or until enough has happened.

@@ -23,7 +23,7 @@ const (
 // process is a program that is tried: its calls, its caches, its clock, and what it does.
 type process struct {
 	world *world
-	// name is what it is, called is which one of those that were.
+	// name is what it is; the next one has the same.
 	name  string
 	calls *wire.Process
 	clock *clock.Clock
@@ -35,8 +35,8 @@ type process struct {
 	// them waits for an answer.
 	lane []func()
 	busy *atomic.Bool
-	// pending are the calls without an answer.
-	pending map[*wire.Call]bool
+	// pending are the calls without an answer, in the order in which they were made.
+	pending []*wire.Call
 	// next is what else it has to do now; false if nothing.
 	next func() bool
 }
@@ -45,15 +45,14 @@ func (w *world) newProcess(name string) *process {
 	w.born[name]++
 	ctx, stop := context.WithCancel(w.ctx)
 	return &process{
-		world:   w,
-		name:    name,
-		calls:   w.gate.Process(name),
-		clock:   clock.New(w.now().Add(w.skew[name])),
-		ctx:     ctx,
-		stop:    stop,
-		busy:    &atomic.Bool{},
-		pending: make(map[*wire.Call]bool),
-		next:    func() bool { return false },
+		world: w,
+		name:  name,
+		calls: w.gate.Process(name),
+		clock: clock.New(w.now().Add(w.skew[name])),
+		ctx:   ctx,
+		stop:  stop,
+		busy:  &atomic.Bool{},
+		next:  func() bool { return false },
 	}
 }
 

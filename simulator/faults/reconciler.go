@@ -23,12 +23,12 @@ type reconciler struct {
 	reconcile func(context.Context, reconcile.Request) (reconcile.Result, error)
 	limiter   workqueue.TypedRateLimiter[reconcile.Request]
 	caches    map[string]*stepped.Informer
-	// queue are those that wait, in their order; running are those that are being reconciled, true for one that is to be once more.
+	// queue has those that wait, in their order, running those that are being reconciled.
 	queue   []reconcile.Request
 	running map[reconcile.Request]*attempt
 }
 
-// attempt is a reconciliation.
+// attempt is a reconciliation; again says that its object has changed since it began.
 type attempt struct {
 	over   atomic.Bool
 	again  bool
@@ -120,7 +120,7 @@ func (r *reconciler) finish(request reconcile.Request) {
 	}
 }
 
-// owner is the request for the controller of an object of a kind; none if it has another one.
+// ownerOf is the request for the controller of an object of a kind; none if it has another one.
 func ownerOf(kind string, o client.Object) []reconcile.Request {
 	for _, ref := range o.GetOwnerReferences() {
 		if isTrue(ref.Controller) && ref.Kind == kind {

@@ -74,14 +74,18 @@ func (w *world) unused() map[string]int {
 	return free
 }
 
-// free is unused without the nodes that are leased.
-func (w *world) free() map[string]int {
+// freeFor is unused without the nodes that are leased to others. Open leases bind nobody.
+func (w *world) freeFor(gang types.NamespacedName) map[string]int {
 	free := w.unused()
-	if w.leader != nil {
-		for _, l := range w.leader.waiting.Leases() {
-			for node := range l.Room {
-				delete(free, node)
-			}
+	if w.leader == nil {
+		return free
+	}
+	for _, l := range w.leader.waiting.Leases() {
+		if l.Owner == gang || l.Lease.Open {
+			continue
+		}
+		for node := range l.Room {
+			delete(free, node)
 		}
 	}
 	return free

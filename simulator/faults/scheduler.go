@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -9,20 +8,15 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	lockstep "github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
@@ -58,50 +52,43 @@ func (w *world) startScheduler() *scheduler {
 }
 
 func (s *scheduler) make() error {
-	config, err := shipped()
+	config, err := stepped.Config(manifests.Config())
 	if err != nil {
 		return err
 	}
-	pods, nodes, groups, classes := stepped.NewUnfilled(), stepped.NewUnfilled(), stepped.NewUnfilled(), stepped.NewUnfilled()
-	ended, budgets := stepped.NewUnfilled(), stepped.NewUnfilled()
-	set, err := wire.Clientset(s.calls, s.world.server, config.ClientConnection.QPS, int(config.ClientConnection.Burst))
+	client, err := wire.Clientset(
+		s.calls,
+		s.world.server,
+		config.ClientConnection.QPS,
+		int(config.ClientConnection.Burst),
+	)
 	if err != nil {
-		return fmt.Errorf("making a scheduler: %w", err)
+		return err
 	}
-	factory := informers.NewSharedInformerFactory(set, 0)
-	for object, of := range map[stepped.Object]*stepped.Informer{
-		&corev1.Node{}: nodes, &corev1.Pod{}: pods, &schedulingv1beta1.PodGroup{}: groups,
-		&schedulingv1.PriorityClass{}: classes, &policyv1.PodDisruptionBudget{}: budgets,
+	of, ended := make(map[string]*stepped.Informer), stepped.NewUnfilled()
+	informers := make(map[stepped.Object]*stepped.Informer)
+	for kind, object := range map[string]stepped.Object{
+		"Node": &corev1.Node{}, "Pod": &corev1.Pod{}, "PodGroup": &schedulingv1beta1.PodGroup{},
+		"PriorityClass": &schedulingv1.PriorityClass{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudget{},
 	} {
-		factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return of })
+		of[kind] = stepped.NewUnfilled()
+		informers[object] = of[kind]
 	}
 	t := timing.With(s.clock)
 	t.Beside = s.later
-	registry, queue := lockstep.Successive(t, members.EndedOf(ended), s.isLeading)
+	plugins, queue := lockstep.Successive(t, members.EndedOf(ended), s.isLeading)
 	s.waiting = queue
-	s.sched, err = kubescheduler.New(s.ctx, set, factory, nil,
-		func(string) events.EventRecorderLogger { return stepped.Silent{} },
-		kubescheduler.WithProfiles(config.Profiles...),
-		kubescheduler.WithClock(s.clock),
-		kubescheduler.WithParallelism(1),
-		kubescheduler.WithPercentageOfNodesToScore(config.PercentageOfNodesToScore),
-		kubescheduler.WithPodInitialBackoffSeconds(config.PodInitialBackoffSeconds),
-		kubescheduler.WithPodMaxBackoffSeconds(config.PodMaxBackoffSeconds),
-		kubescheduler.WithFrameworkOutOfTreeRegistry(registry),
-	)
+	s.sched, s.queue, err = stepped.New(s.ctx, stepped.Parts{
+		Client: client, Informers: informers, Config: config, Plugins: plugins, Clock: s.clock,
+	})
 	if err != nil {
-		return fmt.Errorf("making a scheduler: %w", err)
+		return err
 	}
-	if s.queue, err = stepped.Look(s.sched.SchedulingQueue); err != nil {
-		return fmt.Errorf("making a scheduler: %w", err)
-	}
-	return s.fill(map[string]*stepped.Informer{
-		"Node": nodes, "PodGroup": groups, "PriorityClass": classes, "PodDisruptionBudget": budgets,
-	}, pods, ended)
+	return s.fill(of, ended)
 }
 
-// fill has the informers filled in the order in which kube-scheduler waits for them, which is none.
-func (s *scheduler) fill(of map[string]*stepped.Informer, pods, ended *stepped.Informer) error {
+// fill fills the informers. Pods come last: each is then met by its group and its node.
+func (s *scheduler) fill(of map[string]*stepped.Informer, ended *stepped.Informer) error {
 	untold := func(_, _ client.Object) {}
 	for _, kind := range []string{"PriorityClass", "Node", "PodGroup", "PodDisruptionBudget"} {
 		if err := s.watch(kind, of[kind], all, untold); err != nil {
@@ -111,13 +98,13 @@ func (s *scheduler) fill(of map[string]*stepped.Informer, pods, ended *stepped.I
 	if err := s.watch("Pod", ended, hasEnded, untold); err != nil {
 		return err
 	}
-	return s.watch("Pod", pods, func(o client.Object) bool { return !hasEnded(o) }, untold)
+	return s.watch("Pod", of["Pod"], func(o client.Object) bool { return !hasEnded(o) }, untold)
 }
 
 // hasEnded is the field selector of informers of pods.
 func hasEnded(o client.Object) bool {
 	pod, ok := o.(*corev1.Pod)
-	return ok && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+	return ok && snapshot.Ended(pod)
 }
 
 func (s *scheduler) later(do func()) {
@@ -196,17 +183,4 @@ func (s *scheduler) die() {
 	s.sched.SchedulingQueue.Close()
 	_ = s.sched.Profiles.Close() // plugins that cannot be closed hold nothing of this process
 	s.world.still()
-}
-
-// shipped is the profile that is shipped.
-func shipped() (*schedulerconfig.KubeSchedulerConfiguration, error) {
-	decoded, _, err := scheme.Codecs.UniversalDecoder().Decode(manifests.Config(), nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("reading the scheduler's configuration: %w", err)
-	}
-	config, ok := decoded.(*schedulerconfig.KubeSchedulerConfiguration)
-	if !ok {
-		return nil, fmt.Errorf("the scheduler's configuration is a %T", decoded) //nolint:err113 // a fault of the build
-	}
-	return config, nil
 }

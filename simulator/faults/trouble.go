@@ -73,7 +73,7 @@ func (w *world) beginFault(f Fault) {
 	}
 }
 
-// skews is how wrong a clock is: ahead, since one that goes back would be two faults.
+// skews is how far a clock is ahead. When that is over it stands still until the others have caught up.
 const skews = 45 * time.Second
 
 func (w *world) loseRank(f Fault) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,12 +203,13 @@ func (w *world) send(c *wire.Call) {
 	}
 	w.checks.calls(c)
 	outcome, lag := w.outcome(c)
-	of.pending[c] = true
+	of.pending = append(of.pending, c)
 	w.after(lag, func() {
-		if !of.pending[c] {
-			return
+		at := slices.Index(of.pending, c)
+		if at < 0 {
+			return // it was answered when its process died
 		}
-		delete(of.pending, c)
+		of.pending = slices.Delete(of.pending, at, at+1)
 		w.told(c, outcome, c.End(outcome))
 	})
 }
@@ -249,15 +251,10 @@ func (w *world) outcome(c *wire.Call) (wire.Outcome, time.Duration) {
 
 // kill ends a process. What it has asked for is done, or not.
 func (w *world) kill(p *process) {
-	for i, other := range w.processes {
-		if other == p {
-			w.processes = append(w.processes[:i:i], w.processes[i+1:]...)
-			break
-		}
-	}
+	w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
 	p.calls.Die()
 	p.stop()
-	for _, c := range sortedCalls(p.pending) {
+	for _, c := range p.pending {
 		outcome := wire.Unsent
 		if w.chance.of(2, "death", c.String()) == 0 {
 			outcome = wire.Lost

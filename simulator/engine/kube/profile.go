@@ -1,16 +1,14 @@
 package kube
 
 import (
-	"fmt"
-
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
 // native is the stock profile, with its generator of placements in an order that can be had again, and ties between them broken by
@@ -55,13 +53,9 @@ func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error
 	} else {
 		out.registry, out.waiting = scheduler.Plugins(t)
 	}
-	decoded, _, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
+	config, err := stepped.Config(text)
 	if err != nil {
-		return parts{}, fmt.Errorf("reading the scheduler's configuration: %w", err)
-	}
-	config, ok := decoded.(*schedulerconfig.KubeSchedulerConfiguration)
-	if !ok {
-		return parts{}, fmt.Errorf("the scheduler's configuration is a %T", decoded)
+		return parts{}, err
 	}
 	own := schedulerconfig.Plugin{Name: bindingsName}
 	plugins := config.Profiles[0].Plugins

@@ -13,10 +13,6 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
@@ -157,31 +153,18 @@ func newWorld(
 
 // makeScheduler makes the scheduler, and takes its queue and its failures in hand.
 func (w *world) makeScheduler(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(w.client, 0)
-	for object, of := range map[stepped.Object]*stepped.Informer{
-		&corev1.Node{}: w.nodes, &corev1.Pod{}: w.pods, &schedulingv1beta1.PodGroup{}: w.groups,
-		&schedulingv1.PriorityClass{}: w.classes,
-	} {
-		factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return of })
-	}
-	conf := w.parts.config
-	sched, err := kubescheduler.New(ctx, w.client, factory, nil,
-		func(string) events.EventRecorderLogger { return stepped.Silent{} },
-		kubescheduler.WithProfiles(conf.Profiles...),
-		kubescheduler.WithClock(w.clock),
-		kubescheduler.WithParallelism(1),
-		kubescheduler.WithPercentageOfNodesToScore(conf.PercentageOfNodesToScore),
-		kubescheduler.WithPodInitialBackoffSeconds(conf.PodInitialBackoffSeconds),
-		kubescheduler.WithPodMaxBackoffSeconds(conf.PodMaxBackoffSeconds),
-		kubescheduler.WithFrameworkOutOfTreeRegistry(w.parts.registry),
-	)
+	sched, queue, err := stepped.New(ctx, stepped.Parts{
+		Client: w.client,
+		Informers: map[stepped.Object]*stepped.Informer{
+			&corev1.Node{}: w.nodes, &corev1.Pod{}: w.pods, &schedulingv1beta1.PodGroup{}: w.groups,
+			&schedulingv1.PriorityClass{}: w.classes,
+		},
+		Config: w.parts.config, Plugins: w.parts.registry, Clock: w.clock,
+	})
 	if err != nil {
-		return fmt.Errorf("making a scheduler: %w", err)
-	}
-	w.sched = sched
-	if w.queue, err = stepped.Look(sched.SchedulingQueue); err != nil {
 		return err
 	}
+	w.sched, w.queue = sched, queue
 	next := sched.NextEntity
 	sched.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		entity, err := next(logger)

@@ -30,7 +30,7 @@ func (g *garbage) changed(e apiserver.Event) {
 	goes := e.New == nil || e.New.GetDeletionTimestamp() != nil
 	pod, isPod := e.New.(*corev1.Pod)
 	late := e.Old == nil && len(e.New.GetOwnerReferences()) > 0
-	if (goes || isPod && ended(pod) || late) && !g.due {
+	if (goes || isPod && snapshot.Ended(pod) || late) && !g.due {
 		g.due = true
 		g.After(g.Delay(garbageLag, "garbage"), func() {
 			g.due = false
@@ -106,7 +106,7 @@ func (g *garbage) follow(h heap, o client.Object, waits map[types.UID]bool) {
 func (g *garbage) used(group client.Object) bool {
 	return slices.ContainsFunc(g.Server.List("Pod", group.GetNamespace()), func(o client.Object) bool {
 		pod, ok := o.(*corev1.Pod)
-		if !ok || ended(pod) {
+		if !ok || snapshot.Ended(pod) {
 			return false
 		}
 		key, ok := snapshot.GroupOf(pod)

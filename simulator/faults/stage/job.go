@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/controller/ownership"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
@@ -138,9 +139,9 @@ func (j *jobs) podsOf(job *batchv1.Job) []*corev1.Pod {
 func (j *jobs) deletePods(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		switch {
-		case !ended(pod) && pod.DeletionTimestamp == nil:
+		case !snapshot.Ended(pod) && pod.DeletionTimestamp == nil:
 			must(j.Server.Delete("Pod", client.ObjectKeyFromObject(pod), metav1.DeleteOptions{}))
-		case ended(pod):
+		case snapshot.Ended(pod):
 			j.untrack(pod)
 		}
 	}

@@ -16,11 +16,9 @@ import (
 func (j *jobs) status(s *state) {
 	next := s.job
 	suspended := isTrue(next.Spec.Suspend)
-	next.Status.Active = int32(
-		len(s.active) - s.ending,
-	) //nolint:gosec // no gang has so many members
-	next.Status.Ready, next.Status.Terminating = new(int32(s.ready)), new(int32(s.ending)) //nolint:gosec // as above
-	next.Status.Succeeded = int32(len(s.succeeded))                                        //nolint:gosec // as above
+	count := func(n int) int32 { return int32(n) } //nolint:gosec // no gang has so many members
+	next.Status.Active, next.Status.Succeeded = count(len(s.active)-s.ending), count(len(s.succeeded))
+	next.Status.Ready, next.Status.Terminating = new(count(s.ready)), new(count(s.ending))
 	next.Status.CompletedIndexes = textOf(s.succeeded)
 	now := metav1.NewTime(j.Now())
 	condition := func(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
@@ -62,10 +60,11 @@ func (j *jobs) status(s *state) {
 }
 
 func finished(job *batchv1.Job) bool {
-	return has(job, batchv1.JobComplete) || has(job, batchv1.JobFailed)
+	return Has(job, batchv1.JobComplete) || Has(job, batchv1.JobFailed)
 }
 
-func has(job *batchv1.Job, kind batchv1.JobConditionType) bool {
+// Has reports whether a condition of a Job is true.
+func Has(job *batchv1.Job, kind batchv1.JobConditionType) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type == kind && c.Status == corev1.ConditionTrue
 	})
@@ -94,10 +93,6 @@ func completions(job *batchv1.Job) int {
 func indexOf(pod *corev1.Pod) int {
 	at, _ := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 	return at
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
@@ -54,7 +55,7 @@ func (k *kubelets) changed(e apiserver.Event) {
 	old, _ := e.Old.(*corev1.Pod)
 	pod, _ := e.New.(*corev1.Pod)
 	switch {
-	case pod == nil || ended(pod):
+	case pod == nil || snapshot.Ended(pod):
 		k.stops(cmp.Or(pod, old))
 	case pod.DeletionTimestamp != nil && (old == nil || old.DeletionTimestamp == nil):
 		k.end(pod)
@@ -83,7 +84,7 @@ func (k *kubelets) now(name types.NamespacedName, uid types.UID) *corev1.Pod {
 // start runs a pod, or refuses it for lack of room.
 func (k *kubelets) start(name types.NamespacedName, uid types.UID) {
 	pod := k.now(name, uid)
-	if pod == nil || ended(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning ||
+	if pod == nil || snapshot.Ended(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning ||
 		k.down[pod.Spec.NodeName] {
 		return
 	}
@@ -117,7 +118,7 @@ func (k *kubelets) lacks(node *corev1.Node, pod *corev1.Pod) corev1.ResourceName
 	used := make(corev1.ResourceList)
 	for _, o := range k.Server.List("Pod", "") {
 		p, ok := o.(*corev1.Pod)
-		if ok && p.Spec.NodeName == node.Name && !ended(p) &&
+		if ok && p.Spec.NodeName == node.Name && !snapshot.Ended(p) &&
 			(p.UID == pod.UID || p.Status.Phase == corev1.PodRunning) {
 			addRequests(used, p)
 		}
@@ -151,7 +152,7 @@ func (k *kubelets) close(name types.NamespacedName, uid types.UID, code int32) {
 	if pod == nil {
 		return
 	}
-	if !ended(pod) {
+	if !snapshot.Ended(pod) {
 		k.exit(pod, code)
 	}
 	if pod = k.now(name, uid); pod != nil && pod.DeletionTimestamp != nil {

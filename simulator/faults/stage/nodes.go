@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
@@ -160,7 +161,7 @@ func (n *nodes) collect(key types.NamespacedName, uid types.UID) {
 	if pod == nil {
 		return
 	}
-	if !ended(pod) {
+	if !snapshot.Ended(pod) {
 		n.disrupt(pod, "DeletionByPodGC")
 		n.kubelets.exit(n.kubelets.now(key, uid), killed)
 	}
@@ -193,7 +194,7 @@ func (n *nodes) node(name string) *corev1.Node {
 func (n *nodes) on(name string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, o := range n.Server.List("Pod", "") {
-		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName == name && !ended(pod) {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName == name && !snapshot.Ended(pod) {
 			pods = append(pods, pod)
 		}
 	}
