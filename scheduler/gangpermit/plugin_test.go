@@ -304,3 +304,26 @@ func TestMembersThatWentCountUntilTheyAreGone(t *testing.T) {
 		t.Errorf("the gang made anew: %v", got)
 	}
 }
+
+// A member that is about to be evicted does not count. It counts again if its eviction fails: the others would wait for one that never comes.
+func TestMemberWhoseEvictionFailedCounts(t *testing.T) {
+	gang := types.NamespacedName{Namespace: "ns", Name: "g"}
+	for name, test := range map[string]struct {
+		spared bool
+		want   []fwk.Code
+	}{
+		"it leaves": {false, []fwk.Code{fwk.Wait, fwk.Wait}},
+		"it stays":  {true, []fwk.Code{fwk.Wait, fwk.Success}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, plugin := newWorld(t, 3, 0)
+			gangpermit.Abandon(plugin, gang, []*corev1.Pod{member(0)})
+			if test.spared {
+				gangpermit.Spare(plugin, gang, []*corev1.Pod{member(0)})
+			}
+			if got := w.submit(t, plugin, 1, 2); !slices.Equal(got, test.want) {
+				t.Errorf("the others: %v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -120,15 +120,11 @@ func playWith(t *testing.T, b bug) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building it: %v\n%s", err, out)
 	}
-	run := exec.CommandContext(
-		t.Context(),
-		binary,
-		"-test.run",
-		"^TestUntilBroken$",
-		"-seeds",
-		strconv.Itoa(within),
-		"-until",
-	)
+	test := []string{"-test.run", "^TestUntilBroken$", "-seeds", strconv.Itoa(within), "-until"}
+	if b.scene != "" {
+		test = []string{"-test.run", "^TestScenes$/^" + b.scene + "$"}
+	}
+	run := exec.CommandContext(t.Context(), binary, test...)
 	out, _ := run.CombinedOutput() // it fails if it finds something
 	return string(out)
 }

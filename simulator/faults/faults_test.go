@@ -108,7 +108,7 @@ func processor(t *testing.T) time.Duration {
 
 // A scene that is played twice gives the same log, byte for byte.
 func TestPlay_IsTheSameEachTime(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(20) {
 		var logs [2]bytes.Buffer
 		for i := range logs {
 			play(t, faults.Draw(seed), &logs[i])

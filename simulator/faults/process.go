@@ -195,7 +195,7 @@ func (f *feed) resume() {
 		return
 	}
 	f.seen = w.server.Version()
-	before := f.into.GetStore().List()
+	before := f.into.Objects()
 	list := f.list()
 	w.must(f.into.Replace(list))
 	for _, o := range before {

@@ -1,4 +1,4 @@
-// Package stepped is what it takes to step kube-scheduler through virtual time: informers that call its handlers in the caller's goroutine, a look
-// into its queue, gates without which nothing happens beside its loop, and a recorder that records nothing. Whoever steps one has a clock
-// that stands still until it is moved, and calls ScheduleOne as long as the queue is not empty.
+// Package stepped makes a kube-scheduler that is stepped through virtual time. Its informers call handlers in the caller's goroutine, its queue can be
+// looked into, its feature gates keep work out of other goroutines, and its recorder drops Events. The caller has a clock that stands still until it is
+// moved, and calls ScheduleOne as long as the queue is not empty.
 package stepped

@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informer is a store of one kind of objects that tells who follows it of every change, in the caller's goroutine, in the order in which
-// they came: the scheduler's own handlers are the last.
+// Informer is a store of one kind of objects. It calls its handlers in the caller's goroutine, in the order in which they were added.
 type Informer struct {
 	cache.SharedIndexInformer // nil: what is not overridden is never called
 
@@ -22,7 +21,7 @@ type Informer struct {
 	synced    synced
 }
 
-// NewInformer returns an empty informer, of which nothing is missing.
+// NewInformer returns an empty informer that is synced.
 func NewInformer() *Informer {
 	i := NewUnfilled()
 	close(i.synced.done)
@@ -71,20 +70,20 @@ func (i *Informer) Set(o Object) error {
 	return i.Add(o)
 }
 
-// Replace is a list after a watch that was cut: what is not in it any more is deleted, in a state that nobody has seen.
+// Replace gives the informer a new list, as after a watch that was cut. Objects that are not in it are deleted; their followers get the last known
+// state in a DeletedFinalStateUnknown.
 func (i *Informer) Replace(list []Object) error {
 	there := make(map[types.NamespacedName]bool, len(list))
 	for _, o := range list {
 		there[NameOf(o)] = true
 	}
-	for _, key := range slices.Sorted(slices.Values(i.objects.ListKeys())) {
-		found, _, err := i.objects.GetByKey(key)
-		if err != nil {
-			return fmt.Errorf("looking for %s: %w", key, err)
-		}
-		old, ok := found.(Object)
-		if !ok || there[NameOf(old)] {
+	for _, old := range i.Objects() {
+		if there[NameOf(old)] {
 			continue
+		}
+		key, err := cache.MetaNamespaceKeyFunc(old)
+		if err != nil {
+			return fmt.Errorf("naming %s: %w", old.GetName(), err)
 		}
 		if err := i.objects.Delete(old); err != nil {
 			return fmt.Errorf("dropping %s: %w", key, err)
@@ -99,6 +98,18 @@ func (i *Informer) Replace(list []Object) error {
 		}
 	}
 	return nil
+}
+
+// Objects returns what the informer has, by namespace and name. A store lists it in the order of a map.
+func (i *Informer) Objects() []Object {
+	var list []Object
+	for _, key := range slices.Sorted(slices.Values(i.objects.ListKeys())) {
+		found, _, err := i.objects.GetByKey(key)
+		if o, ok := found.(Object); ok && err == nil {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 // Add adds an object that is new.

@@ -85,9 +85,8 @@ func (c *Client) list(ctx context.Context, kind, namespace string) ([]client.Obj
 		return objects, err
 	}
 	var objects []client.Object
-	for _, key := range slices.Sorted(slices.Values(cache.GetStore().ListKeys())) {
-		found, _, err := cache.GetStore().GetByKey(key)
-		if o, ok := found.(client.Object); ok && err == nil && (namespace == "" || o.GetNamespace() == namespace) {
+	for _, found := range cache.Objects() {
+		if o, ok := found.(client.Object); ok && (namespace == "" || o.GetNamespace() == namespace) {
 			objects = append(objects, o)
 		}
 	}
