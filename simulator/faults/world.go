@@ -143,7 +143,8 @@ func (w *world) tellLog(e apiserver.Event) {
 	if w.log == nil {
 		return
 	}
-	o, how := e.New, ""
+	var how string
+	o := e.New
 	switch {
 	case e.New == nil:
 		o, how = e.Old, "gone"
