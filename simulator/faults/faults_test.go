@@ -28,6 +28,7 @@ var (
 	first  = flag.Uint64("first", 0, "the first of them")
 	out    = flag.String("log", "", "a file for what happens, of the last seed")
 	shrink = flag.Bool("shrink", true, "make a scene smaller that breaks something")
+	twice  = flag.Uint64("twice", 20, "how many seeds, from the first, are played twice")
 	until  = flag.Bool("until", false, "play until an invariant breaks, and no further")
 )
 
@@ -108,7 +109,7 @@ func processor(t *testing.T) time.Duration {
 
 // A scene that is played twice gives the same log, byte for byte.
 func TestPlay_IsTheSameEachTime(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := *first; seed < *first+*twice; seed++ {
 		var logs [2]bytes.Buffer
 		for i := range logs {
 			play(t, faults.Draw(seed), &logs[i])

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+
+	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
 // heard are log lines of goroutines that go on at once, until all stand still. They are in the order of their words then, since goroutines have none.
@@ -30,10 +32,12 @@ func (h *heard) take() []string {
 	return lines
 }
 
-// ear is where processes log. Unlike other sinks it prints maps in the order of their keys.
+// ear is where a process logs. Unlike other sinks it prints maps in the order of their keys. What goroutines say while their process is
+// being taken apart is not heard: they go on at once there, and a process that is killed says nothing.
 type ear struct {
-	of     *heard
-	values []any
+	of      *heard
+	process *wire.Process
+	values  []any
 }
 
 var _ logr.LogSink = ear{}
@@ -56,6 +60,9 @@ func (e ear) Error(err error, text string, values ...any) {
 }
 
 func (e ear) hear(text string, values []any) {
+	if e.process.Dead() {
+		return
+	}
 	var line strings.Builder
 	line.WriteString(text)
 	all := slices.Concat(values, e.values)

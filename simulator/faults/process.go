@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/simulator/clock"
@@ -43,11 +45,15 @@ type process struct {
 
 func (w *world) newProcess(name string) *process {
 	w.born[name]++
+	calls := w.gate.Process(name)
 	ctx, stop := context.WithCancel(w.ctx)
+	if w.heard != nil {
+		ctx = klog.NewContext(ctx, logr.New(ear{of: w.heard, process: calls}))
+	}
 	return &process{
 		world: w,
 		name:  name,
-		calls: w.gate.Process(name),
+		calls: calls,
 		clock: clock.New(w.now().Add(w.skew[name])),
 		ctx:   ctx,
 		stop:  stop,

@@ -29,6 +29,7 @@ type world struct {
 	ctx    context.Context //nolint:containedctx // a world is what a context is about
 	begin  time.Time
 	log    io.Writer
+	heard  *heard // nil without a log
 	chance *chance
 	agenda agenda
 	gate   wire.Gate
@@ -99,19 +100,17 @@ func newWorld(ctx context.Context, scene Scene, in Bubble, log io.Writer) (*worl
 		troubled: make(map[string][]Fault), deleted: make(map[string]bool), bound: make(map[string]int),
 		ended: make(map[types.UID]bool),
 	}
-	logger := logr.Discard()
+	w.ctx = klog.NewContext(ctx, logr.Discard())
 	w.still = in.Still
 	if log != nil {
-		heard := &heard{}
-		logger = logr.New(ear{of: heard})
+		w.heard = &heard{}
 		w.still = func() {
 			in.Still()
-			for _, line := range heard.take() {
+			for _, line := range w.heard.take() {
 				w.note("log: %s", line)
 			}
 		}
 	}
-	w.ctx = klog.NewContext(ctx, logger)
 	w.quiet = w.begin
 	w.server = apiserver.New(scheme, w.now, admit)
 	w.server.Changes(w.changed)
