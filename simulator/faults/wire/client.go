@@ -53,7 +53,11 @@ func (c *Client) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 		}
 		return c.copy(o, into)
 	}
-	value, err := c.process.call(ctx, Get, kind, "", key, func() (any, error) { return c.server.Get(kind, key) })
+	value, err := c.process.call(
+		ctx,
+		Request{Verb: Get, Kind: kind, Name: key},
+		func() (any, error) { return c.server.Get(kind, key) },
+	)
 	return c.answered(value, err, into)
 }
 
@@ -79,8 +83,11 @@ func (c *Client) List(ctx context.Context, into client.ObjectList, opts ...clien
 func (c *Client) list(ctx context.Context, kind, namespace string) ([]client.Object, error) {
 	cache, ok := c.caches[kind]
 	if !ok {
-		value, err := c.process.call(ctx, List, kind, "", types.NamespacedName{Namespace: namespace},
-			func() (any, error) { return c.server.List(kind, namespace), nil })
+		value, err := c.process.call(
+			ctx,
+			Request{Verb: List, Kind: kind, Name: types.NamespacedName{Namespace: namespace}},
+			func() (any, error) { return c.server.List(kind, namespace), nil },
+		)
 		objects, _ := value.([]client.Object)
 		return objects, err
 	}
@@ -112,8 +119,11 @@ func (c *Client) Create(ctx context.Context, o client.Object, _ ...client.Create
 	if err != nil {
 		return err
 	}
-	value, err := c.process.call(ctx, Create, c.server.KindOf(o), "", client.ObjectKeyFromObject(o),
-		func() (any, error) { return c.server.Create(given) })
+	value, err := c.process.call(
+		ctx,
+		Request{Verb: Create, Kind: c.server.KindOf(o), Name: client.ObjectKeyFromObject(o)},
+		func() (any, error) { return c.server.Create(given) },
+	)
 	return c.answered(value, err, o)
 }
 
@@ -127,7 +137,8 @@ func (c *Client) update(ctx context.Context, o client.Object, subresource string
 	if err != nil {
 		return err
 	}
-	value, err := c.process.call(ctx, Update, c.server.KindOf(o), subresource, client.ObjectKeyFromObject(o),
+	r := Request{Verb: Update, Kind: c.server.KindOf(o), Subresource: subresource, Name: client.ObjectKeyFromObject(o)}
+	value, err := c.process.call(ctx, r,
 		func() (any, error) { return c.server.Update(given, subresource) })
 	return c.answered(value, err, o)
 }
@@ -143,7 +154,7 @@ func (c *Client) patch(ctx context.Context, o client.Object, by client.Patch, su
 		return fmt.Errorf("making a patch: %w", err)
 	}
 	kind, key := c.server.KindOf(o), client.ObjectKeyFromObject(o)
-	value, err := c.process.call(ctx, Patch, kind, subresource, key,
+	value, err := c.process.call(ctx, Request{Verb: Patch, Kind: kind, Subresource: subresource, Name: key},
 		func() (any, error) { return c.server.Patch(kind, key, by.Type(), data, subresource) })
 	return c.answered(value, err, o)
 }
@@ -160,8 +171,11 @@ func (c *Client) Apply(ctx context.Context, config runtime.ApplyConfiguration, o
 	if err := json.Unmarshal(data, &wanted.Object); err != nil {
 		return fmt.Errorf("decoding what is applied: %w", err)
 	}
-	value, err := c.process.call(ctx, Apply, wanted.GetKind(), "", client.ObjectKeyFromObject(wanted),
-		func() (any, error) { return c.server.Apply(o.FieldManager, wanted, data, "") })
+	value, err := c.process.call(
+		ctx,
+		Request{Verb: Apply, Kind: wanted.GetKind(), Name: client.ObjectKeyFromObject(wanted)},
+		func() (any, error) { return c.server.Apply(o.FieldManager, wanted, data, "") },
+	)
 	if err != nil {
 		return err
 	}
@@ -184,7 +198,7 @@ func (c *Client) Delete(ctx context.Context, o client.Object, opts ...client.Del
 	var options client.DeleteOptions
 	options.ApplyOptions(opts)
 	kind, key := c.server.KindOf(o), client.ObjectKeyFromObject(o)
-	_, err := c.process.call(ctx, Delete, kind, "", key,
+	_, err := c.process.call(ctx, Request{Verb: Delete, Kind: kind, Name: key},
 		func() (any, error) { return nil, c.server.Delete(kind, key, *options.AsDeleteOptions()) })
 	return err
 }

@@ -117,6 +117,11 @@ func (c connection) RoundTrip(r *http.Request) (*http.Response, error) {
 // ask makes the call of a request.
 func (c connection) ask(r *http.Request, t target, body []byte) (any, error) {
 	ctx, s := r.Context(), c.server
+	asked := Request{Kind: t.kind, Subresource: t.subresource, Name: t.name, Body: string(body)}
+	call := func(verb Verb, do func() (any, error)) (any, error) {
+		asked.Verb = verb
+		return c.process.call(ctx, asked, do)
+	}
 	switch {
 	case r.Method == http.MethodPost && t.subresource == "binding":
 		var b corev1.Binding
@@ -124,7 +129,7 @@ func (c connection) ask(r *http.Request, t target, body []byte) (any, error) {
 			return nil, apiserver.BadRequest(err)
 		}
 		b.Namespace = t.name.Namespace
-		return c.process.call(ctx, Bind, t.kind, t.subresource, t.name, func() (any, error) {
+		return call(Bind, func() (any, error) {
 			return &metav1.Status{Status: metav1.StatusSuccess}, s.Bind(&b)
 		})
 	case r.Method == http.MethodPost, r.Method == http.MethodPut:
@@ -132,17 +137,10 @@ func (c connection) ask(r *http.Request, t target, body []byte) (any, error) {
 	case r.Method == http.MethodGet && t.name.Name == "":
 		return c.list(r, t)
 	case r.Method == http.MethodGet:
-		return c.process.call(
-			ctx,
-			Get,
-			t.kind,
-			t.subresource,
-			t.name,
-			func() (any, error) { return s.Get(t.kind, t.name) },
-		)
+		return call(Get, func() (any, error) { return s.Get(t.kind, t.name) })
 	case r.Method == http.MethodPatch:
 		by := types.PatchType(r.Header.Get("Content-Type"))
-		return c.process.call(ctx, Patch, t.kind, t.subresource, t.name, func() (any, error) {
+		return call(Patch, func() (any, error) {
 			return s.Patch(t.kind, t.name, by, body, t.subresource)
 		})
 	case r.Method == http.MethodDelete:
@@ -152,7 +150,7 @@ func (c connection) ask(r *http.Request, t target, body []byte) (any, error) {
 				return nil, apiserver.BadRequest(err)
 			}
 		}
-		return c.process.call(ctx, Delete, t.kind, "", t.name, func() (any, error) {
+		return call(Delete, func() (any, error) {
 			return &metav1.Status{Status: metav1.StatusSuccess}, s.Delete(t.kind, t.name, o)
 		})
 	default:
@@ -169,13 +167,12 @@ func (c connection) write(r *http.Request, t target, body []byte) (any, error) {
 	if err := json.Unmarshal(body, o); err != nil {
 		return nil, apiserver.BadRequest(err)
 	}
+	asked := Request{Verb: Update, Kind: t.kind, Subresource: t.subresource, Name: t.name, Body: string(body)}
 	if r.Method == http.MethodPut {
-		return c.process.call(r.Context(), Update, t.kind, t.subresource, t.name, func() (any, error) {
-			return c.server.Update(o, t.subresource)
-		})
+		return c.process.call(r.Context(), asked, func() (any, error) { return c.server.Update(o, t.subresource) })
 	}
-	name := types.NamespacedName{Namespace: t.name.Namespace, Name: o.GetName()}
-	return c.process.call(r.Context(), Create, t.kind, "", name, func() (any, error) { return c.server.Create(o) })
+	asked.Verb, asked.Name.Name = Create, o.GetName()
+	return c.process.call(r.Context(), asked, func() (any, error) { return c.server.Create(o) })
 }
 
 func (c connection) list(r *http.Request, t target) (any, error) {
@@ -183,7 +180,7 @@ func (c connection) list(r *http.Request, t target) (any, error) {
 	if err != nil {
 		return nil, apiserver.BadRequest(err)
 	}
-	return c.process.call(r.Context(), List, t.kind, "", t.name, func() (any, error) {
+	return c.process.call(r.Context(), Request{Verb: List, Kind: t.kind, Name: t.name}, func() (any, error) {
 		out, err := c.server.Scheme().New(t.version.WithKind(t.kind + "List"))
 		if err != nil {
 			return nil, fmt.Errorf("%w: lists of %s: %w", errNotServed, t.kind, err)

@@ -32,14 +32,22 @@ const (
 // Reads reports whether the verb changes nothing.
 func (v Verb) Reads() bool { return v == Get || v == List }
 
-// Call is a request that a process has made and that has no answer yet.
-type Call struct {
-	// Process is who asks.
-	Process *Process
-	Verb    Verb
+// Request is what is asked for.
+type Request struct {
+	Verb Verb
 	// Kind and Subresource are of what is asked for, Name is its name; that of a list has a namespace only.
 	Kind, Subresource string
 	Name              types.NamespacedName
+	// Body is what a scheduler sends along: several of its goroutines may write to one object at once.
+	Body string
+}
+
+// Call is a request that a process has made and that has no answer yet.
+type Call struct {
+	Request
+
+	// Process is who asks.
+	Process *Process
 
 	do     func() (any, error)
 	answer chan answer
@@ -126,12 +134,8 @@ func (p *Process) Dead() bool {
 }
 
 // call stops at the gate, and returns the answer.
-func (p *Process) call(
-	ctx context.Context, verb Verb, kind, subresource string, name types.NamespacedName, do func() (any, error),
-) (any, error) {
-	c := &Call{
-		Process: p, Verb: verb, Kind: kind, Subresource: subresource, Name: name, do: do, answer: make(chan answer, 1),
-	}
+func (p *Process) call(ctx context.Context, r Request, do func() (any, error)) (any, error) {
+	c := &Call{Process: p, Request: r, do: do, answer: make(chan answer, 1)}
 	if p.Dead() {
 		return nil, errUnsent(c)
 	}
@@ -140,7 +144,7 @@ func (p *Process) call(
 	case a := <-c.answer:
 		return a.value, a.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s %q: %w", verb, kind, ctx.Err())
+		return nil, fmt.Errorf("%s %q: %w", r.Verb, r.Kind, ctx.Err())
 	}
 }
 
@@ -159,7 +163,7 @@ func (g *Gate) stop(c *Call) {
 	g.calls = append(g.calls, c)
 }
 
-// Take returns the calls that stopped since the last time, by process, verb, kind and name.
+// Take returns the calls that stopped since the last time, by process, verb, kind, name and what they send.
 func (g *Gate) Take() []*Call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,7 +173,7 @@ func (g *Gate) Take() []*Call {
 		return cmp.Or(
 			cmp.Compare(a.Process.Name, b.Process.Name), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name),
-			cmp.Compare(a.Subresource, b.Subresource),
+			cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Body, b.Body),
 		)
 	})
 	return calls
