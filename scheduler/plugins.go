@@ -66,7 +66,7 @@ func plugins(t timing.Timing, has parts) (runtime.Registry, *waiting.Queue) {
 		gangqueue.Name:      gangqueue.New(queue, has.ended, has.leads, t),
 		gangpermit.Name:     gangpermit.New(binder, has.ended, has.leads, t),
 
-		defaultpreemption.Name: defaultpreemption.New,
+		defaultpreemption.Name: defaultpreemption.New(queue),
 	}, queue
 }
 

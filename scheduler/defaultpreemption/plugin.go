@@ -1,4 +1,6 @@
-// Package defaultpreemption is the in-tree plugin DefaultPreemption, whose hypothetical cycles are marked as such.
+// Package defaultpreemption is the in-tree plugin DefaultPreemption, for pods about which more decides than package contention knows: volumes,
+// ports, rules between pods, claims. It finds victims as kube-scheduler does, and of several prefers those that lose least, as gangs do.
+// Its hypothetical cycles are marked as such.
 package defaultpreemption
 
 import (
@@ -6,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/lockstep-project/lockstep/scheduler/dryrun"
 )
@@ -20,9 +24,19 @@ import (
 // each other's evictions.
 const Name = "LockstepDefaultPreemption"
 
-// LockstepDefaultPreemption is DefaultPreemption. What it asks the framework about a fleet without victims is a dry run.
+// LockstepDefaultPreemption is DefaultPreemption, with an order of its own. What it asks the framework about a fleet without victims is a dry run.
 type LockstepDefaultPreemption struct {
 	*defaultpreemption.DefaultPreemption
+
+	losses Losses
+}
+
+// Losses is what evictions cost. It is asked in several goroutines.
+type Losses interface {
+	// LostWork returns the accelerator-seconds that are lost if these pods leave, and the gangs with them all of whose pods these are.
+	LostWork(pods []*corev1.Pod) int64
+	// Protects reports whether an administrator keeps one of the pods from preemption.
+	Protects(pods []*corev1.Pod) bool
 }
 
 var (
@@ -31,19 +45,25 @@ var (
 	_ fwk.PodGroupPostFilterPlugin = (*LockstepDefaultPreemption)(nil)
 )
 
-// New makes the plugin, with kube-scheduler's defaults.
-func New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	if raw, ok := object.(*runtime.Unknown); ok && len(raw.Raw) > 0 {
-		return nil, errors.New("it takes no arguments: remove its pluginConfig")
+// New returns the plugin's factory. It has kube-scheduler's defaults.
+func New(losses Losses) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		if raw, ok := object.(*runtime.Unknown); ok && len(raw.Raw) > 0 {
+			return nil, errors.New("it takes no arguments: remove its pluginConfig")
+		}
+		const percent, absolute = 10, 100 // SetDefaults_DefaultPreemptionArgs of kube-scheduler's v1 configuration
+		args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: percent, MinCandidateNodesAbsolute: absolute}
+		handle = wholeGangs{handle}
+		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+		inTree, err := defaultpreemption.New(ctx, args, handle, features)
+		if err != nil {
+			return nil, fmt.Errorf("making %s: %w", defaultpreemption.Name, err)
+		}
+		p := &LockstepDefaultPreemption{DefaultPreemption: inTree, losses: losses}
+		inTree.IsEligiblePod, inTree.MoreImportantVictim = p.mayLeave, p.stays
+		inTree.Evaluator = preemption.NewEvaluator(defaultpreemption.Name, handle, p, inTree.Executor)
+		return p, nil
 	}
-	const percent, absolute = 10, 100 // SetDefaults_DefaultPreemptionArgs of kube-scheduler's v1 configuration
-	args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: percent, MinCandidateNodesAbsolute: absolute}
-	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-	inTree, err := defaultpreemption.New(ctx, args, handle, features)
-	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", defaultpreemption.Name, err)
-	}
-	return &LockstepDefaultPreemption{inTree}, nil
 }
 
 // Name returns the plugin's name.

@@ -103,6 +103,7 @@ func newPlugin(
 	if err != nil {
 		return nil, err
 	}
+	shared.Queue.Reads(reader)
 	p := &GangPlacement{
 		handle:  handle,
 		queue:   shared.Queue,

@@ -13,9 +13,9 @@ import (
 
 var _ fwk.PostFilterPlugin = (*GangPlacement)(nil)
 
-// PostFilter has a pod that is in no gang and fits nowhere wait in the queue with the gangs. It makes no room.
+// PostFilter has a pod that is in no gang and fits nowhere wait in the queue with the gangs. It makes no room, but says what room the pod needs.
 func (p *GangPlacement) PostFilter(
-	ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader,
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {
 	none := fwk.NewStatus(fwk.Unschedulable)
 	if _, member := snapshot.GroupOf(pod); member || !waiting.Alike(pod) {
@@ -31,6 +31,8 @@ func (p *GangPlacement) PostFilter(
 		return nil, none
 	}
 	x.Lags = p.memory.lags(x.View)
-	p.queue.Refused(x)
+	if needs := p.queue.Refused(x); needs != nil {
+		state.Write(waiting.NeedsKey, needs)
+	}
 	return nil, none
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -23,21 +24,31 @@ type cause struct {
 	reason, event, action string
 	// message is a sentence for people of the namespace of by; others read instead, who have no business with its name.
 	message, others string
-	by              *schedulingv1beta1.PodGroup
+	by              preemptor
 }
 
-// preempted is the cause of units that leave for a gang.
-func preempted(by *schedulingv1beta1.PodGroup) cause {
+// preemptor is a PodGroup, or a pod in no gang.
+type preemptor interface {
+	runtime.Object
+	klog.KMetadata
+}
+
+// preempted is the cause of units that leave for a gang, or for a pod.
+func preempted(x *waiting.Question) cause {
+	what, by := "gang", preemptor(x.Group)
+	if x.Group == nil {
+		what, by = "pod", x.Waiting[0]
+	}
 	return cause{
 		reason: corev1.PodReasonPreemptionByScheduler, event: "Preempted", action: "Preempting", by: by,
-		message: "preempted by gang " + klog.KObj(by).String() + ", which has a higher priority",
-		others:  "preempted by a gang of another namespace, which has a higher priority",
+		message: "preempted by " + what + " " + klog.KObj(by).String() + ", which has a higher priority",
+		others:  "preempted by a " + what + " of another namespace, which has a higher priority",
 	}
 }
 
 // to is what people of a namespace are told.
 func (c cause) to(namespace string) string {
-	if c.others == "" || namespace == c.by.Namespace {
+	if c.others == "" || namespace == c.by.GetNamespace() {
 		return c.message
 	}
 	return c.others
@@ -54,7 +65,7 @@ func (c cause) record(recorder events.EventRecorder, u snapshot.Unit) {
 
 func (c cause) recordAbout(recorder events.EventRecorder, about runtime.Object, namespace string) {
 	var related runtime.Object
-	if namespace == c.by.Namespace {
+	if namespace == c.by.GetNamespace() {
 		related = c.by
 	}
 	recorder.Eventf(about, related, corev1.EventTypeNormal, c.event, c.action, "%s", c.to(namespace))
@@ -106,7 +117,7 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 		defer func() { p.underway.end(pods[i].UID, p.underway.clock.Now()) }()
 		if err := p.insist(ctx, func() error { return p.evictPod(ctx, pods[i], why) }); err != nil {
 			klog.FromContext(ctx).Error(err, "Evicting a pod", "pod", klog.KObj(pods[i]), "reason", why.reason,
-				"gang", klog.KObj(why.by))
+				"by", klog.KObj(why.by))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // recorded keeps what was recorded: the related object, and the note.
@@ -27,8 +28,17 @@ func (e *recorded) Eventf(_, related runtime.Object, _, _, _, note string, args 
 // their pods and groups, nor by the object that their Event is related to.
 func TestPreempted_NamesNoOtherTenant(t *testing.T) {
 	t.Parallel()
-	by := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "secret-project", Name: "gpt"}}
-	why := preempted(by)
+	by := metav1.ObjectMeta{Namespace: "secret-project", Name: "gpt"}
+	for kind, x := range map[string]*waiting.Question{
+		"gang": {Group: &schedulingv1beta1.PodGroup{ObjectMeta: by}},
+		"pod":  {Waiting: []*corev1.Pod{{ObjectMeta: by}}},
+	} {
+		t.Run(kind, func(t *testing.T) { namesNoOtherTenant(t, preempted(x)) })
+	}
+}
+
+func namesNoOtherTenant(t *testing.T, why cause) {
+	t.Helper()
 	for namespace, wantNamed := range map[string]bool{"secret-project": true, "team-a": false, "secret-project-2": false, "": false} {
 		meta := metav1.ObjectMeta{Namespace: namespace, Name: "victim"}
 		heard := &recorded{}

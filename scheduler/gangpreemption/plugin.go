@@ -1,5 +1,5 @@
-// Package gangpreemption is the scheduler plugin that makes room for a gang by ending what is less important, and that moves one
-// which lost members and has no room for them where it is.
+// Package gangpreemption is the scheduler plugin that makes room for a gang, or for a pod in none, by ending what is less important, and that
+// moves a gang which lost members and has no room for them where it is.
 //
 // In-tree preemption asks where the gang would go in an empty cluster, and then what is in the way there. The queue (package waiting)
 // chooses the victims that lose least, which decides the domain. This plugin has the framework verify, on a snapshot without them, that
@@ -29,7 +29,7 @@ import (
 // Name is the plugin's name in the scheduler's configuration.
 const Name = "GangPreemption"
 
-// GangPreemption preempts for gangs.
+// GangPreemption preempts for gangs, and for pods in none.
 type GangPreemption struct {
 	handle fwk.Handle
 	queue  *waiting.Queue
@@ -45,7 +45,10 @@ type GangPreemption struct {
 // nominations are the nodes of a gang's members when its victims have left.
 type nominations = map[types.NamespacedName]*fwk.NominatingInfo
 
-var _ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
+var (
+	_ fwk.PodGroupPostFilterPlugin = (*GangPreemption)(nil)
+	_ fwk.PostFilterPlugin         = (*GangPreemption)(nil)
+)
 
 // New returns the plugin's factory.
 func New(
@@ -139,7 +142,7 @@ func (p *GangPreemption) leave(
 	x := needs.Question
 	p.recordVictims(ctx, x, of, victims)
 	p.queue.Evicting(of.Victims)
-	p.evict(victims, preempted(x.Group))
+	p.evict(victims, preempted(x))
 }
 
 // units are the units of these names, with the accelerators of their claims.

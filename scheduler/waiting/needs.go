@@ -12,10 +12,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// NeedsKey is where a cycle keeps the Needs of its gang.
+// NeedsKey is where a cycle keeps the Needs of its gang, or of its pod that is in none.
 const NeedsKey fwk.StateKey = "lockstep.dev/needs"
 
-// Needs is what a gang that waits needs from preemption. It is valid as long as its cycle.
+// Needs is what a gang, or a pod in none, that waits needs from preemption. It is valid as long as its cycle.
 type Needs struct {
 	Question *Question
 	Outcome  Outcome
@@ -24,8 +24,11 @@ type Needs struct {
 // Clone returns the needs themselves: nothing changes them.
 func (n *Needs) Clone() fwk.StateData { return n }
 
-// NeedsOf returns the needs of a cycle's gang, nil if it has none.
-func NeedsOf(state fwk.PodGroupCycleState) *Needs {
+// NeedsOf returns the needs of a cycle, nil if it has none.
+func NeedsOf(state interface {
+	Read(key fwk.StateKey) (fwk.StateData, error)
+},
+) *Needs {
 	data, err := state.Read(NeedsKey)
 	if err != nil {
 		return nil
@@ -47,6 +50,13 @@ func (q *Queue) Wrong(group *schedulingv1beta1.PodGroup) {
 		q.act(nil, action)
 	}
 	q.waker.evaluated(e.ID)
+}
+
+// PreemptsInVain reports whether the framework's filters refused the place of an entity's victims: in-tree preemption asks them about each.
+func (q *Queue) PreemptsInVain(id contention.ID) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.vain[id]
 }
 
 // EndHold ends the lease of an owner if it is for this reason.

@@ -92,7 +92,7 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 		ID: x.id(), Order: OrderOf(x.Group, pod), Question: q.question(x, gang),
 		Ask:           contention.Ask{Gang: gang, Needed: max(1, x.Needed()), End: topology.EndUnknown},
 		Preemptible:   !x.Protected,
-		NeverPreempts: x.Group == nil || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
+		NeverPreempts: x.leavesPreemption() || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
 		Accelerators:  x.Accelerators,
 	}
 	e.Order.Replacement = len(x.Running) > 0 && x.Needed() > 0
@@ -105,6 +105,10 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 	}
 	return e
 }
+
+// leavesPreemption reports whether in-tree preemption makes room for the question: for pods in no gang that ask for no accelerators, for
+// which the machine keeps no place either.
+func (x *Question) leavesPreemption() bool { return x.Group == nil && x.Accelerators == 0 }
 
 func graceOf(pod *corev1.Pod) int64 {
 	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)

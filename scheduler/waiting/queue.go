@@ -20,7 +20,9 @@ type Queue struct {
 	// seen is the last World: what events are translated with.
 	seen  seen
 	atlas atlas
-	waker waker
+	// reader tells what is lost, nil before the plugins are made.
+	reader *Reader
+	waker  waker
 	// placed is the entity that was placed last and has not started yet, asked is its question.
 	placed *contention.Placed
 	asked  *Question

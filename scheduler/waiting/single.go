@@ -33,19 +33,19 @@ func Alike(pod *corev1.Pod) bool {
 }
 
 // Refused reports that the framework found no node for a single pod. If the machine finds none either, the pod waits in the queue with
-// those that ask for the same. Otherwise something is in the way that the machine does not know, and the scheduling queue's own events
-// bring the pod back.
-func (q *Queue) Refused(x *Question) (waits bool) {
+// those that ask for the same, and the needs say for what. Otherwise something is in the way that the machine does not know, and the
+// scheduling queue's own events bring the pod back; the needs are nil then.
+func (q *Queue) Refused(x *Question) *Needs {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events++
 	now := q.clock.Clock.Now()
-	e, w := q.entity(x, now), q.world(x, now)
-	q.machine.Add(e)
-	q.waker.evaluated(e.ID)
+	w := q.world(x, now)
+	e := q.adds(x, now)
 	if !q.machine.Candidate(e.ID) {
 		q.count()
-		return true
+		reason, _ := q.machine.Reason(e.ID)
+		return &Needs{Question: x, Outcome: Outcome{Wait: reason, Lease: q.lease(e.ID)}}
 	}
 	out := q.evaluate(x, e.ID, &w)
 	q.conclude(x, &out, &w)
@@ -57,7 +57,10 @@ func (q *Queue) Refused(x *Question) (waits bool) {
 	}
 	q.remindIfCandidates()
 	q.count()
-	return out.Placed == nil
+	if out.Placed != nil {
+		return nil
+	}
+	return &Needs{Question: x, Outcome: out}
 }
 
 // Knows reports whether an entity waits in the queue.

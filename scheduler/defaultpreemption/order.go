@@ -1,0 +1,62 @@
+package defaultpreemption
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+)
+
+// mayLeave says that those may leave whom no administrator protects. A system pod finds room all the same.
+func (p *LockstepDefaultPreemption) mayLeave(_ fwk.NodeInfo, victim preemption.Victim, by *corev1.Pod) bool {
+	return corev1helpers.PodPriority(by) >= scheduling.SystemCriticalPriority || !p.losses.Protects(podsOf(victim))
+}
+
+// stays says that of two victims on a node the one stays that would lose more. Of those that lose the same, kube-scheduler's order decides.
+func (p *LockstepDefaultPreemption) stays(one, other preemption.Victim) bool {
+	if a, b := p.losses.LostWork(podsOf(one)), p.losses.LostWork(podsOf(other)); a != b {
+		return a > b
+	}
+	return preemption.MoreImportantVictim(one, other)
+}
+
+func podsOf(v preemption.Victim) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, info := range v.Pods() {
+		pods = append(pods, info.GetPod())
+	}
+	return pods
+}
+
+// OrderedScoreFuncs prefers, of the nodes on which victims were found, those where the fewest disruption budgets are exceeded, then those where
+// least is lost, then those whose victims are less important and fewer, then the first by name.
+func (p *LockstepDefaultPreemption) OrderedScoreFuncs(
+	_ context.Context, victims map[string]*extenderv1.Victims,
+) []func(node string) int64 {
+	lost, names := make(map[string]int64), make([]string, 0, len(victims))
+	for node, of := range victims {
+		lost[node], names = p.losses.LostWork(of.Pods), append(names, node)
+	}
+	slices.Sort(names)
+	return []func(node string) int64{
+		func(node string) int64 { return -victims[node].NumPDBViolations },
+		func(node string) int64 { return -lost[node] },
+		func(node string) int64 { return -highest(victims[node].Pods) },
+		func(node string) int64 { return -int64(len(victims[node].Pods)) },
+		func(node string) int64 { return -int64(slices.Index(names, node)) },
+	}
+}
+
+// highest is the highest priority of the pods, of which there is at least one.
+func highest(pods []*corev1.Pod) int64 {
+	first := corev1helpers.PodPriority(pods[0])
+	for _, pod := range pods[1:] {
+		first = max(first, corev1helpers.PodPriority(pod))
+	}
+	return int64(first)
+}

@@ -1,0 +1,82 @@
+package waiting
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+)
+
+// What is lost when pods leave is asked by in-tree preemption too, which finds the victims of pods that the machine cannot know enough about.
+// It asks for many nodes at once.
+
+// Reads has the queue tell by this reader what is lost. It is called while the plugins are made.
+func (q *Queue) Reads(r *Reader) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.reader = r
+}
+
+func (q *Queue) reads() *Reader {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reader
+}
+
+// LostWork returns the accelerator-seconds that are lost if these pods leave now, and their gangs with them, as contention.Unit has it. All of a
+// gang's pods have to be among them.
+func (q *Queue) LostWork(pods []*corev1.Pod) int64 {
+	r := q.reads()
+	if r == nil {
+		return 0
+	}
+	reading := snapshot.Reading{Accelerators: r.Accelerators}
+	if r.Stock != nil {
+		reading.Devices = r.Stock.Held
+	}
+	var lost int64
+	now := q.now()
+	for _, u := range r.unitsOf(pods) {
+		lost += u.Contender(reading).Lost(now)
+	}
+	return lost
+}
+
+// unitsOf puts the pods of each gang together.
+func (r *Reader) unitsOf(pods []*corev1.Pod) []snapshot.Unit {
+	var out []snapshot.Unit
+	at := make(map[types.NamespacedName]int)
+	for _, pod := range pods {
+		key, member := snapshot.GroupOf(pod)
+		i, known := at[key]
+		if !member || !known {
+			u := snapshot.Unit{Pods: []*corev1.Pod{pod}}
+			if u.Group = r.gang(key); u.Group != nil {
+				at[key] = len(out)
+			}
+			out = append(out, u)
+			continue
+		}
+		out[i].Pods = append(out[i].Pods, pod)
+	}
+	return out
+}
+
+// gang is the PodGroup of a gang, nil if it is none, or is gone.
+func (r *Reader) gang(key types.NamespacedName) *schedulingv1beta1.PodGroup {
+	group, err := r.Groups().Get(key.Namespace, key.Name)
+	if err != nil || group.Spec.SchedulingPolicy.Gang == nil {
+		return nil
+	}
+	return group
+}
+
+// Protects reports whether the PriorityClass of one of the pods keeps them from preemption.
+func (q *Queue) Protects(pods []*corev1.Pod) bool {
+	r := q.reads()
+	return r != nil &&
+		slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return r.protects(pod.Spec.PriorityClassName) })
+}
