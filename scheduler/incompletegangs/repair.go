@@ -34,7 +34,7 @@ func (w *watch) repair(
 	}
 	w.mu.Unlock()
 	stay := w.evict(ctx, group, bound, Unrepaired, fmt.Sprintf(
-		"%d of the members that gang %s needs got no node again within %s; all of it starts again",
+		"%d of the members that gang %s needs got no node within %s; all of it starts again",
 		missing, group.Name, w.Limits.Repair))
 	if len(stay) > 0 {
 		w.resume(ctx, key, r, stay)

@@ -5,7 +5,7 @@
 // faster (OutOfcpu and the like). The members that are bound are evicted then, and the job's own policy for disruptions starts the gang again, whole.
 //
 // A gang that was whole once and lost members is left to its job. But if the members that the job has made in their place get no node for a long
-// time, the others are evicted too: they hold devices and do nothing.
+// time, the others are evicted too: they hold devices and do nothing. So are those of a gang that came to need more members than it had.
 package incompletegangs
 
 import (
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
@@ -70,7 +71,7 @@ type record struct {
 	metered time.Time
 	// whole is set once all needed members were bound.
 	whole bool
-	// lost is when it lost a member that it needs, if it was whole before; zero if it is whole.
+	// lost is when it lost a member that it needs, or came to need more, if it was whole before; zero if it is whole.
 	lost time.Time
 	// inherited is set if members were bound before we saw them: it may have been whole already.
 	inherited bool
@@ -106,7 +107,9 @@ func Watch(ctx context.Context, handle fwk.Handle, parts Parts) error {
 	if err := parts.Ended.Follow(ctx, handle, func(pod *corev1.Pod) { w.ended(ctx, pod) }); err != nil {
 		return err
 	}
-	if _, err := groups.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: w.forget}); err != nil {
+	if _, err := groups.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, obj any) { w.resized(ctx, obj) }, DeleteFunc: w.forget,
+	}); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	return nil
@@ -222,6 +225,31 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	r.held -= r.bound[pod.UID]
 	delete(r.bound, pod.UID)
 	if r.whole && r.lost.IsZero() && len(r.bound) > 0 {
+		r.lost = w.Timing.Clock.Now()
+		w.later(ctx, key, r)
+	}
+}
+
+// resized follows a gang that needs more members than before, or fewer: one that is not whole any more has lost nobody, but what it has does as little.
+func (w *watch) resized(ctx context.Context, obj any) {
+	group, ok := obj.(*schedulingv1beta1.PodGroup)
+	if !ok {
+		return
+	}
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.gangs[key]
+	if r == nil || !r.whole {
+		return
+	}
+	enough := len(r.bound)+len(w.Ended.Succeeded(w.profile, key)) >= needed(group)
+	switch {
+	case enough && !r.lost.IsZero():
+		w.meter(r)
+		r.lost = time.Time{}
+	case !enough && r.lost.IsZero() && len(r.bound) > 0:
+		w.meter(r)
 		r.lost = w.Timing.Clock.Now()
 		w.later(ctx, key, r)
 	}
