@@ -26,7 +26,9 @@ type whole struct{ fwk.SharedLister }
 // PodGroups implements fwk.SharedLister.
 func (l whole) PodGroups() fwk.PodGroupLister { return groups{l.SharedLister.PodGroups()} } //nolint:ireturn // as declared
 
-type wholeMutable struct{ fwk.MutableSnapshotSharedLister }
+type wholeMutable struct {
+	fwk.MutableSnapshotSharedLister
+}
 
 // PodGroups implements fwk.SharedLister.
 func (l wholeMutable) PodGroups() fwk.PodGroupLister { //nolint:ireturn // as declared

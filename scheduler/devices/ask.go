@@ -123,6 +123,9 @@ func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(q.Waiting, s.gives) {
+		asked = asked.within(nil, ruleReturned)
+	}
 	return s.sharing(ctx, asked, shared)
 }
 
@@ -250,8 +253,11 @@ func (s *Stock) reachable(q Question, shape topology.Shape, devices dra.PodDevic
 	return outside(q.Ledger.Tree, shape, names, ruleElsewhere), nil
 }
 
-// ruleElsewhere bars nodes that do not reach devices, in the words of a shortfall.
-const ruleElsewhere = "devices of its claims are elsewhere"
+// In the words of a shortfall, ruleElsewhere bars nodes that do not reach devices, and ruleReturned all nodes while devices are given back.
+const (
+	ruleElsewhere = "devices of its claims are elsewhere"
+	ruleReturned  = "devices of its claims are being given back"
+)
 
 // outside bars all nodes but these.
 func outside(tree *topology.Tree, shape topology.Shape, open []string, rule string) topology.Shape {

@@ -32,6 +32,8 @@ type Stock struct {
 	pending map[types.UID]types.NamespacedName
 	// supposed are claims of which it is supposed that they are given back.
 	supposed map[types.UID]bool
+	// returned are the claims that are being given back, by the version that is.
+	returned map[types.UID]string
 	// vacated are ComputeDomains of which it is supposed that they have left their nodes.
 	vacated map[types.UID]bool
 }
@@ -43,7 +45,7 @@ func NewStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
 		manager: manager, fitter: dra.NewFitter(features, 0), inventory: dra.NewInventory(nil), ledger: dra.NewLedger(),
 		slices: make(map[string]*resourcev1.ResourceSlice), claims: make(map[types.UID]*resourcev1.ResourceClaim),
 		nodes: make(map[string]*corev1.Node), pending: make(map[types.UID]types.NamespacedName),
-		supposed: make(map[types.UID]bool),
+		supposed: make(map[types.UID]bool), returned: make(map[types.UID]string),
 	}
 }
 
@@ -66,7 +68,10 @@ func (s *Stock) update(nodes []fwk.NodeInfo) error {
 			if _, writes := s.pending[claim.UID]; !writes && !s.supposed[claim.UID] {
 				s.ledger.Set(claim)
 			}
-		}, s.ledger.Remove)
+		}, func(uid types.UID) {
+			s.ledger.Remove(uid)
+			delete(s.returned, uid)
+		})
 	objects := make([]*corev1.Node, len(nodes))
 	for i, info := range nodes {
 		objects[i] = info.Node()

@@ -158,6 +158,9 @@ func (p *GangPlacement) waits(
 		p.observe(ctx, q, metrics.ResultWaits, "why", "earlier entities are evaluated first")
 		return rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
 	}
+	if p.reader.Stock != nil {
+		p.reader.Stock.GiveBack(ctx, p.returns, q.group, q.waiting, q.running)
+	}
 	// What was refused may be possible by the next attempt, and nothing else is.
 	p.explainWait(ctx, q, x, out)
 	state.Write(waiting.NeedsKey, &waiting.Needs{Question: x, Outcome: out})

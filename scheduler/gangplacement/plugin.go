@@ -41,6 +41,7 @@ type GangPlacement struct {
 	clock   clock.WithDelayedExecution
 	health  nodehealth.Rules
 	memory  *memory
+	returns devices.Returns
 }
 
 var (
@@ -112,6 +113,10 @@ func newPlugin(
 		health:  args.Health(),
 		memory:  newMemory(reader.Accelerators, shared.Store.begin(ctx, args.Leases, handle, shared), args.Strikes()),
 		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
+		returns: devices.Returns{
+			Client: handle.ClientSet(), Clock: shared.Timing.Clock, Changed: shared.Queue.Settling,
+			Beside: func(do func(context.Context)) { shared.Timing.Beside(func() { do(ctx) }) },
+		},
 	}
 	informers := handle.SharedInformerFactory()
 	for what, of := range map[string]struct {
