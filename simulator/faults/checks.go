@@ -27,6 +27,7 @@ func (v *invariants) look() {
 	v.served(gangs)
 	if changed {
 		v.once()
+		v.devices()
 		v.together(gangs)
 	}
 }
@@ -70,20 +71,18 @@ func (v *invariants) isFinishing(g gang) bool {
 
 // once counts what pods have on each node.
 func (v *invariants) once() {
-	used, thieves := make(map[string]int64), make(map[string]bool)
+	used, thieves := make(map[string]int), make(map[string]bool)
 	for _, o := range v.world.server.List("Pod", "") {
 		pod, ok := o.(*corev1.Pod)
 		if ok && pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
 			thieves[pod.Spec.NodeName] = true // two schedulers may bind at once
 		}
 		if ok && pod.Spec.NodeName != "" && !hasEnded(pod) {
-			for _, c := range pod.Spec.Containers {
-				used[pod.Spec.NodeName] += c.Resources.Requests.Name(gpu, "").Value()
-			}
+			used[pod.Spec.NodeName] += gpusOf(pod)
 		}
 	}
 	for _, o := range v.world.server.List("Node", "") {
-		if has := int64(v.world.scene.GPUs); used[o.GetName()] > has && !thieves[o.GetName()] {
+		if has := v.world.scene.GPUs; used[o.GetName()] > has && !thieves[o.GetName()] {
 			v.breaks(Once, o.GetName(), "%d GPUs of %d are given", used[o.GetName()], has)
 		}
 	}

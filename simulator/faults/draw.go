@@ -44,7 +44,7 @@ func Draw(seed uint64) Scene {
 	return s
 }
 
-// drawOthers makes some jobs native ones, and adds pods of another scheduler.
+// drawOthers makes some jobs native ones, of which some shrink for a while, and adds pods of another scheduler.
 func drawOthers(s *Scene) {
 	r := rand.New(rand.NewPCG(s.Seed, 26)) //nolint:gosec // chance that comes again
 	for i := range s.Jobs {
@@ -57,6 +57,18 @@ func drawOthers(s *Scene) {
 			Kind: Thief, At: seconds(r, Trouble), For: seconds(r, 3*time.Minute), Node: r.IntN(s.Racks * s.PerRack),
 			GPUs: 1 + r.IntN(s.GPUs),
 		})
+	}
+	s.Claims = r.IntN(4) == 0
+	for _, j := range s.Jobs {
+		if j.Native && j.Nodes > 1 && r.IntN(3) == 0 {
+			s.Faults = append(s.Faults, Fault{
+				Kind:  Scale,
+				At:    j.At + seconds(r, 2*time.Minute),
+				For:   time.Second + seconds(r, 3*time.Minute),
+				Job:   j.Name,
+				Ranks: 1 + r.IntN(j.Nodes-1),
+			})
+		}
 	}
 }
 
@@ -101,7 +113,7 @@ func drawFault(r *rand.Rand, s Scene) Fault {
 		f.Job = of.Name
 	case CordonAll:
 		f.For = lasts
-	case Thief: // not drawn here
+	case Thief, Scale: // not drawn here
 	case LoseNode, RemoveNode, Cordon:
 		f.Node, f.For = node, lasts
 	case Kill:

@@ -35,6 +35,9 @@ func (w *world) createNative(j Job) {
 		SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: &meta.Name},
 		Containers:      []corev1.Container{gpuContainer(j.GPUs)},
 	}}
+	if w.scene.Claims {
+		claim(&pod.Spec, j.GPUs)
+	}
 	if j.Priority > 0 {
 		group.Spec.PriorityClassName, pod.Spec.PriorityClassName = high, high
 	}
@@ -58,14 +61,38 @@ func (w *world) native(name string) *batchv1.Job {
 	return job
 }
 
-func (w *world) suspendNative(name string, suspended bool) {
+// changeNative changes the Job of a native job unless it is over, and reports whether it did.
+func (w *world) changeNative(name string, change func(*batchv1.JobSpec)) bool {
 	job := w.native(name)
 	if job == nil || stage.Has(job, batchv1.JobComplete) || stage.Has(job, batchv1.JobFailed) {
-		return
+		return false
 	}
 	next := job.DeepCopy()
-	next.Spec.Suspend = &suspended
+	change(&next.Spec)
 	_, err := w.server.Update(next, "")
+	w.must(err)
+	return true
+}
+
+func (w *world) suspendNative(name string, suspended bool) {
+	w.changeNative(name, func(of *batchv1.JobSpec) { of.Suspend = &suspended })
+}
+
+// scale gives a native job another number of ranks, and its group the same.
+func (w *world) scale(name string, ranks int) {
+	size := int32(ranks) //nolint:gosec // a scene has a few nodes
+	if !w.changeNative(name, func(of *batchv1.JobSpec) { of.Parallelism, of.Completions = &size, &size }) {
+		return
+	}
+	w.work.scale(name, ranks)
+	found, err := w.server.Get("PodGroup", types.NamespacedName{Namespace: namespace, Name: name})
+	group, ok := found.(*schedulingv1beta1.PodGroup)
+	if err != nil || !ok {
+		return
+	}
+	next := group.DeepCopy()
+	next.Spec.SchedulingPolicy.Gang.MinCount = size
+	_, err = w.server.Update(next, "")
 	w.must(err)
 }
 
@@ -90,7 +117,9 @@ func gpuContainer(gpus int) corev1.Container {
 // thief has default-scheduler bind a pod, if there is room by what it sees.
 func (w *world) thief(f Fault, end func(func())) {
 	name := w.scene.nodeName(f.Node)
-	if w.unused()[name] < f.GPUs {
+	if w.scene.Claims ||
+		w.unused()[name] < f.GPUs { // two schedulers may give the same devices: theirs is the last word
+
 		return
 	}
 	made, err := w.server.Create(&corev1.Pod{

@@ -32,8 +32,11 @@ const (
 func (s *Scene) nodeFor(at int) *corev1.Node {
 	name := s.nodeName(at)
 	has := corev1.ResourceList{
-		gpu: *resource.NewQuantity(int64(s.GPUs), resource.DecimalSI), corev1.ResourcePods: resource.MustParse("110"),
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
+		corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU:  resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
+	}
+	if !s.Claims {
+		has[gpu] = *resource.NewQuantity(int64(s.GPUs), resource.DecimalSI)
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -44,7 +47,7 @@ func (s *Scene) nodeFor(at int) *corev1.Node {
 }
 
 // trainJobFor is what a user submits.
-func trainJobFor(j Job) *trainerv1alpha1.TrainJob {
+func trainJobFor(j Job, claims bool) *trainerv1alpha1.TrainJob {
 	annotations := map[string]string{}
 	if j.Rack {
 		annotations[topology.AnnotationRequiredTopology] = rackLabel
@@ -57,6 +60,12 @@ func trainJobFor(j Job) *trainerv1alpha1.TrainJob {
 		runtime = high
 	}
 	gpus := *resource.NewQuantity(int64(j.GPUs), resource.DecimalSI)
+	asks := &corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{gpu: gpus}, Requests: corev1.ResourceList{gpu: gpus},
+	}
+	if claims {
+		runtime, asks = claiming(runtime, j.GPUs), nil
+	}
 	return &trainerv1alpha1.TrainJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: j.Name, Annotations: annotations},
 		Spec: trainerv1alpha1.TrainJobSpec{
@@ -69,40 +78,52 @@ func trainJobFor(j Job) *trainerv1alpha1.TrainJob {
 			},
 			Suspend: new(false),
 			Trainer: &trainerv1alpha1.Trainer{
-				NumNodes: new(int32(j.Nodes)), //nolint:gosec // a scene has a few nodes
-				ResourcesPerNode: &corev1.ResourceRequirements{
-					Limits: corev1.ResourceList{gpu: gpus}, Requests: corev1.ResourceList{gpu: gpus},
-				},
+				NumNodes:         new(int32(j.Nodes)), //nolint:gosec // a scene has a few nodes
+				ResourcesPerNode: asks,
 			},
 		},
 	}
 }
 
-// runtimes are what TrainJobs refer to, of ordinary priority and of high.
-func runtimes() []client.Object {
+// runtimes are what TrainJobs refer to, of ordinary priority and of high; with claims one of each size.
+func runtimes(claims bool) []client.Object {
 	var out []client.Object
 	for _, name := range []string{"plain", high} {
-		r := &trainerv1alpha1.ClusterTrainingRuntime{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		r.Spec.MLPolicy = &trainerv1alpha1.MLPolicy{NumNodes: new(int32(1))}
 		pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "node", Image: "example.com/node:1"}},
 		}}
 		if name == high {
 			pod.Spec.PriorityClassName = high
 		}
-		job := jobsetv1alpha2.ReplicatedJob{Name: "node", Template: batchv1.JobTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{
-				Labels: map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"},
-			},
-			Spec: batchv1.JobSpec{Template: pod},
-		}}
-		r.Spec.Template.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{job}
-		out = append(out, r)
+		if !claims {
+			out = append(out, runtimeOf(name, pod))
+			continue
+		}
+		for _, gpus := range sizes() {
+			claim(&pod.Spec, gpus)
+			out = append(out, runtimeOf(claiming(name, gpus), *pod.DeepCopy()))
+		}
 	}
 	return append(out, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: high}, Value: highPriority})
 }
 
 const highPriority = 100
+
+// claiming is the name of the runtime whose ranks claim so many GPUs.
+func claiming(runtime string, gpus int) string { return runtime + "-" + strconv.Itoa(gpus) }
+
+func runtimeOf(name string, pod corev1.PodTemplateSpec) client.Object {
+	r := &trainerv1alpha1.ClusterTrainingRuntime{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	r.Spec.MLPolicy = &trainerv1alpha1.MLPolicy{NumNodes: new(int32(1))}
+	job := jobsetv1alpha2.ReplicatedJob{Name: "node", Template: batchv1.JobTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"},
+		},
+		Spec: batchv1.JobSpec{Template: pod},
+	}}
+	r.Spec.Template.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{job}
+	return r
+}
 
 // admitPriority sets a priority by its class.
 func admitPriority(class string, priority **int32) {

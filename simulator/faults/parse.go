@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ func (s *Scene) parseLine(words []string) error {
 		if strings.Contains(words[0], "=") {
 			s.Seed, s.Racks = uint64(read.number("seed")), read.number("racks") //nolint:gosec // a seed is any number
 			s.PerRack, s.GPUs = read.number("nodes"), read.number("gpus")
+			s.Claims = slices.Contains(words, "claims")
 			break
 		}
 		f := Fault{
@@ -64,7 +66,7 @@ func (s *Scene) parseLine(words []string) error {
 			Process: read.given["process"],
 			Job:     read.given["job"],
 			Rank:    read.number("rank"),
-			Node:    read.number("node"), GPUs: read.number("gpus"),
+			Node:    read.number("node"), GPUs: read.number("gpus"), Ranks: read.number("ranks"),
 			Code: int32(read.number("code")), //nolint:gosec // exit codes are small
 		}
 		if of := read.given["of"]; of != "" {

@@ -73,11 +73,14 @@ func Play(ctx context.Context, scene Scene, in Bubble, log io.Writer) (Result, e
 
 // populate makes what is there from the beginning, and what comes.
 func (w *world) populate() {
-	for _, o := range runtimes() {
+	for _, o := range runtimes(w.scene.Claims) {
 		w.create(o)
 	}
+	if w.scene.Claims {
+		w.createClasses()
+	}
 	for at := range w.scene.Racks * w.scene.PerRack {
-		w.stage.Add(w.scene.nodeFor(at))
+		w.addNode(at)
 	}
 	first := w.startScheduler()
 	w.schedulers = append(w.schedulers, first)
@@ -91,7 +94,7 @@ func (w *world) populate() {
 			case j.Native:
 				w.createNative(j)
 			default:
-				w.create(trainJobFor(j))
+				w.create(trainJobFor(j, w.scene.Claims))
 			}
 		})
 	}
@@ -225,7 +228,7 @@ func (w *world) leftovers() []string {
 	var left []string
 	for _, kind := range w.server.Kinds() {
 		switch kind {
-		case "Node", "PriorityClass", "ClusterTrainingRuntime":
+		case "Node", "PriorityClass", "ClusterTrainingRuntime", "DeviceClass", "ResourceClaimTemplate", "ResourceSlice":
 			continue
 		}
 		for _, o := range w.server.List(kind, "") {

@@ -21,8 +21,9 @@ type programs struct {
 type program struct {
 	ranks map[int]types.NamespacedName
 	uids  map[int]types.UID
-	need  int
-	left  time.Duration
+	// size is how many ranks it has, need how many of them it has now that it may be scaled.
+	size, need int
+	left       time.Duration
 	// since is when all ranks began to run; zero if some do not. turn counts how often they did, or stopped.
 	since time.Time
 	turn  int
@@ -32,7 +33,13 @@ func newPrograms(w *world) *programs {
 	p := &programs{world: w, jobs: make(map[string]*program)}
 	for _, j := range w.scene.Jobs {
 		p.jobs[j.Name] = &program{
-			ranks: make(map[int]types.NamespacedName), uids: make(map[int]types.UID), need: j.Nodes, left: j.Runs,
+			ranks: make(
+				map[int]types.NamespacedName,
+			),
+			uids: make(map[int]types.UID),
+			size: j.Nodes,
+			need: j.Nodes,
+			left: j.Runs,
 		}
 	}
 	return p
@@ -57,18 +64,53 @@ func (p *programs) Runs(pod *corev1.Pod) {
 		p.exit(j, rank)
 		return
 	}
-	if len(j.ranks) < j.need || !j.since.IsZero() {
+	p.train(jobOfPod(pod), j)
+}
+
+// train goes on with a job's work if all ranks are there.
+func (p *programs) train(name string, j *program) {
+	if !j.isWhole() || !j.since.IsZero() {
 		return
 	}
 	j.turn++
 	turn := j.turn
 	j.since = p.world.now()
-	p.world.note("%s trains", jobOfPod(pod))
+	p.world.note("%s trains", name)
 	p.world.after(j.left, func() {
 		if j.turn == turn {
 			p.end(j)
 		}
 	})
+}
+
+// isWhole reports whether all ranks run. Some of a job that has been scaled down may run a little longer.
+func (j *program) isWhole() bool {
+	for rank := range j.need {
+		if _, runs := j.ranks[rank]; !runs {
+			return false
+		}
+	}
+	return true
+}
+
+// pause saves what has been done.
+func (p *programs) pause(j *program) {
+	if !j.since.IsZero() {
+		j.left -= p.world.now().Sub(j.since)
+		j.since = time.Time{}
+		j.turn++
+	}
+}
+
+// size is how many ranks a job has if nobody scales it.
+func (p *programs) size(name string) int { return p.jobs[name].size }
+
+// scale has a job go on with another number of ranks.
+func (p *programs) scale(name string, ranks int) {
+	j := p.jobs[name]
+	p.pause(j)
+	j.need = ranks
+	p.train(name, j)
 }
 
 // Stops implements stage.Work.
@@ -79,10 +121,8 @@ func (p *programs) Stops(pod *corev1.Pod) {
 	}
 	delete(j.ranks, rank)
 	delete(j.uids, rank)
-	if !j.since.IsZero() {
-		j.left -= p.world.now().Sub(j.since)
-		j.since = time.Time{}
-		j.turn++
+	if !j.isWhole() {
+		p.pause(j)
 	}
 }
 

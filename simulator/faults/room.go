@@ -66,9 +66,7 @@ func (w *world) unused() map[string]int {
 	}
 	for _, o := range w.server.List("Pod", "") {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" && !hasEnded(pod) {
-			for _, c := range pod.Spec.Containers {
-				free[pod.Spec.NodeName] -= int(c.Resources.Requests.Name(gpu, "").Value())
-			}
+			free[pod.Spec.NodeName] -= gpusOf(pod)
 		}
 	}
 	return free

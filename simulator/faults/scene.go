@@ -12,8 +12,10 @@ type Scene struct {
 	Seed uint64
 	// Racks times PerRack nodes with GPUs each.
 	Racks, PerRack, GPUs int
-	Jobs                 []Job
-	Faults               []Fault
+	// Claims says that devices are claimed (DRA), and not asked for as a resource.
+	Claims bool
+	Jobs   []Job
+	Faults []Fault
 }
 
 // Job is a TrainJob.
@@ -38,9 +40,11 @@ const (
 	// Crash ends a rank with an exit code, DeletePod deletes it.
 	Crash     Kind = "crash"
 	DeletePod Kind = "delete-pod"
-	// Suspend suspends a TrainJob and resumes it when it is over, DeleteJob deletes it.
+	// Suspend suspends a job and resumes it when it is over, DeleteJob deletes it.
 	Suspend   Kind = "suspend"
 	DeleteJob Kind = "delete-job"
+	// Scale gives a native job fewer ranks, and has it grow again when it is over.
+	Scale Kind = "scale"
 	// LoseNode cuts a node off and brings it back, RemoveNode deletes it and adds it again, Cordon closes it, and CordonAll all of them.
 	LoseNode   Kind = "lose-node"
 	RemoveNode Kind = "remove-node"
@@ -81,9 +85,10 @@ type Fault struct {
 	Bound int
 	// Process is whose calls, watches or clock they are: scheduler, controller or jobset.
 	Process string
-	// Job and Rank are whose pod it is; Node is a number. With Bound, Job is whose members are counted.
-	Job        string
-	Rank, Node int
+	// Job and Rank are whose pod it is; Node is a number. With Bound, Job is whose members are counted. Ranks are those that are left to a job
+	// that is scaled.
+	Job               string
+	Rank, Node, Ranks int
 	// GPUs are those of a thief.
 	GPUs int
 	// Code is an exit code.
@@ -107,6 +112,8 @@ func (f Fault) String() string {
 		fmt.Fprintf(&b, " job=%s rank=%d", f.Job, f.Rank)
 	case Suspend, DeleteJob:
 		fmt.Fprintf(&b, " job=%s", f.Job)
+	case Scale:
+		fmt.Fprintf(&b, " job=%s ranks=%d", f.Job, f.Ranks)
 	case CordonAll:
 	case LoseNode, RemoveNode, Cordon:
 		fmt.Fprintf(&b, " node=%d", f.Node)
@@ -139,7 +146,11 @@ func (j Job) String() string {
 // String has a line for the machines, for each job, and for each fault.
 func (s *Scene) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed=%d racks=%d nodes=%d gpus=%d\n", s.Seed, s.Racks, s.PerRack, s.GPUs)
+	fmt.Fprintf(&b, "seed=%d racks=%d nodes=%d gpus=%d", s.Seed, s.Racks, s.PerRack, s.GPUs)
+	if s.Claims {
+		b.WriteString(" claims")
+	}
+	b.WriteString("\n")
 	for _, j := range s.Jobs {
 		fmt.Fprintln(&b, j)
 	}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/klog/v2"
@@ -70,6 +71,8 @@ func (s *scheduler) make() error {
 	for kind, object := range map[string]stepped.Object{
 		"Node": &corev1.Node{}, "Pod": &corev1.Pod{}, "PodGroup": &schedulingv1beta1.PodGroup{},
 		"PriorityClass": &schedulingv1.PriorityClass{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudget{},
+		"DeviceClass": &resourcev1.DeviceClass{}, "ResourceSlice": &resourcev1.ResourceSlice{},
+		"ResourceClaim": &resourcev1.ResourceClaim{},
 	} {
 		of[kind] = stepped.NewUnfilled()
 		informers[object] = of[kind]
@@ -90,7 +93,9 @@ func (s *scheduler) make() error {
 // fill fills the informers. Pods come last: each is then met by its group and its node.
 func (s *scheduler) fill(of map[string]*stepped.Informer, ended *stepped.Informer) error {
 	untold := func(_, _ client.Object) {}
-	for _, kind := range []string{"PriorityClass", "Node", "PodGroup", "PodDisruptionBudget"} {
+	for _, kind := range []string{
+		"PriorityClass", "Node", "PodGroup", "PodDisruptionBudget", "DeviceClass", "ResourceSlice", "ResourceClaim",
+	} {
 		if err := s.watch(kind, of[kind], all, untold); err != nil {
 			return err
 		}

@@ -38,6 +38,9 @@ func (w *world) beginFault(f Fault) {
 	case Suspend:
 		w.suspend(f.Job, true)
 		end(func() { w.suspend(f.Job, false) })
+	case Scale:
+		w.scale(f.Job, f.Ranks)
+		end(func() { w.scale(f.Job, w.work.size(f.Job)) })
 	case DeleteJob:
 		w.deleted[f.Job] = true
 		w.deleteNative(f.Job)
@@ -111,7 +114,7 @@ func (w *world) removeNode(f Fault, end func(func())) {
 	w.stage.Delete(name)
 	end(func() {
 		if _, err := w.server.Get("Node", types.NamespacedName{Name: name}); err != nil {
-			w.stage.Add(w.scene.nodeFor(f.Node))
+			w.addNode(f.Node)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -150,6 +151,7 @@ func (j *jobs) deletePods(pods []*corev1.Pod) {
 // look counts the pods that have ended since, and sees what is left.
 func (j *jobs) look(job *batchv1.Job) *state {
 	s := &state{job: job, active: make(map[int]*corev1.Pod), succeeded: indexes(job.Status.CompletedIndexes)}
+	maps.DeleteFunc(s.succeeded, func(at int, _ bool) bool { return at >= completions(job) })
 	if s.verdict = targetOf(job); s.verdict != "" {
 		s.why = messageOf(job)
 	}
@@ -158,6 +160,11 @@ func (j *jobs) look(job *batchv1.Job) *state {
 		counted := !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 		switch {
 		case counted:
+		case at >= completions(job): // the Job has been scaled down
+			j.deletePods([]*corev1.Pod{pod})
+			if pod.DeletionTimestamp != nil {
+				j.untrack(pod)
+			}
 		case pod.Status.Phase == corev1.PodSucceeded:
 			s.succeeded[at] = true
 			delete(j.failures, job.UID)

@@ -1,5 +1,5 @@
-// Package stage is what a cluster has besides Lockstep, as far as jobs need it: the Job controller, kubelets, the life cycle of nodes, and the
-// collectors of garbage. They are models of what Kubernetes 1.37 does, written from its documentation and its API: what a Job counts as a failure and
+// Package stage is what a cluster has besides Lockstep, as far as jobs need it: the Job controller, kubelets, the life cycle of nodes, the
+// controller of ResourceClaims, and the collectors of garbage. They are models of what Kubernetes 1.37 does, written from its documentation and its API: what a Job counts as a failure and
 // when it makes a pod again, what becomes of a pod whose node is lost, in which order owners and dependents go.
 //
 // They act on package apiserver directly, some time after what they act upon, and their own calls never fail: it is not they who are tried.
@@ -35,6 +35,7 @@ type Stage struct {
 	kubelets *kubelets
 	garbage  *garbage
 	nodes    *nodes
+	claims   *claims
 }
 
 // Start has the models follow the server.
@@ -44,11 +45,13 @@ func Start(w World, work Work) *Stage {
 	m.kubelets = newKubelets(w, work)
 	m.nodes = &nodes{World: w, kubelets: m.kubelets, lost: make(map[string]int)}
 	m.garbage = &garbage{World: w}
+	m.claims = &claims{World: w}
 	w.Server.Changes(func(e apiserver.Event) {
 		m.jobs.changed(e)
 		m.kubelets.changed(e)
 		m.nodes.changed(e)
 		m.garbage.changed(e)
+		m.claims.changed(e)
 	})
 	return m
 }
