@@ -117,9 +117,10 @@ func gpuContainer(gpus int) corev1.Container {
 // thief has default-scheduler bind a pod, if there is room by what it sees.
 func (w *world) thief(f Fault, end func(func())) {
 	name := w.scene.nodeName(f.Node)
-	if w.scene.Claims ||
-		w.unused()[name] < f.GPUs { // two schedulers may give the same devices: theirs is the last word
-
+	if w.scene.Claims { // two schedulers may give the same devices: the drivers have the last word
+		return
+	}
+	if w.unused()[name] < f.GPUs {
 		return
 	}
 	made, err := w.server.Create(&corev1.Pod{

@@ -47,7 +47,7 @@ func (s *Scene) nodeFor(at int) *corev1.Node {
 }
 
 // trainJobFor is what a user submits.
-func trainJobFor(j Job, claims bool) *trainerv1alpha1.TrainJob {
+func (s *Scene) trainJobFor(j Job) *trainerv1alpha1.TrainJob {
 	annotations := map[string]string{}
 	if j.Rack {
 		annotations[topology.AnnotationRequiredTopology] = rackLabel
@@ -63,7 +63,7 @@ func trainJobFor(j Job, claims bool) *trainerv1alpha1.TrainJob {
 	asks := &corev1.ResourceRequirements{
 		Limits: corev1.ResourceList{gpu: gpus}, Requests: corev1.ResourceList{gpu: gpus},
 	}
-	if claims {
+	if s.Claims {
 		runtime, asks = claiming(runtime, j.GPUs), nil
 	}
 	return &trainerv1alpha1.TrainJob{
@@ -86,7 +86,7 @@ func trainJobFor(j Job, claims bool) *trainerv1alpha1.TrainJob {
 }
 
 // runtimes are what TrainJobs refer to, of ordinary priority and of high; with claims one of each size.
-func runtimes(claims bool) []client.Object {
+func (s *Scene) runtimes() []client.Object {
 	var out []client.Object
 	for _, name := range []string{"plain", high} {
 		pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -95,7 +95,7 @@ func runtimes(claims bool) []client.Object {
 		if name == high {
 			pod.Spec.PriorityClassName = high
 		}
-		if !claims {
+		if !s.Claims {
 			out = append(out, runtimeOf(name, pod))
 			continue
 		}

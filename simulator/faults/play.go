@@ -73,7 +73,7 @@ func Play(ctx context.Context, scene Scene, in Bubble, log io.Writer) (Result, e
 
 // populate makes what is there from the beginning, and what comes.
 func (w *world) populate() {
-	for _, o := range runtimes(w.scene.Claims) {
+	for _, o := range w.scene.runtimes() {
 		w.create(o)
 	}
 	if w.scene.Claims {
@@ -94,7 +94,7 @@ func (w *world) populate() {
 			case j.Native:
 				w.createNative(j)
 			default:
-				w.create(trainJobFor(j, w.scene.Claims))
+				w.create(w.scene.trainJobFor(j))
 			}
 		})
 	}
