@@ -2,6 +2,7 @@ package defaultpreemption
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,17 +39,16 @@ func podsOf(v preemption.Victim) []*corev1.Pod {
 func (p *LockstepDefaultPreemption) OrderedScoreFuncs(
 	_ context.Context, victims map[string]*extenderv1.Victims,
 ) []func(node string) int64 {
-	lost, names := make(map[string]int64), make([]string, 0, len(victims))
-	for node, of := range victims {
-		lost[node], names = p.losses.LostWork(of.Pods), append(names, node)
+	lost, place := make(map[string]int64, len(victims)), make(map[string]int, len(victims))
+	for i, node := range slices.Sorted(maps.Keys(victims)) {
+		lost[node], place[node] = p.losses.LostWork(victims[node].Pods), i
 	}
-	slices.Sort(names)
 	return []func(node string) int64{
 		func(node string) int64 { return -victims[node].NumPDBViolations },
 		func(node string) int64 { return -lost[node] },
 		func(node string) int64 { return -highest(victims[node].Pods) },
 		func(node string) int64 { return -int64(len(victims[node].Pods)) },
-		func(node string) int64 { return -int64(slices.Index(names, node)) },
+		func(node string) int64 { return -int64(place[node]) },
 	}
 }
 

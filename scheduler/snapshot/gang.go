@@ -49,11 +49,16 @@ func (v View) Gang(
 				continue // its node is gone, and it with it
 			}
 			member.Placed, member.Node = true, at
-			pod = unbound(pod)
 		}
-		k := kind{pod, asks(pod)}
+		k := kind{pod: pod, asks: asks(pod), wants: pod.Spec.NodeName}
+		if member.Placed {
+			k.wants = ""
+		}
 		member.Shape = slices.IndexFunc(kinds, k.equals)
 		if member.Shape < 0 {
+			if member.Placed {
+				pod = unbound(pod)
+			}
 			member.Shape = len(kinds)
 			kinds = append(kinds, k)
 			gang.Shapes = append(gang.Shapes,
@@ -86,12 +91,14 @@ func unbound(pod *corev1.Pod) *corev1.Pod {
 type kind struct {
 	pod  *corev1.Pod
 	asks corev1.ResourceList
+	// wants is the only node that it may use; "" for any, as all members that run did before they had theirs.
+	wants string
 }
 
 // equals compares what is usually there first: a gang of a thousand members is compared a thousand times.
 func (k kind) equals(other kind) bool {
 	a, b := &k.pod.Spec, &other.pod.Spec
-	return a.NodeName == b.NodeName && maps.EqualFunc(k.asks, other.asks, same) &&
+	return k.wants == other.wants && maps.EqualFunc(k.asks, other.asks, same) &&
 		maps.Equal(a.NodeSelector, b.NodeSelector) &&
 		slices.EqualFunc(a.Tolerations, b.Tolerations, sameToleration) &&
 		sameAffinity(requiredAffinity(k.pod), requiredAffinity(other.pod))
@@ -139,16 +146,32 @@ func barNode(shape *topology.Shape, node, nodes int, rule string) {
 
 // InRankOrder sorts pods by rank: replicated job, job index, completion index, name. Indices compare as numbers.
 func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
-	out := slices.Clone(pods)
-	slices.SortFunc(out, func(a, b *corev1.Pod) int {
-		return cmp.Or(
-			cmp.Compare(a.Labels[labelReplicatedJob], b.Labels[labelReplicatedJob]),
-			cmp.Compare(number(a.Labels[labelJobIndex]), number(b.Labels[labelJobIndex])),
-			cmp.Compare(completionIndex(a), completionIndex(b)),
-			cmp.Compare(a.Name, b.Name),
-		)
-	})
+	ranks := make([]rank, len(pods))
+	for i, pod := range pods {
+		ranks[i] = rank{
+			pod.Labels[labelReplicatedJob], number(pod.Labels[labelJobIndex]), completionIndex(pod), pod,
+		}
+	}
+	slices.SortFunc(ranks, rank.compare)
+	out := make([]*corev1.Pod, len(ranks))
+	for i := range ranks {
+		out[i] = ranks[i].pod
+	}
 	return out
+}
+
+// rank is what a pod is ordered by, read once: a large gang is put in order with each of its members that is lost.
+type rank struct {
+	replicatedJob   string
+	job, completion int
+	pod             *corev1.Pod
+}
+
+func (r rank) compare(other rank) int {
+	return cmp.Or(
+		cmp.Compare(r.replicatedJob, other.replicatedJob), cmp.Compare(r.job, other.job),
+		cmp.Compare(r.completion, other.completion), cmp.Compare(r.pod.Name, other.pod.Name),
+	)
 }
 
 // CompletionIndex returns the index that a Job gave to the pod, -1 for a pod without one.

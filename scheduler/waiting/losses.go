@@ -30,7 +30,7 @@ func (q *Queue) reads() *Reader {
 // gang's pods have to be among them.
 func (q *Queue) LostWork(pods []*corev1.Pod) int64 {
 	r := q.reads()
-	if r == nil {
+	if r == nil || !slices.ContainsFunc(pods, r.mayHold) {
 		return 0
 	}
 	reading := snapshot.Reading{Accelerators: r.Accelerators}
@@ -43,6 +43,23 @@ func (q *Queue) LostWork(pods []*corev1.Pod) int64 {
 		lost += u.Contender(reading).Lost(now)
 	}
 	return lost
+}
+
+// mayHold reports whether a pod may have accelerators. Most pods have none, and they are asked about with each node.
+func (r *Reader) mayHold(pod *corev1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			for _, kind := range r.Accelerators {
+				if _, asks := containers[i].Resources.Requests[kind]; asks {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // unitsOf puts the pods of each gang together.
