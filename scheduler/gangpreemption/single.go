@@ -23,7 +23,7 @@ func (p *GangPreemption) PostFilter(
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	x, out := needs.Question, needs.Outcome
-	if out.Wait.Cause == contention.Victims && out.Lease != nil && out.Lease.Reason == contention.Preemption {
+	if out.Wait.Cause == contention.Victims && len(needs.Place) > 0 && out.Lease.Reason == contention.Preemption {
 		return p.preemptForPod(ctx, state, needs)
 	}
 	for _, of := range out.Preempted { // they use a place until its instant
@@ -36,8 +36,7 @@ func (p *GangPreemption) PostFilter(
 func (p *GangPreemption) preemptForPod(
 	ctx context.Context, state fwk.CycleState, needs *waiting.Needs,
 ) (*fwk.PostFilterResult, *fwk.Status) {
-	x, pod := needs.Question, needs.Question.Waiting[0]
-	node := x.View.Tree.Node(needs.Outcome.Lease.Nodes[0])
+	x, pod, node := needs.Question, needs.Question.Waiting[0], needs.Place[0]
 	for _, of := range needs.Outcome.Preempted {
 		status := p.fitsWithout(ctx, state.Clone(), pod, node, p.units(x, needs.Outcome.Wait.Of))
 		if !status.IsSuccess() {

@@ -19,6 +19,8 @@ const NeedsKey fwk.StateKey = "lockstep.dev/needs"
 type Needs struct {
 	Question *Question
 	Outcome  Outcome
+	// Place are the nodes of a pod's lease; empty for gangs, and without a lease.
+	Place []string
 }
 
 // Clone returns the needs themselves: nothing changes them.

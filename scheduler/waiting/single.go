@@ -45,7 +45,7 @@ func (q *Queue) Refused(x *Question) *Needs {
 	if !q.machine.Candidate(e.ID) {
 		q.count()
 		reason, _ := q.machine.Reason(e.ID)
-		return &Needs{Question: x, Outcome: Outcome{Wait: reason, Lease: q.lease(e.ID)}}
+		return q.needs(x, Outcome{Wait: reason, Lease: q.lease(e.ID)})
 	}
 	out := q.evaluate(x, e.ID, &w)
 	q.conclude(x, &out, &w)
@@ -60,7 +60,18 @@ func (q *Queue) Refused(x *Question) *Needs {
 	if out.Placed != nil {
 		return nil
 	}
-	return &Needs{Question: x, Outcome: out}
+	return q.needs(x, out)
+}
+
+// needs names the place of a pod's lease: between two evaluations its numbers may be those of another fleet.
+func (q *Queue) needs(x *Question, out Outcome) *Needs {
+	n := &Needs{Question: x, Outcome: out}
+	if p := q.atlas.places[x.id()]; p != nil && out.Lease != nil {
+		for _, s := range p.seats {
+			n.Place = append(n.Place, s.node)
+		}
+	}
+	return n
 }
 
 // Knows reports whether an entity waits in the queue.
