@@ -1,34 +1,45 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
-// heard are log lines of goroutines that go on at once, until all stand still. They are in the order of their words then, since goroutines have none.
+// heard are log lines of goroutines that go on at once, until all stand still. Those of an instant are in the order of their words then, since
+// goroutines have none.
 type heard struct {
+	clock clock.PassiveClock
+
 	mu    sync.Mutex
-	lines []string
+	lines []line
 }
 
-func (h *heard) add(line string) {
+type line struct {
+	at   time.Time
+	text string
+}
+
+func (h *heard) add(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lines = append(h.lines, line)
+	h.lines = append(h.lines, line{h.clock.Now(), text})
 }
 
-func (h *heard) take() []string {
+func (h *heard) take() []line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lines := h.lines
 	h.lines = nil
-	slices.Sort(lines)
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text)) })
 	return lines
 }
 

@@ -70,14 +70,15 @@ func (w *world) since() time.Duration { return w.now().Sub(w.begin).Truncate(tim
 
 func (w *world) note(format string, args ...any) {
 	if w.log != nil {
-		_, err := fmt.Fprintf(
-			w.log,
-			"%9s  %s\n",
-			fmt.Sprintf("%.3f", w.since().Seconds()),
-			fmt.Sprintf(format, args...),
-		)
-		w.must(err)
+		w.noteAt(w.now(), fmt.Sprintf(format, args...))
 	}
+}
+
+// noteAt writes a line about an instant.
+func (w *world) noteAt(at time.Time, text string) {
+	since := at.Sub(w.begin).Truncate(time.Millisecond)
+	_, err := fmt.Fprintf(w.log, "%9s  %s\n", fmt.Sprintf("%.3f", since.Seconds()), text)
+	w.must(err)
 }
 
 // must keeps the first error of the world.
@@ -103,11 +104,11 @@ func newWorld(ctx context.Context, scene Scene, in Bubble, log io.Writer) (*worl
 	w.ctx = klog.NewContext(ctx, logr.Discard())
 	w.still = in.Still
 	if log != nil {
-		w.heard = &heard{}
+		w.heard = &heard{clock: in.Clock}
 		w.still = func() {
 			in.Still()
-			for _, line := range w.heard.take() {
-				w.note("log: %s", line)
+			for _, l := range w.heard.take() {
+				w.noteAt(l.at, "log: "+l.text)
 			}
 		}
 	}
