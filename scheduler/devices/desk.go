@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -14,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	resourceclient "k8s.io/client-go/kubernetes/typed/resource/v1"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 // desk writes to claims for the members of gangs that share them. Members are bound side by side, and the in-tree plugin has each write
@@ -22,6 +26,9 @@ import (
 type desk struct {
 	// chosen returns the devices that the scheduler has chosen for a claim and not written yet; nil for none.
 	chosen func(types.UID) *resourcev1.AllocationResult
+	clock  clock.WithDelayedExecution
+	// ends is closed when the scheduler ends.
+	ends <-chan struct{}
 
 	mu     sync.Mutex
 	claims map[types.UID]*counter
@@ -125,20 +132,69 @@ type version struct {
 	sure  bool
 }
 
+// A write whose answer was lost is in doubt for as long as nobody has read the claim again. The pause before that doubles. If the claim can be read,
+// and is never found changed, something else is wrong.
+const (
+	firstDoubt   = 50 * time.Millisecond
+	longestDoubt = 5 * time.Second
+	mostDoubts   = 10
+)
+
+var errUnread = errors.New("reading the claim")
+
 // write makes the changes, on the claim as it was written last, or, without that, as the first member saw it. If that is not the newest
 // version, it is read and they are made on that. Changes that cannot be made any more get their error.
+//
+// Whoever gets an error gives the devices to others, some milliseconds before the caches could show that the claim has them after all. So there is
+// no error before the API server has given one.
 func (d *desk) write(
 	ctx context.Context, client resourceclient.ResourceClaimInterface, last version, batch []*change,
 ) (*resourcev1.ResourceClaim, error) {
 	if last.claim == nil {
 		last = version{batch[0].seen, false}
 	}
+	doubts := 0
+	for pause := firstDoubt; ; pause = min(2*pause, longestDoubt) {
+		written, err := d.try(ctx, client, last, batch)
+		if !errors.Is(err, errUnread) {
+			doubts++
+		}
+		if !inDoubt(err) || doubts == mostDoubts {
+			return written, err
+		}
+		klog.FromContext(ctx).V(2).Info("What became of a write is not known; the claim is read again",
+			"claim", klog.KObj(batch[0].seen), "err", err)
+		last = version{}
+		select {
+		case <-d.ends:
+			return nil, err
+		case <-d.clock.After(pause):
+		}
+	}
+}
+
+// inDoubt reports whether a write may have taken effect in spite of an error: what the API server itself refuses has not.
+func inDoubt(err error) bool {
+	if err == nil {
+		return false
+	}
+	status := apierrors.APIStatus(nil)
+	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError
+}
+
+// try makes the changes on the last version, or, without that, on the claim as it is read.
+func (d *desk) try(
+	ctx context.Context, client resourceclient.ResourceClaimInterface, last version, batch []*change,
+) (*resourcev1.ResourceClaim, error) {
 	var written *resourcev1.ResourceClaim
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if last.claim == nil {
 			read, err := client.Get(ctx, batch[0].seen.Name, metav1.GetOptions{})
 			if err != nil {
-				return fmt.Errorf("reading the claim: %w", err)
+				return fmt.Errorf("%w: %w", errUnread, err)
+			}
+			if read.UID != batch[0].seen.UID { // another one of its name
+				return apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), read.Name)
 			}
 			last = version{read, true}
 		}

@@ -1,9 +1,11 @@
 package devices_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -213,5 +215,69 @@ func TestDesk_LetsDevicesBeGivenBack(t *testing.T) {
 	claim, err = d.desk.Update(t.Context(), claim, metav1.UpdateOptions{})
 	if err != nil || len(claim.Finalizers) != 0 {
 		t.Errorf("the claim is %v, %v", claim, err)
+	}
+}
+
+// loses has the server carry out the next n writes to the claim's status, and lose its answers; the reads after them fail as often.
+func (d *atDesk) loses(n int) {
+	lost, unread := n, 0
+	d.cluster.PrependReactor(
+		"update",
+		"resourceclaims",
+		func(action clienttesting.Action) (bool, runtime.Object, error) {
+			update, ok := action.(clienttesting.UpdateAction)
+			if !ok || action.GetSubresource() != "status" || lost == 0 {
+				return false, nil, nil
+			}
+			lost--
+			unread++
+			if err := d.cluster.Tracker().
+				Update(action.GetResource(), update.GetObject(), action.GetNamespace()); err != nil {
+				return true, nil, fmt.Errorf("carrying out a write: %w", err)
+			}
+			return true, nil, errors.New("http2: client connection lost")
+		},
+	)
+	d.cluster.PrependReactor("get", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if unread == 0 {
+			return false, nil, nil
+		}
+		unread--
+		return true, nil, errors.New("connection refused")
+	})
+}
+
+// The devices of a write whose answer was lost are the member's: whoever were told of an error would give them to another.
+func TestDesk_LosesAnAnswer(t *testing.T) {
+	d := newAtDesk(t)
+	seen := d.get()
+	d.loses(2)
+	written, err := d.reserve(seen, "a", d.chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := d.get()
+	if written.ResourceVersion != now.ResourceVersion || len(now.Status.ReservedFor) != 1 ||
+		now.Status.Allocation == nil {
+		t.Errorf("the member got %v of %v", written.Status, now.Status)
+	}
+}
+
+// What the API server refuses is refused, and what fails whatever is tried fails in the end.
+func TestDesk_Refused(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"forbidden": apierrors.NewForbidden(resourcev1.Resource("resourceclaims"), "claim", errors.New("no")),
+		"a webhook": apierrors.NewInternalError(errors.New("failed calling webhook")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newAtDesk(t)
+				d.cluster.PrependReactor("update", "resourceclaims",
+					func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
+				if _, err := d.reserve(d.get(), "a", d.chosen); !errors.Is(err, refusal) {
+					t.Errorf("the member is told %v", err)
+				}
+			})
+		})
 	}
 }

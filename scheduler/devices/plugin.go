@@ -68,7 +68,7 @@ func New(
 			FilterTimeout:  &metav1.Duration{Duration: filterTimeout},
 			BindingTimeout: &metav1.Duration{Duration: config.DynamicResourcesBindingTimeoutDefault},
 		}
-		writes := &desk{chosen: own.ResourceClaims().GetPendingAllocation}
+		writes := &desk{chosen: own.ResourceClaims().GetPendingAllocation, clock: t.Clock, ends: ctx.Done()}
 		plugin, err := dynamicresources.New(ctx, args, managed{handle, m, atDesk{handle.ClientSet(), writes}}, features)
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", dynamicresources.Name, err)
