@@ -24,8 +24,6 @@ type memory struct {
 
 	mu      sync.Mutex
 	refused map[string]*refusals
-	// leaving are the nodes of pods that left, as far as the snapshot did not show it yet.
-	leaving map[types.UID]string
 	// changed are the versions of nodes that changed, as far as the snapshot did not show them yet.
 	changed map[string]string
 	// suspects are the nodes whose kubelets refused a pod.
@@ -49,7 +47,7 @@ type memory struct {
 func newMemory(accelerators []corev1.ResourceName, store *waiting.Store, limits nodehealth.Limits) *memory {
 	return &memory{
 		store: store, strikes: nodehealth.NewLedger(limits),
-		refused: make(map[string]*refusals), leaving: make(map[types.UID]string), changed: make(map[string]string),
+		refused: make(map[string]*refusals), changed: make(map[string]string),
 		suspects: make(map[string]suspicion), unwanted: make(map[types.UID]map[string]time.Time),
 		marked: make(marks), kinds: newKinds(), preempting: make(map[types.NamespacedName]*preemption),
 		counted: make(map[types.NamespacedName]count), accelerators: accelerators,

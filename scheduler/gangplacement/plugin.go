@@ -130,7 +130,7 @@ func newPlugin(
 		"nodes": {informers.Core().V1().Nodes().Informer(), p.followNodes()},
 		"pods": {
 			informers.Core().V1().Pods().Informer(),
-			cache.ResourceEventHandlerFuncs{UpdateFunc: p.podChanged, DeleteFunc: p.podLeft},
+			cache.ResourceEventHandlerFuncs{UpdateFunc: p.podChanged},
 		},
 	} {
 		if _, err := of.informer.AddEventHandler(of.handler); err != nil {

@@ -30,7 +30,6 @@ func (p *GangPlacement) podChanged(old, obj any) {
 	if !ok || !same || snapshot.Ended(before) || !snapshot.Ended(after) {
 		return
 	}
-	p.podLeft(after)
 	p.podEnded(after)
 }
 

@@ -9,6 +9,7 @@ package gangpreemption
 import (
 	"context"
 	"slices"
+	"time"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,6 +37,7 @@ type GangPreemption struct {
 	stock  *devices.Stock
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
 	later    func(n int, do func(ctx context.Context, i int))
+	after    func(pause time.Duration, do func())
 	clock    clock.Clock
 	underway *underway
 	// nominated are the nodes of gangs whose victims have yet to leave. Only the scheduling loop uses them.
@@ -58,7 +60,7 @@ func New(
 		return &GangPreemption{
 			handle: handle, queue: queue, stock: shared.Stock(handle.SharedDRAManager()),
 			underway: &underway{clock: t.Clock}, clock: t.Clock,
-			nominated: make(map[types.NamespacedName]nominations),
+			nominated: make(map[types.NamespacedName]nominations), after: t.AfterFunc,
 			later: func(n int, do func(context.Context, int)) {
 				t.Beside(func() { handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name) })
 			},

@@ -3,6 +3,7 @@ package gangpreemption
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -47,9 +48,27 @@ func (p *GangPreemption) preemptForPod(
 		}
 		p.leave(ctx, needs, of, p.units(x, of.Victims))
 	}
+	p.lookAgain(needs)
 	return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{
 		NominatingMode: fwk.ModeOverride, NominatedNodeName: node,
 	}}, nil
+}
+
+// The victims of a pod may be gone while its attempt goes on, and the scheduling queue does not always hear of that. So the pod is tried again after as
+// long as it has waited for them.
+const (
+	soonestLook = time.Second
+	latestLook  = 30 * time.Second
+)
+
+func (p *GangPreemption) lookAgain(needs *waiting.Needs) {
+	waited := p.clock.Since(time.Unix(needs.Outcome.Lease.Since, 0))
+	id := waiting.IDOfPod(needs.Question.Waiting[0])
+	p.after(min(max(waited, soonestLook), latestLook), func() {
+		if p.queue.Knows(id) {
+			p.queue.Call(id)
+		}
+	})
 }
 
 // fitsWithout asks the framework's filters about a node from which the victims have gone. The state is changed.

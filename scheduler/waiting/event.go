@@ -18,6 +18,7 @@ func (q *Queue) Left(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events, q.news = q.events+1, q.clock.Clock.Now()
+	q.departed.add(pod)
 	if q.machine.Len() == 0 && len(q.machine.Leases()) == 0 {
 		return
 	}

@@ -36,7 +36,7 @@ type Question struct {
 	Labels []string
 	// Protected says that an administrator marked the PriorityClass of a member as not to be preempted.
 	Protected bool
-	// Lags says that pods have left which the view still shows.
+	// Lags says that nodes are otherwise than the view shows them.
 	Lags bool
 	// Fleet reads what runs. It is called with the queue's lock held.
 	Fleet func() Fleet

@@ -32,6 +32,8 @@ type Queue struct {
 	begun map[contention.ID]*contention.Unit
 	// vacated are the nodes that units have left since the last World, in its numbers.
 	vacated map[vacancy]bool
+	// departed are pods that the scheduler's snapshot may still have.
+	departed departed
 	// round is when the round began that goes on, zero if none does.
 	round time.Time
 	// evicted are the units whose eviction has begun.
@@ -62,16 +64,17 @@ type seen struct {
 // New returns an empty queue.
 func New(t timing.Timing, policy contention.Policy) *Queue {
 	return &Queue{
-		machine: contention.New(policy),
-		clock:   t,
-		evicted: make(map[contention.ID]*eviction),
-		begun:   make(map[contention.ID]*contention.Unit),
-		waker:   newWaker(),
-		vain:    make(map[contention.ID]bool),
-		vacated: make(map[vacancy]bool),
-		missing: make(map[string]int64),
-		labels:  make(labels),
-		atlas:   atlas{places: make(map[contention.ID]*place)},
+		machine:  contention.New(policy),
+		clock:    t,
+		evicted:  make(map[contention.ID]*eviction),
+		begun:    make(map[contention.ID]*contention.Unit),
+		waker:    newWaker(),
+		vain:     make(map[contention.ID]bool),
+		vacated:  make(map[vacancy]bool),
+		departed: make(departed),
+		missing:  make(map[string]int64),
+		labels:   make(labels),
+		atlas:    atlas{places: make(map[contention.ID]*place)},
 
 		reserved: make(map[contention.ID]time.Time),
 	}
@@ -170,7 +173,7 @@ func (q *Queue) conclude(x *Question, out *Outcome, w *contention.World) {
 		q.settle(w)
 	}
 	out.Lease = q.lease(x.id())
-	if x.Lags {
+	if q.departed.shown(x.View) || x.Lags {
 		q.remind(&q.waker.lagging, lag)
 	}
 }
