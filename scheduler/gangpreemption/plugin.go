@@ -9,12 +9,10 @@ package gangpreemption
 import (
 	"context"
 	"slices"
-	"time"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
@@ -38,8 +36,6 @@ type GangPreemption struct {
 	stock  *devices.Stock
 	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
 	later    func(n int, do func(ctx context.Context, i int))
-	after    func(pause time.Duration, do func())
-	looks    looks
 	clock    clock.Clock
 	underway *underway
 	// nominated are the nodes of gangs whose victims have yet to leave. Only the scheduling loop uses them.
@@ -62,8 +58,7 @@ func New(
 		return &GangPreemption{
 			handle: handle, queue: queue, stock: shared.Stock(handle.SharedDRAManager()),
 			underway: &underway{clock: t.Clock}, clock: t.Clock,
-			nominated: make(map[types.NamespacedName]nominations), after: t.AfterFunc,
-			looks: looks{pending: sets.New[contention.ID]()},
+			nominated: make(map[types.NamespacedName]nominations),
 			later: func(n int, do func(context.Context, int)) {
 				t.Beside(func() { handle.Parallelizer().Until(ctx, n, func(i int) { do(ctx, i) }, Name) })
 			},

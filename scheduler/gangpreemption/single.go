@@ -3,11 +3,8 @@ package gangpreemption
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -50,54 +47,9 @@ func (p *GangPreemption) preemptForPod(
 		}
 		p.leave(ctx, needs, of, p.units(x, of.Victims))
 	}
-	p.lookAgain(needs)
 	return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{
 		NominatingMode: fwk.ModeOverride, NominatedNodeName: node,
 	}}, nil
-}
-
-// The victims of a pod may be gone while its attempt goes on, and the scheduling queue does not always hear of that. So the pod is tried again after as
-// long as it has waited for them.
-const (
-	soonestLook = time.Second
-	latestLook  = 30 * time.Second
-)
-
-func (p *GangPreemption) lookAgain(needs *waiting.Needs) {
-	id := waiting.IDOfPod(needs.Question.Waiting[0])
-	if !p.looks.begin(id) {
-		return // every attempt would begin one more, and each of these the next attempt
-	}
-	waited := p.clock.Since(time.Unix(needs.Outcome.Lease.Since, 0))
-	p.after(min(max(waited, soonestLook), latestLook), func() {
-		p.looks.end(id)
-		if p.queue.Knows(id) {
-			p.queue.Call(id)
-		}
-	})
-}
-
-// looks holds the pods that are tried again after a pause.
-type looks struct {
-	mu      sync.Mutex
-	pending sets.Set[contention.ID]
-}
-
-// begin reports whether no retry of the pod was pending.
-func (l *looks) begin(id contention.ID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pending.Has(id) {
-		return false
-	}
-	l.pending.Insert(id)
-	return true
-}
-
-func (l *looks) end(id contention.ID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pending.Delete(id)
 }
 
 // fitsWithout asks the framework's filters about a node from which the victims have gone. The state is changed.

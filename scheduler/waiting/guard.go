@@ -41,8 +41,12 @@ func (r *Reader) Single(pod *corev1.Pod, nodes []fwk.NodeInfo) (*Question, error
 		Waiting: []*corev1.Pod{
 			pod,
 		},
-		View:      view,
-		Kinds:     r.Accelerators,
+		View:  view,
+		Kinds: r.Accelerators,
+		Accelerators: snapshot.Accelerators(
+			[]*corev1.Pod{pod},
+			r.Accelerators,
+		), // the queue asks as much: leases bind both alike
 		Protected: r.protects(pod.Spec.PriorityClassName),
 		Choices:   []devices.Asked{devices.NewAsked(view.Ledger(nil), topology.Gang{})},
 	}
