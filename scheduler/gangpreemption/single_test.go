@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
@@ -179,4 +180,41 @@ func TestSinglePod_NeverPreempts(t *testing.T) {
 		t.Errorf("%v left, %v in part", gone, broken)
 	}
 	c.ExpectUnbound(t, pod)
+}
+
+// The place of a lost rank is kept from equals of its gang, not from a pod that might evict the gang. The queue and the filters have to agree on that:
+// otherwise the filters refuse what the queue takes for free, and in-tree preemption evicts one gang after another.
+func TestSinglePod_UsesThePlaceOfALostRank(t *testing.T) {
+	s := schedulertest.NewFullFleet(2)
+	s.Groups["low-0-0"].Status.Conditions = []metav1.Condition{
+		{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue},
+	}
+	lost := s.Pods["low-0-0"][1]
+	lost.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"},
+	}
+	c := schedulertest.NewUnstartedCluster(t, s.Objects())
+	queue := c.StartWithQueue(t)
+	other, waits := schedulertest.Gang("waits", 1, "") // so that the queue knows what runs
+	c.Create(t, other, waits)
+	c.WaitRejected(t, "waits")
+	c.DeletePods(t, []*corev1.Pod{lost})
+	for range 200 {
+		if len(queue.Leases()) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(queue.Leases()) == 0 {
+		t.Fatal("the place of the lost rank is not kept")
+	}
+	pod := single("high", unchanged)
+	c.Create(t, pod)
+	if at := c.WaitBound(t, pod); at[0] != schedulertest.NodeName(0, 1) {
+		t.Errorf("the pod is on %s, want the place of the lost rank", at[0])
+	}
+	delete(s.Pods, "low-0-0")
+	if gone, broken := s.Evicted(t, c); len(gone)+len(broken) > 0 {
+		t.Errorf("%v left, %v in part", gone, broken)
+	}
 }
