@@ -13,12 +13,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
-// mayLeave says that those may leave whom no administrator protects. A system pod finds room all the same.
+// mayLeave reports whether a victim may be evicted. Protected PriorityClasses are spared, except for system-critical preemptors.
 func (p *LockstepDefaultPreemption) mayLeave(_ fwk.NodeInfo, victim preemption.Victim, by *corev1.Pod) bool {
 	return corev1helpers.PodPriority(by) >= scheduling.SystemCriticalPriority || !p.losses.Protects(podsOf(victim))
 }
 
-// stays says that of two victims on a node the one stays that would lose more. Of those that lose the same, kube-scheduler's order decides.
+// stays reports whether the first victim is reprieved before the other: the one that would lose more work is. Ties: kube-scheduler's order.
 func (p *LockstepDefaultPreemption) stays(one, other preemption.Victim) bool {
 	if a, b := p.losses.LostWork(podsOf(one)), p.losses.LostWork(podsOf(other)); a != b {
 		return a > b
@@ -52,7 +52,7 @@ func (p *LockstepDefaultPreemption) OrderedScoreFuncs(
 	}
 }
 
-// highest is the highest priority of the pods, of which there is at least one.
+// highest returns the highest priority of the pods. There must be at least one.
 func highest(pods []*corev1.Pod) int64 {
 	first := corev1helpers.PodPriority(pods[0])
 	for _, pod := range pods[1:] {

@@ -31,7 +31,7 @@ type LockstepDefaultPreemption struct {
 	losses Losses
 }
 
-// Losses is what evictions cost. It is asked in several goroutines.
+// Losses reports the cost of evictions. Its methods are called concurrently.
 type Losses interface {
 	// LostWork returns the accelerator-seconds that are lost if these pods leave, and the gangs with them all of whose pods these are.
 	LostWork(pods []*corev1.Pod) int64

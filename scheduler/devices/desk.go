@@ -132,8 +132,8 @@ type version struct {
 	sure  bool
 }
 
-// A write whose answer was lost is in doubt for as long as nobody has read the claim again. The pause before that doubles. If the claim can be read,
-// and is never found changed, something else is wrong.
+// A write without an answer may have taken effect. The desk reads the claim again after a pause, which doubles, and repeats the write. It gives up after
+// mostDoubts attempts whose read succeeded: a webhook may be failing.
 const (
 	firstDoubt   = 50 * time.Millisecond
 	longestDoubt = 5 * time.Second
@@ -145,8 +145,8 @@ var errUnread = errors.New("reading the claim")
 // write makes the changes, on the claim as it was written last, or, without that, as the first member saw it. If that is not the newest
 // version, it is read and they are made on that. Changes that cannot be made any more get their error.
 //
-// Whoever gets an error gives the devices to others, some milliseconds before the caches could show that the claim has them after all. So there is
-// no error before the API server has given one.
+// The in-tree plugin releases the devices on an error, and may allocate them to the next pod before its caches show that the write took effect. So
+// write returns an error only if the API server has answered.
 func (d *desk) write(
 	ctx context.Context, client resourceclient.ResourceClaimInterface, last version, batch []*change,
 ) (*resourcev1.ResourceClaim, error) {
@@ -182,7 +182,7 @@ func inDoubt(err error) bool {
 	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError
 }
 
-// try makes the changes on the last version, or, without that, on the claim as it is read.
+// try applies the changes to the last known version, and reads the claim if there is none.
 func (d *desk) try(
 	ctx context.Context, client resourceclient.ResourceClaimInterface, last version, batch []*change,
 ) (*resourcev1.ResourceClaim, error) {

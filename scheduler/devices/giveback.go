@@ -23,7 +23,7 @@ import (
 // pod that fits nowhere, in its cycle. A gang that waits gives all of them back, beside the cycles, and goes nowhere until the caches
 // show that: a gang that were bound meanwhile would lose the devices under its feet.
 
-// Returns is how devices are given back.
+// Returns configures how a stock returns devices to the cluster.
 type Returns struct {
 	Client kubernetes.Interface
 	Clock  clock.WithDelayedExecution
@@ -33,8 +33,8 @@ type Returns struct {
 	Changed func()
 }
 
-// GiveBack has the devices given back that waiting members of a gang have and nobody uses: those that are reserved for none but them, or for the
-// group if none of its members has a node. It returns at once.
+// GiveBack deallocates the claims of waiting members that no other pod has reserved. A reservation for the PodGroup counts as one of theirs if no
+// member has a node. GiveBack does not wait for the writes.
 func (s *Stock) GiveBack(
 	ctx context.Context, by Returns, group *schedulingv1beta1.PodGroup, waiting, running []*corev1.Pod,
 ) {

@@ -89,7 +89,9 @@ func BenchmarkSinglePreemptor(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, 50*cliques), func(b *testing.B) {
 				for b.Loop() {
-					c := schedulertest.NewCluster(b, foursOn(cliques)...) // a benchmark's drops the marks of evicted pods
+					c := schedulertest.NewCluster(
+						b,
+						foursOn(cliques)...) // a benchmark's drops the marks of evicted pods
 					var all []time.Duration
 					for i := range pods {
 						pod := single(fmt.Sprint("high-", i), change)

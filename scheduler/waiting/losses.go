@@ -62,22 +62,23 @@ func (r *Reader) mayHold(pod *corev1.Pod) bool {
 	return false
 }
 
-// unitsOf puts the pods of each gang together.
+// unitsOf groups the pods by gang. A pod in no gang is a unit of its own.
 func (r *Reader) unitsOf(pods []*corev1.Pod) []snapshot.Unit {
 	var out []snapshot.Unit
 	at := make(map[types.NamespacedName]int)
 	for _, pod := range pods {
 		key, member := snapshot.GroupOf(pod)
-		i, known := at[key]
-		if !member || !known {
-			u := snapshot.Unit{Pods: []*corev1.Pod{pod}}
+		if i, known := at[key]; known {
+			out[i].Pods = append(out[i].Pods, pod)
+			continue
+		}
+		u := snapshot.Unit{Pods: []*corev1.Pod{pod}}
+		if member {
 			if u.Group = r.gang(key); u.Group != nil {
 				at[key] = len(out)
 			}
-			out = append(out, u)
-			continue
 		}
-		out[i].Pods = append(out[i].Pods, pod)
+		out = append(out, u)
 	}
 	return out
 }
