@@ -44,6 +44,8 @@ func (q *GangQueue) activate(key types.NamespacedName) {
 func (q *GangQueue) podGone(obj any) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
+		// The pod may have been bound and have ended since it was last seen: nobody knows on which node room is free now.
+		q.queue.Settling()
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
 		q.track(pod, false)
