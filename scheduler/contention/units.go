@@ -19,7 +19,8 @@ type Units struct {
 	guessed []*Unit
 	// preemptible are the units that may be evicted, by (priority, ID).
 	preemptible []*Unit
-	byNode      map[int][]*Unit
+	// byNode are the units on each node, by its number, as far as there was one.
+	byNode [][]*Unit
 	// changes counts Add and Remove, services those of units that never end.
 	changes, services int
 	// eased counts the changes after which a unit that runs may end earlier than it had to before.
@@ -45,7 +46,7 @@ type Expectation struct {
 // but by another Add.
 func (u *Units) Add(unit *Unit) {
 	if u.all == nil {
-		u.all, u.byNode = make(map[ID]*Unit), make(map[int][]*Unit)
+		u.all = make(map[ID]*Unit)
 	}
 	if old := u.Remove(unit.ID); old != nil && eases(old, unit) {
 		u.eased++
@@ -68,8 +69,19 @@ func (u *Units) Add(unit *Unit) {
 		at, _ := slices.BinarySearchFunc(u.preemptible, unit, byPriority)
 		u.preemptible = slices.Insert(u.preemptible, at, unit)
 	}
-	for _, node := range nodesOf(unit.Holds) {
+	nodes := nodesOf(unit.Holds)
+	if len(nodes) > 0 {
+		u.reach(nodes[len(nodes)-1])
+	}
+	for _, node := range nodes {
 		u.byNode[node] = append(u.byNode[node], unit)
+	}
+}
+
+// reach makes room for a node's units.
+func (u *Units) reach(node int) {
+	if more := node + 1 - len(u.byNode); more > 0 {
+		u.byNode = append(u.byNode, make([][]*Unit, more)...)
 	}
 }
 
@@ -97,10 +109,7 @@ func (u *Units) Remove(id ID) *Unit {
 		u.preemptible = slices.Delete(u.preemptible, at, at+1)
 	}
 	for _, node := range nodesOf(unit.Holds) {
-		left := slices.DeleteFunc(u.byNode[node], func(other *Unit) bool { return other == unit })
-		if u.byNode[node] = left; len(left) == 0 {
-			delete(u.byNode, node)
-		}
+		u.byNode[node] = slices.DeleteFunc(u.byNode[node], func(other *Unit) bool { return other == unit })
 	}
 	return unit
 }
@@ -185,7 +194,12 @@ func (u *Units) All() []*Unit {
 func (u *Units) Len() int { return len(u.all) }
 
 // On returns the units on a node, in the order in which they were added. The slice belongs to the set.
-func (u *Units) On(node int) []*Unit { return u.byNode[node] }
+func (u *Units) On(node int) []*Unit {
+	if node < 0 || node >= len(u.byNode) {
+		return nil
+	}
+	return u.byNode[node]
+}
 
 // Preemptible returns the units that an entity of the priority may evict: those that may be evicted, of strictly lower priority.
 // The lowest priority comes first, then they are by ID: of equal losses in a domain the first leave, since the others would take

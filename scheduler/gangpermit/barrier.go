@@ -41,8 +41,15 @@ func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
 	if err != nil {
 		return minCount
 	}
-	g.passed, g.evicted = g.passed.Intersection(state.AllPods()), g.evicted.Intersection(state.AllPods())
-	return minCount - g.passed.Union(state.AssignedPods()).Difference(g.evicted).Len()
+	assigned := state.AssignedPods()
+	there := assigned.Len()
+	// AllPods copies a set, and large gangs come here with each member that they lose.
+	if !assigned.IsSuperset(g.passed) || g.evicted.Len() > 0 {
+		all := state.AllPods()
+		g.passed, g.evicted = g.passed.Intersection(all), g.evicted.Intersection(all)
+		there = g.passed.Union(assigned).Difference(g.evicted).Len()
+	}
+	return minCount - there
 }
 
 // letGo allows everyone who waits, or no one if one of them does not wait any more; the last one goes with them. After it

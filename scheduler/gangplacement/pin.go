@@ -85,6 +85,9 @@ func filterUnpinned(state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *f
 		}
 		return nil
 	}
+	if plan.closes(node.Node().Name) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "closed to the gang")
+	}
 	plan.asked.Store(true)
 	if !plan.guard.Admits(pod, node.Node().Name) {
 		return fwk.NewStatus(fwk.Unschedulable, "the node is reserved for a gang")

@@ -35,6 +35,8 @@ type plan struct {
 	pins map[string]*pin // by pod name
 	// exact holds the planned nodes and no other; loose is nil if it would hold the same nodes.
 	exact, loose *fwk.Placement
+	// room are the nodes of loose that the gang may use, in tree order.
+	room []fwk.NodeInfo
 	// everywhere is the one of them that is the whole snapshot, which the framework does not tell from no placement.
 	everywhere *fwk.Placement
 	// held counts the pins that were reserved.
@@ -42,8 +44,8 @@ type plan struct {
 	// asked is set when the filters saw a node of the looser placement, useful when one of these was reserved: if a member
 	// fits on none of them, before any other is placed, all of them refuse it.
 	asked, useful atomic.Bool
-	// looks are what the nodes of the looser placement were like, order is where they are in it. Both are made when it is
-	// tried: most plans hold.
+	// looks are what the nodes of room were like, order is where they are in it. Both are made when the looser placement is tried: most
+	// plans hold.
 	looks map[string]uint64
 	order map[string]int
 	// question is what the plan answers, and with what.
@@ -91,10 +93,16 @@ func (p *plan) tryLoose() {
 	if p.looks != nil {
 		return
 	}
-	p.looks, p.order = make(map[string]uint64, len(p.loose.Nodes)), make(map[string]int, len(p.loose.Nodes))
-	for i, info := range p.loose.Nodes {
+	p.looks, p.order = make(map[string]uint64, len(p.room)), make(map[string]int, len(p.room))
+	for i, info := range p.room {
 		p.looks[info.Node().Name], p.order[info.Node().Name] = look(info), i
 	}
+}
+
+// closes reports whether the gang may not use a node of the looser placement.
+func (p *plan) closes(node string) bool {
+	_, open := p.order[node]
+	return !open
 }
 
 // choose is the node for a member in the looser placement, of those that its filters left: its planned one, or the one
@@ -157,10 +165,7 @@ func (p *GangPlacement) newPlan(
 	}
 	// Without a way to tell the placements apart there must be only one.
 	if _, ok := p.handle.SnapshotSharedLister().(placed); ok && loosens(gang) {
-		room := allowed(view, placement, gang)
-		if len(room) > len(out.exact.Nodes) {
-			out.loose = &fwk.Placement{Name: loose, Nodes: room}
-		}
+		out.loosen(view, q.parent)
 	}
 	switch len(q.parent.Nodes) {
 	case len(out.exact.Nodes):
@@ -171,6 +176,19 @@ func (p *GangPlacement) newPlan(
 		}
 	}
 	return out
+}
+
+// loosen adds the looser placement if it has nodes that the planned one has not. A gang that may go anywhere is offered all nodes, and Filter closes
+// some: a list of the others would have to be looked up by the framework in each cycle.
+func (p *plan) loosen(view snapshot.View, all *fwk.Placement) {
+	p.room = allowed(view, p.placed.Placement, p.placed.Gang)
+	if len(p.room) <= len(p.exact.Nodes) {
+		return
+	}
+	p.loose = &fwk.Placement{Name: loose, Nodes: p.room}
+	if _, within := view.Tree.Level(p.placed.Gang.Required); !within {
+		p.loose.Nodes = all.Nodes
+	}
 }
 
 // loosens reports whether the framework may choose the nodes itself: it knows the required domain, since it is offered no

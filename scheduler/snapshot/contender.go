@@ -1,12 +1,12 @@
 package snapshot
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
@@ -86,17 +86,10 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 		Accelerators: u.Accelerators(r.Accelerators), Started: seconds(u.Started()), Saved: seconds(u.Saved()),
 		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(),
 	}
+	sum := u.sum()
+	out.Grace = sum.grace
 	if out.Leaving { // it is gone when the grace is over, whatever was known of its end before
-		out.End = contention.End{}
-	}
-	for _, pod := range u.Pods {
-		out.Grace = max(
-			out.Grace,
-			ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds),
-		)
-		if pod.DeletionTimestamp != nil && out.Leaving {
-			out.End = contention.End{At: max(out.End.At, pod.DeletionTimestamp.Unix()), Certainty: contention.Certain}
-		}
+		out.End = contention.End{At: sum.deleted, Certainty: contention.Certain}
 	}
 	if r.Budgets != nil {
 		out.Budgets = r.Budgets(u.Pods)
@@ -106,15 +99,7 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 
 // protected reports whether the PriorityClass of a member keeps the unit from preemption.
 func (u Unit) protected(r Reading) bool {
-	if r.Protected == nil {
-		return false
-	}
-	for _, pod := range u.Pods {
-		if r.Protected(pod.Spec.PriorityClassName) {
-			return true
-		}
-	}
-	return false
+	return r.Protected != nil && slices.ContainsFunc(u.sum().classes, r.Protected)
 }
 
 // certainty is when the unit ends, and how much that can be relied on. A gang's end is its deadline, or what its trainer reports; a

@@ -39,31 +39,23 @@ func (v View) Gang(
 	if err != nil {
 		return gang, err
 	}
-	runs, comes := setOf(running), setOf(late)
-	var kinds []kind
-	for _, pod := range InRankOrder(slices.Concat(waiting, running, late)) {
-		member := topology.Member{Name: pod.Name, Late: comes[pod]}
-		if runs[pod] {
-			at, ok := v.Tree.Index(pod.Spec.NodeName)
-			if !ok {
+	lineup := v.lineups.of(group)
+	shapes := make(map[int]int) // by kind
+	for _, m := range lineup.line(waiting, running, late) {
+		member := topology.Member{Name: m.pod.Name, Late: m.as == comes}
+		if m.as == runs {
+			if m.at(v.Tree); m.node < 0 {
 				continue // its node is gone, and it with it
 			}
-			member.Placed, member.Node = true, at
+			member.Placed, member.Node = true, m.node
 		}
-		k := kind{pod: pod, asks: asks(pod), wants: pod.Spec.NodeName}
-		if member.Placed {
-			k.wants = ""
+		shape, known := shapes[lineup.kind(m)]
+		if !known {
+			shape = len(gang.Shapes)
+			shapes[lineup.kind(m)] = shape
+			gang.Shapes = append(gang.Shapes, v.shape(m))
 		}
-		member.Shape = slices.IndexFunc(kinds, k.equals)
-		if member.Shape < 0 {
-			if member.Placed {
-				pod = unbound(pod)
-			}
-			member.Shape = len(kinds)
-			kinds = append(kinds, k)
-			gang.Shapes = append(gang.Shapes,
-				topology.Shape{Demand: demandOf(pod, v.resources), Barred: v.barred(pod)})
-		}
+		member.Shape = shape
 		gang.Members = append(gang.Members, member)
 	}
 	if len(refused) > 0 {
@@ -72,12 +64,13 @@ func (v View) Gang(
 	return gang, nil
 }
 
-func setOf(pods []*corev1.Pod) map[*corev1.Pod]bool {
-	set := make(map[*corev1.Pod]bool, len(pods))
-	for _, pod := range pods {
-		set[pod] = true
+// shape is what a member asks for, and where it may not go.
+func (v View) shape(m *ranked) topology.Shape {
+	pod := m.pod
+	if m.as == runs {
+		pod = unbound(pod)
 	}
-	return set
+	return topology.Shape{Demand: demandOf(pod, v.resources), Barred: v.barred(pod)}
 }
 
 // unbound is the pod as it was before it had a node: what it asks for, not what it got.
@@ -148,9 +141,7 @@ func barNode(shape *topology.Shape, node, nodes int, rule string) {
 func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
 	ranks := make([]rank, len(pods))
 	for i, pod := range pods {
-		ranks[i] = rank{
-			pod.Labels[labelReplicatedJob], number(pod.Labels[labelJobIndex]), completionIndex(pod), pod,
-		}
+		ranks[i] = rankOf(pod)
 	}
 	slices.SortFunc(ranks, rank.compare)
 	out := make([]*corev1.Pod, len(ranks))
@@ -160,11 +151,15 @@ func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// rank is what a pod is ordered by, read once: a large gang is put in order with each of its members that is lost.
+// rank is what a pod is ordered by.
 type rank struct {
 	replicatedJob   string
 	job, completion int
 	pod             *corev1.Pod
+}
+
+func rankOf(pod *corev1.Pod) rank {
+	return rank{pod.Labels[labelReplicatedJob], number(pod.Labels[labelJobIndex]), completionIndex(pod), pod}
 }
 
 func (r rank) compare(other rank) int {

@@ -34,6 +34,8 @@ type View struct {
 	ledger topology.Ledger
 	// running is what runs on the nodes.
 	running *running
+	// lineups are the gangs of the last questions.
+	lineups *lineups
 	// found says, for people, which label families the nodes carry; empty if the levels are configured.
 	found string
 }
@@ -89,7 +91,9 @@ type slot struct {
 // level, where two nodes share a domain whenever their values are equal: what a Kubernetes topology key means. Health says
 // what closes a node.
 func NewIndex(levels []topology.Level, outermost string, health nodehealth.Rules) *Index {
-	return &Index{levels: levels, outermost: outermost, view: View{resources: firstResources(), health: health}}
+	return &Index{levels: levels, outermost: outermost, view: View{
+		resources: firstResources(), health: health, lineups: &lineups{},
+	}}
 }
 
 // Update brings the index to the given node list and makes sure that the resources are among those counted.

@@ -57,8 +57,9 @@ func keyOfUnit(pod *corev1.Pod) unitKey {
 
 // members are the pods of one key.
 type members struct {
-	// nodes are the pods by tree number, each list by name.
-	nodes map[int][]*tenant
+	// nodes are those that have pods, by tree number, order the same ascending; nil before that was needed.
+	nodes map[int]*occupied
+	order []*occupied
 	// units are what the pods make, as of the last time, when the group was this one.
 	units []Unit
 	group *schedulingv1beta1.PodGroup
@@ -68,11 +69,18 @@ type members struct {
 	read bool
 }
 
+// occupied is a node of one key, with its pods by name.
+type occupied struct {
+	node int
+	pods []*tenant
+}
+
 // tenant is a pod on a node.
 type tenant struct {
 	pod *corev1.Pod
 	// demand is what it takes, nil before that was asked.
 	demand topology.Capacity
+	says   says
 }
 
 func newRunning() *running { return &running{groups: make(map[unitKey]*members)} }
@@ -91,7 +99,7 @@ func tenants(info fwk.NodeInfo, before []*tenant) []*tenant {
 		case t != nil:
 			out = append(out, t)
 		default:
-			out = append(out, &tenant{pod: pod})
+			out = append(out, &tenant{pod: pod, says: saysOf(pod)})
 		}
 	}
 	slices.SortFunc(out, func(a, b *tenant) int {
@@ -108,14 +116,12 @@ func (r *running) follow(node int, before, now []*tenant) {
 	for key, pods := range byUnit(now) {
 		m := r.groups[key]
 		if m == nil {
-			m = &members{nodes: make(map[int][]*tenant)}
+			m = &members{nodes: make(map[int]*occupied)}
 			r.groups[key] = m
 			at, _ := slices.BinarySearchFunc(r.order, key, compareKeys)
 			r.order = slices.Insert(r.order, at, key)
 		}
-		if !slices.Equal(m.nodes[node], pods) {
-			m.nodes[node], m.built = pods, false
-		}
+		m.put(node, pods)
 	}
 	r.leave(node, before, now)
 }
@@ -128,8 +134,7 @@ func (r *running) leave(node int, before, now []*tenant) {
 		if _, ok := stays[key]; ok || m == nil {
 			continue
 		}
-		delete(m.nodes, node)
-		m.built = false
+		m.drop(node)
 		if len(m.nodes) > 0 {
 			continue
 		}
@@ -139,6 +144,39 @@ func (r *running) leave(node int, before, now []*tenant) {
 		r.order = slices.Delete(r.order, at, at+1)
 	}
 }
+
+// put has the pods of a node be these.
+func (m *members) put(node int, pods []*tenant) {
+	switch at := m.nodes[node]; {
+	case at == nil:
+		at = &occupied{node, pods}
+		m.nodes[node] = at
+		if m.order != nil {
+			i, _ := slices.BinarySearchFunc(m.order, at, compareOccupied)
+			m.order = slices.Insert(m.order, i, at)
+		}
+	case slices.Equal(at.pods, pods):
+		return
+	default:
+		at.pods = pods
+	}
+	m.built = false
+}
+
+// drop takes a node out.
+func (m *members) drop(node int) {
+	at := m.nodes[node]
+	if at == nil {
+		return
+	}
+	delete(m.nodes, node)
+	if i, known := slices.BinarySearchFunc(m.order, at, compareOccupied); known {
+		m.order = slices.Delete(m.order, i, i+1)
+	}
+	m.built = false
+}
+
+func compareOccupied(a, b *occupied) int { return cmp.Compare(a.node, b.node) }
 
 func compareKeys(a, b unitKey) int { return strings.Compare(a.name(), b.name()) }
 
@@ -187,18 +225,29 @@ func (m *members) build(key unitKey, group *schedulingv1beta1.PodGroup, resource
 	if group != nil {
 		units = []Unit{{Name: key.String(), Group: group, Priority: ptr.Deref(group.Spec.Priority, 0)}}
 	}
-	for _, node := range slices.Sorted(maps.Keys(m.nodes)) {
-		for _, t := range m.nodes[node] {
+	if m.order == nil {
+		m.order = slices.SortedFunc(maps.Values(m.nodes), compareOccupied)
+	}
+	for _, at := range m.order {
+		for _, t := range at.pods {
 			if group == nil {
 				units = append(units, single(t.pod))
 			}
 			if len(t.demand) != len(resources) {
 				t.demand = demandOf(t.pod, resources)
 			}
-			u := &units[len(units)-1]
-			u.Pods = append(u.Pods, t.pod)
-			u.Holds = append(u.Holds, topology.Held{Node: node, Demand: t.demand})
+			add(&units[len(units)-1], at.node, t, resources)
 		}
 	}
 	return units
+}
+
+// add adds a pod to a unit, after those on nodes with lower numbers.
+func add(u *Unit, node int, t *tenant, resources []corev1.ResourceName) {
+	if u.tally == nil {
+		u.tally = newTally(resources)
+	}
+	u.tally.add(t.says, t.demand)
+	u.Pods = append(u.Pods, t.pod)
+	u.Holds = append(u.Holds, topology.Held{Node: node, Demand: t.demand})
 }

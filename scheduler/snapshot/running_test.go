@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -90,6 +91,12 @@ func TestView_UnitsFollowThePods(t *testing.T) {
 			} else {
 				p := pod(fmt.Sprint("p", seed, "-", step), list("1", "1"))
 				p.UID = types.UID(p.Name)
+				p.CreationTimestamp = metav1.Unix(random.Int64N(1000), 0)
+				p.Spec.PriorityClassName = []string{"", "gold", "silver"}[random.IntN(3)]
+				p.Spec.TerminationGracePeriodSeconds = new(random.Int64N(60))
+				if random.IntN(2) == 0 {
+					p.DeletionTimestamp = new(metav1.Unix(random.Int64N(1000), 0))
+				}
 				if name := fmt.Sprint("g", random.IntN(5)); random.IntN(2) == 0 {
 					p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
 				}
@@ -130,16 +137,18 @@ func TestView_UnitsFollowThePods(t *testing.T) {
 // contenders checks that what is read for package contention is what runs.
 func contenders(t *testing.T, view snapshot.View, of groups) {
 	t.Helper()
-	reading := snapshot.Reading{Accelerators: []corev1.ResourceName{gpu}}
+	reading := snapshot.Reading{
+		Accelerators: []corev1.ResourceName{gpu}, Protected: func(class string) bool { return class == "gold" },
+	}
 	got, want := view.Contenders(of, reading), view.Units(of)
 	if got.Len() != len(want) {
 		t.Fatalf("%d units are read, %d run", got.Len(), len(want))
 	}
 	for _, u := range want {
 		read := got.Get(contention.ID(u.Name))
-		if read == nil || !reflect.DeepEqual(read.Holds, u.Holds) ||
-			read.Accelerators != u.Accelerators(reading.Accelerators) {
-			t.Fatalf("%s is read as %+v, and holds %v", u.Name, read, u.Holds)
+		anew := u.Part(u.Pods).Contender(reading)
+		if !reflect.DeepEqual(read, anew) {
+			t.Fatalf("%s is read as %+v, and anew as %+v", u.Name, read, anew)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +30,8 @@ type Unit struct {
 	// Domain is the ComputeDomain of a unit without pods, until its end then.
 	Domain types.UID
 	until  time.Time
+	// tally sums up what the pods say, nil if that was not done.
+	tally *tally
 }
 
 // Draining is a ComputeDomain that nobody uses on these nodes any more. It is taken off them by itself, at about that time; until
@@ -49,10 +50,14 @@ func single(pod *corev1.Pod) Unit {
 	return Unit{Name: pod.Namespace + "/" + pod.Name + "/", Priority: corev1helpers.PodPriority(pod)}
 }
 
-// Leaving reports whether all of the unit is on its way out.
-func (u Unit) Leaving() bool {
-	return !slices.ContainsFunc(u.Pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil })
+// Part is the unit as if it had these of its pods only. What they hold is as before.
+func (u Unit) Part(pods []*corev1.Pod) Unit {
+	u.Pods, u.tally = pods, nil
+	return u
 }
+
+// Leaving reports whether all of the unit is on its way out.
+func (u Unit) Leaving() bool { return u.sum().stay == 0 }
 
 // Returns reports whether the unit is a pod that comes back to its node at once when it is ended: that of a DaemonSet, or one
 // that its kubelet has from a file. Its departure makes no room.
@@ -72,19 +77,7 @@ func (u Unit) Returns() bool {
 }
 
 // Started is when the first of its pods started.
-func (u Unit) Started() time.Time {
-	first := time.Time{}
-	for _, pod := range u.Pods {
-		at := pod.CreationTimestamp.Time
-		if pod.Status.StartTime != nil {
-			at = pod.Status.StartTime.Time
-		}
-		if first.IsZero() || at.Before(first) {
-			first = at
-		}
-	}
-	return first
-}
+func (u Unit) Started() time.Time { return u.sum().started }
 
 // BoundAt is when a pod got its node. Nothing but its creation is known of a pod that does not say.
 func BoundAt(pod *corev1.Pod) time.Time {
@@ -111,6 +104,9 @@ func LastCheckpoint(group *schedulingv1beta1.PodGroup) time.Time {
 
 // Accelerators is how many devices of these kinds the unit holds.
 func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 {
+	if sum, ok := u.sum().accelerators(kinds); ok {
+		return sum + u.Devices
+	}
 	return Accelerators(u.Pods, kinds) + u.Devices
 }
 

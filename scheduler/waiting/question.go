@@ -87,7 +87,7 @@ func (x *Question) Needed() int {
 
 // entity returns the question as the machine takes it.
 func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
-	gang, pod := x.Choices[0].Gang, slices.Concat(x.Waiting, x.Running)[0]
+	gang, pod := x.Choices[0].Gang, x.first()
 	e := contention.Entity{
 		ID: x.id(), Order: OrderOf(x.Group, pod), Question: q.question(x, gang),
 		Ask:           contention.Ask{Gang: gang, Needed: max(1, x.Needed()), End: topology.EndUnknown},
@@ -104,6 +104,14 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 		e.Grace = max(e.Grace, graceOf(pod))
 	}
 	return e
+}
+
+// first is a member that speaks for all.
+func (x *Question) first() *corev1.Pod {
+	if len(x.Waiting) > 0 {
+		return x.Waiting[0]
+	}
+	return x.Running[0]
 }
 
 // leavesPreemption reports whether in-tree preemption makes room for the question: for pods in no gang that ask for no accelerators, for

@@ -68,7 +68,6 @@ func (q *Queue) begin() {
 func (q *Queue) unitThatStarts(
 	x *Question, e contention.Entity, placed *contention.Placed, now time.Time,
 ) *contention.Unit {
-	fresh := func(m topology.Member) bool { return !m.Placed && !m.Late }
 	holds := holdsOf(placed.Gang, placed.Placement, fresh)
 	if len(x.Running) > 0 {
 		if joined := q.unitOf(x.Running[0]); joined != nil {
@@ -87,17 +86,22 @@ func (q *Queue) unitThatStarts(
 	return u
 }
 
+// fresh reports whether a member is one that waits.
+func fresh(m topology.Member) bool { return !m.Placed && !m.Late }
+
 // surplusOf returns the members of an entity that were not placed with the others.
 func surplusOf(e contention.Entity, placed *contention.Placed) (contention.Entity, bool) {
-	nodes := make(map[string]int, len(placed.Placement.Nodes))
+	nodes := make(map[string]int)
 	for rank, node := range placed.Placement.Nodes {
-		nodes[placed.Gang.Members[rank].Name] = node
+		if m := placed.Gang.Members[rank]; fresh(m) {
+			nodes[m.Name] = node
+		}
 	}
 	e.Ask.Gang.Members = slices.Clone(e.Ask.Gang.Members)
 	left, all := int64(0), int64(0)
 	for i := range e.Ask.Gang.Members {
 		m := &e.Ask.Gang.Members[i]
-		if m.Placed || m.Late {
+		if !fresh(*m) {
 			continue
 		}
 		all++

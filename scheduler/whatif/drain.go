@@ -133,7 +133,7 @@ func (d *drain) displaceGang(u snapshot.Unit, drained []*corev1.Pod) snapshot.Un
 	g := d.gangs[types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}]
 	again := g.restarted(d.now)
 	if d.objects.Replaces[g.key] {
-		u.Pods = drained
+		u = u.Part(drained)
 		again = g.bereft(drained, d.now)
 	}
 	d.gangs[g.key] = again
