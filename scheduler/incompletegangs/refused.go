@@ -28,6 +28,9 @@ func LacksDevice(pod *corev1.Pod) bool {
 // happens then.
 func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
+	if ok && pod.Status.Phase == corev1.PodSucceeded {
+		w.succeeds(key, pod)
+	}
 	if !ok || !WasRefused(pod) || !w.Acts() {
 		return
 	}
@@ -50,6 +53,15 @@ func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 	w.Timing.Beside(func() { w.evictStart(ctx, key, ofStart, pod) })
 	// The informer may not show the last bindings yet.
 	w.Timing.AfterFunc(w.Timing.Settle, func() { w.evictStart(ctx, key, ofStart, pod) })
+}
+
+// succeeds notes that a member has succeeded: its pod may be deleted before it is asked for.
+func (w *watch) succeeds(key types.NamespacedName, pod *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.gangs[key]; r != nil && len(r.bound) > 0 {
+		r.succeeded.Insert(pod.UID)
+	}
 }
 
 // evictStart evicts the refused member and those of the same start that have a node.

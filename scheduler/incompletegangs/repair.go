@@ -3,42 +3,120 @@ package incompletegangs
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/lockstep-project/lockstep/scheduler/finished"
 )
 
-// repair ends a gang that ran, lost members that it needs, and made others in their place that got no node in time. As long as it
-// makes none, that is between it and its job. Those that are complete already count as there.
+// longestBackoff is how long a Job may take to make a failed pod again (MaxJobPodFailureBackOff of its controller).
+const longestBackoff = 10 * time.Minute
+
+// repair ends a gang that ran and lost members that it needs, if those that its job made in their place got no node in time, or if it made none
+// for longer than any backoff. Members that have succeeded count as there.
 func (w *watch) repair(
 	ctx context.Context, group *schedulingv1beta1.PodGroup, r *record, bound, waiting []*corev1.Pod,
 ) {
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	missing := needed(group) - len(bound)
-	if missing <= 0 || len(waiting) < missing {
-		w.mu.Lock()
-		if missing <= 0 {
-			r.lost = time.Time{}
-		}
-		w.mu.Unlock()
-		if missing > 0 {
+	missing := w.missing(r, needed(group), bound)
+	if missing > len(waiting) {
+		if w.Timing.Clock.Since(w.lostAt(r)) < w.Limits.Repair+longestBackoff {
 			w.again(ctx, key, r)
+			return
 		}
-		return
+		succeeded, err := w.succeededOf(ctx, group.Namespace, slices.Concat(bound, waiting))
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Asking the Jobs of an incomplete gang", "podGroup", key)
+			w.again(ctx, key, r)
+			return
+		}
+		if note := finished.Wanted(group, unfinished(bound, waiting), succeeded); note != (finished.Note{}) {
+			missing = 0
+		}
 	}
 	w.mu.Lock()
-	if w.gangs[key] == r { // and will start again
+	switch {
+	case missing <= 0:
+		r.lost = time.Time{}
+	case w.gangs[key] == r: // and will start again
 		delete(w.gangs, key)
 	}
 	w.mu.Unlock()
-	stay := w.evict(ctx, group, bound, Unrepaired, fmt.Sprintf(
-		"%d of the members that gang %s needs got no node within %s; all of it starts again",
-		missing, group.Name, w.Limits.Repair))
+	if missing <= 0 {
+		return
+	}
+	stay := w.evict(ctx, group, bound, Unrepaired, w.unrepaired(group.Name, missing, len(waiting)))
 	if len(stay) > 0 {
 		w.resume(ctx, key, r, stay)
 	}
+}
+
+func (w *watch) lostAt(r *record) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.lost
+}
+
+// unrepaired says why a gang leaves. made is how many members its job made in the place of those that are missing.
+func (w *watch) unrepaired(gang string, missing, made int) string {
+	if made < missing {
+		return fmt.Sprintf(
+			"%d of the members that gang %s needs were not made again within %s; the others would wait for them",
+			missing, gang, w.Limits.Repair+longestBackoff)
+	}
+	return fmt.Sprintf("%d of the members that gang %s needs got no node within %s; all of it starts again",
+		missing, gang, w.Limits.Repair)
+}
+
+// missing is how many members the gang lacks. Those that have succeeded are not missing, whether their pods are still there or not.
+func (w *watch) missing(r *record, needed int, bound []*corev1.Pod) int {
+	w.mu.Lock()
+	gone := r.succeeded.Clone()
+	w.mu.Unlock()
+	for _, pod := range bound {
+		gone.Delete(pod.UID)
+	}
+	return needed - len(bound) - gone.Len()
+}
+
+// unfinished are the members that have not succeeded.
+func unfinished(bound, waiting []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Concat(bound, waiting), func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodSucceeded
+	})
+}
+
+// mostJobs is how many Jobs of one gang are asked. Whoever may create pods can name any number of owners.
+const mostJobs = 64
+
+// succeededOf returns how many pods of each Job have succeeded, those that are deleted since included: nobody else can tell.
+func (w *watch) succeededOf(ctx context.Context, namespace string, pods []*corev1.Pod) (map[types.UID]int, error) {
+	owners, out := finished.Owners(pods), make(map[types.UID]int)
+	uids := slices.Sorted(maps.Keys(owners))
+	for _, uid := range uids[:min(len(uids), mostJobs)] {
+		owner := owners[uid]
+		if owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+			continue
+		}
+		job, err := w.client.BatchV1().Jobs(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("reading Job %s: %w", owner.Name, err)
+		case job.UID == uid:
+			out[uid] = int(job.Status.Succeeded)
+		}
+	}
+	return out, nil
 }
 
 // resume goes on watching a gang after an eviction that failed in part, so that those who stay are evicted later. One that has started again meanwhile

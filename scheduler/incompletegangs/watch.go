@@ -5,7 +5,8 @@
 // faster (OutOfcpu and the like). The members that are bound are evicted then, and the job's own policy for disruptions starts the gang again, whole.
 //
 // A gang that was whole once and lost members is left to its job. But if the members that the job has made in their place get no node for a long
-// time, the others are evicted too: they hold devices and do nothing. So are those of a gang that came to need more members than it had.
+// time, or if it makes none for longer than any backoff, the others are evicted too: they hold devices and do nothing. So are those of a gang that
+// came to need more members than it had.
 package incompletegangs
 
 import (
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
@@ -75,6 +77,8 @@ type record struct {
 	lost time.Time
 	// inherited is set if members were bound before we saw them: it may have been whole already.
 	inherited bool
+	// succeeded are members that have succeeded since the gang was last without any on a node.
+	succeeded sets.Set[types.UID]
 	// due is set while a check is under way.
 	due bool
 	// stoodBy is set if the last check found another scheduler in charge.
@@ -144,7 +148,7 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	defer w.mu.Unlock()
 	r := w.gangs[key]
 	if r == nil {
-		r = &record{bound: make(map[types.UID]int64)}
+		r = &record{bound: make(map[types.UID]int64), succeeded: sets.New[types.UID]()}
 		w.gangs[key] = r
 	}
 	w.meter(r)
@@ -153,7 +157,7 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	r.held += r.bound[pod.UID]
 	r.inherited = r.inherited || before == nil
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
-	if err != nil || len(r.bound)+len(w.Ended.Succeeded(w.profile, key)) < needed(group) {
+	if err != nil || w.there(key, r) < needed(group) {
 		w.later(ctx, key, r)
 		return
 	}
@@ -162,6 +166,22 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	if first && !r.inherited && needed(group) > 0 {
 		metrics.GangWait.Observe(w.Timing.Clock.Since(snapshot.QueuedAt(group)).Seconds())
 	}
+}
+
+// there is how many members of the gang have a node or have succeeded.
+func (w *watch) there(key types.NamespacedName, r *record) int {
+	there := len(r.bound)
+	for uid := range r.succeeded {
+		if _, counted := r.bound[uid]; !counted {
+			there++
+		}
+	}
+	for _, pod := range w.Ended.Succeeded(w.profile, key) {
+		if _, counted := r.bound[pod.UID]; !counted && !r.succeeded.Has(pod.UID) {
+			there++
+		}
+	}
+	return there
 }
 
 // meter counts what the gang's accelerators idled since it was last metered, if it was incomplete.
@@ -224,6 +244,12 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	w.meter(r)
 	r.held -= r.bound[pod.UID]
 	delete(r.bound, pod.UID)
+	if pod.Status.Phase == corev1.PodSucceeded || w.Ended.Phase(pod) == corev1.PodSucceeded {
+		r.succeeded.Insert(pod.UID)
+	}
+	if len(r.bound) == 0 {
+		r.succeeded.Clear()
+	}
 	if r.whole && r.lost.IsZero() && len(r.bound) > 0 {
 		r.lost = w.Timing.Clock.Now()
 		w.later(ctx, key, r)
@@ -243,7 +269,7 @@ func (w *watch) resized(ctx context.Context, obj any) {
 	if r == nil || !r.whole {
 		return
 	}
-	enough := len(r.bound)+len(w.Ended.Succeeded(w.profile, key)) >= needed(group)
+	enough := w.there(key, r) >= needed(group)
 	switch {
 	case enough && !r.lost.IsZero():
 		w.meter(r)

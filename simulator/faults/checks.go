@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
@@ -34,9 +32,12 @@ func (v *invariants) look() {
 
 func (v *invariants) partial(gangs []gang) {
 	for _, g := range gangs {
-		// A Job that makes a failed rank again only after ten minutes, or not at all, holds its nodes meanwhile: that is between it and its user.
-		partial := len(g.bound) > 0 && len(g.bound) < g.need && len(g.bound)+len(g.waiting) >= g.need &&
-			!v.isFinishing(g)
+		// A Job may make a failed rank again only after ten minutes, and holds its nodes meanwhile.
+		lacks := len(g.bound) > 0 && len(g.bound) < g.need && !v.isFinishing(g)
+		partial := lacks && len(g.bound)+len(g.waiting) >= g.need
+		if v.is(lacks && !partial, "unmade/"+string(g.group.UID), unmade) {
+			v.breaks(Whole, g.group.Name, "%d of %d members have nodes, and no others come", len(g.bound), g.need)
+		}
 		if v.is(partial, "partial/"+string(g.group.UID), patience) {
 			v.breaks(Whole, g.group.Name, "%d of %d members have nodes, %d wait", len(g.bound), g.need, len(g.waiting))
 		}
@@ -170,7 +171,7 @@ func (v *invariants) over() {
 			continue
 		}
 		if j.Native {
-			if job := v.world.native(j.Name); job == nil || !stage.Has(job, batchv1.JobComplete) {
+			if !v.world.isOver(j) {
 				v.breaks(Counted, j.Name, "the Job has not completed")
 			}
 			continue

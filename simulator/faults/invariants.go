@@ -32,8 +32,10 @@ const (
 )
 
 const (
-	// patience bounds Whole: the scheduler repairs for five minutes, and evicts after that; a Job makes a rank again within that, or not at all.
+	// patience bounds Whole: the scheduler repairs for five minutes, and evicts after that. unmade bounds it for a gang whose Job makes no other rank:
+	// the scheduler waits for the longest backoff before.
 	patience = 7 * time.Minute
+	unmade   = 17 * time.Minute
 	// startPatience bounds Started: a minute without progress, and what an eviction takes.
 	startPatience = 2 * time.Minute
 	// ownerless bounds Owned, idle Served.

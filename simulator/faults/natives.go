@@ -42,10 +42,14 @@ func (w *world) createNative(j Job) {
 		group.Spec.PriorityClassName, pod.Spec.PriorityClassName = high, high
 	}
 	w.create(group)
-	w.create(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: j.Name}, Spec: batchv1.JobSpec{
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: j.Name}, Spec: batchv1.JobSpec{
 		Parallelism: &size, Completions: &size, CompletionMode: new(batchv1.IndexedCompletion),
 		BackoffLimit: new(int32(plenty)), Suspend: new(false), Template: pod,
-	}})
+	}}
+	if j.GivesUp {
+		job.Spec.BackoffLimitPerIndex = new(int32(0))
+	}
+	w.create(job)
 }
 
 // plenty is how many ranks a native Job may lose.

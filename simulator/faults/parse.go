@@ -49,6 +49,7 @@ func (s *Scene) parseLine(words []string) error {
 		}
 		for _, w := range words {
 			j.Rack, j.Replace, j.Native = j.Rack || w == "rack", j.Replace || w == "replace", j.Native || w == "native"
+			j.GivesUp = j.GivesUp || w == "gives-up"
 		}
 		s.Jobs = append(s.Jobs, j)
 	default:

@@ -145,7 +145,7 @@ func (w *world) allOver() bool {
 func (w *world) isOver(j Job) bool {
 	if j.Native {
 		job := w.native(j.Name)
-		return job != nil && stage.Has(job, batchv1.JobComplete)
+		return job != nil && (stage.Has(job, batchv1.JobComplete) || j.GivesUp && stage.Has(job, batchv1.JobFailed))
 	}
 	found, err := w.server.Get("TrainJob", client.ObjectKey{Namespace: namespace, Name: j.Name})
 	job, ok := found.(*trainerv1alpha1.TrainJob)

@@ -28,8 +28,8 @@ type Job struct {
 	Runs        time.Duration
 	Priority    int
 	// Rack requires that all ranks are in one rack, Replace that a lost rank is replaced and the others stay. Native is a Job with a PodGroup
-	// of its own, without a TrainJob.
-	Rack, Replace, Native bool
+	// of its own, without a TrainJob; GivesUp is one that makes a failed rank never again (backoffLimitPerIndex 0).
+	Rack, Replace, Native, GivesUp bool
 }
 
 // Kind is a kind of fault.
@@ -139,6 +139,9 @@ func (j Job) String() string {
 	}
 	if j.Native {
 		out += " native"
+	}
+	if j.GivesUp {
+		out += " gives-up"
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/controller/ownership"
@@ -32,11 +33,39 @@ type jobs struct {
 	due map[types.NamespacedName]bool
 	// failures are those of a Job without a success between them.
 	failures map[types.UID]*streak
+	// indexFailures are those of each index.
+	indexFailures map[indexed]*streak
+}
+
+// indexed is an index of a Job.
+type indexed struct {
+	job types.UID
+	at  int
 }
 
 type streak struct {
 	count int
 	last  time.Time
+}
+
+// longer is the streak with one more failure. A nil streak is that of a Job without.
+func (s *streak) longer(now time.Time) *streak {
+	if s == nil {
+		s = &streak{}
+	}
+	return &streak{s.count + 1, now}
+}
+
+// left is how long the pause lasts yet before what failed is made again.
+func (s *streak) left(now time.Time) time.Duration {
+	if s == nil {
+		return 0
+	}
+	pause := firstBackoff
+	for range s.count - 1 {
+		pause = min(2*pause, longestBackoff)
+	}
+	return s.last.Add(pause).Sub(now)
 }
 
 func (j *jobs) changed(e apiserver.Event) {
@@ -75,8 +104,8 @@ type state struct {
 	// active have not ended, ending is how many of them are being deleted, ready how many are ready.
 	active        map[int]*corev1.Pod
 	ending, ready int
-	// succeeded are the indexes that are done.
-	succeeded map[int]bool
+	// succeeded are the indexes that are done, failed those that are not made again.
+	succeeded, failed map[int]bool
 	// verdict is why the Job fails; "" if it does not.
 	verdict, why string
 }
@@ -93,6 +122,7 @@ func (j *jobs) sync(name types.NamespacedName) {
 		return
 	}
 	s := j.look(job.DeepCopy())
+	s.giveUp()
 	j.decide(s)
 	if job.DeletionTimestamp == nil && s.verdict == "" && !isTrue(job.Spec.Suspend) &&
 		len(s.succeeded) < completions(job) {
@@ -150,7 +180,10 @@ func (j *jobs) deletePods(pods []*corev1.Pod) {
 
 // look counts the pods that have ended since, and sees what is left.
 func (j *jobs) look(job *batchv1.Job) *state {
-	s := &state{job: job, active: make(map[int]*corev1.Pod), succeeded: indexes(job.Status.CompletedIndexes)}
+	s := &state{
+		job: job, active: make(map[int]*corev1.Pod), succeeded: indexes(job.Status.CompletedIndexes),
+		failed: indexes(ptr.Deref(job.Status.FailedIndexes, "")),
+	}
 	maps.DeleteFunc(s.succeeded, func(at int, _ bool) bool { return at >= completions(job) })
 	if s.verdict = targetOf(job); s.verdict != "" {
 		s.why = messageOf(job)
@@ -161,8 +194,7 @@ func (j *jobs) look(job *batchv1.Job) *state {
 		switch {
 		case counted:
 		case at >= completions(job): // the Job has been scaled down
-			j.deletePods([]*corev1.Pod{pod})
-			if pod.DeletionTimestamp != nil {
+			if j.deletePods([]*corev1.Pod{pod}); pod.DeletionTimestamp != nil && !snapshot.Ended(pod) {
 				j.untrack(pod)
 			}
 		case pod.Status.Phase == corev1.PodSucceeded:
@@ -191,12 +223,12 @@ func (j *jobs) fails(s *state, pod *corev1.Pod) {
 		return
 	}
 	s.job.Status.Failed++
-	f := j.failures[s.job.UID]
-	if f == nil {
-		f = &streak{}
-		j.failures[s.job.UID] = f
+	index := indexed{s.job.UID, indexOf(pod)}
+	j.failures[s.job.UID] = j.failures[s.job.UID].longer(j.Now())
+	j.indexFailures[index] = j.indexFailures[index].longer(j.Now())
+	if limit := s.job.Spec.BackoffLimitPerIndex; limit != nil && j.indexFailures[index].count > int(*limit) {
+		s.failed[index.at] = true
 	}
-	f.count, f.last = f.count+1, j.Now()
 	switch {
 	case s.verdict != "":
 	case action == batchv1.PodFailurePolicyActionFailJob:
@@ -251,6 +283,18 @@ func exitOf(pod *corev1.Pod, codes *batchv1.PodFailurePolicyOnExitCodesRequireme
 	return "", 0, false
 }
 
+// giveUp fails a Job with more failed indexes than it may have, or of which nothing else is left.
+func (s *state) giveUp() {
+	most := s.job.Spec.MaxFailedIndexes
+	switch {
+	case s.verdict != "" || len(s.failed) == 0:
+	case most != nil && len(s.failed) > int(*most):
+		s.verdict, s.why = batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes"
+	case len(s.failed)+len(s.succeeded) >= completions(s.job):
+		s.verdict, s.why = batchv1.JobReasonFailedIndexes, "Job has failed indexes"
+	}
+}
+
 // decide ends the pods of a Job that is suspended, or that fails.
 func (j *jobs) decide(s *state) {
 	if s.verdict == "" && !isTrue(s.job.Spec.Suspend) {
@@ -269,20 +313,19 @@ func (j *jobs) decide(s *state) {
 	}
 }
 
-// create makes the pods that are missing, those that failed after a pause.
+// create makes the pods that are missing, those that failed after a pause: of the Job, or of their index if those have limits of their own.
 func (j *jobs) create(s *state) {
-	if f := j.failures[s.job.UID]; f != nil {
-		pause := firstBackoff
-		for range f.count - 1 {
-			pause = min(2*pause, longestBackoff)
-		}
-		if left := f.last.Add(pause).Sub(j.Now()); left > 0 {
-			j.in(client.ObjectKeyFromObject(s.job), left+2*jobLag)
-			return
-		}
+	name, alone := client.ObjectKeyFromObject(s.job), s.job.Spec.BackoffLimitPerIndex != nil
+	if left := j.failures[s.job.UID].left(j.Now()); left > 0 && !alone {
+		j.in(name, left+2*jobLag)
+		return
 	}
 	for at := range completions(s.job) {
-		if s.active[at] != nil || s.succeeded[at] {
+		if s.active[at] != nil || s.succeeded[at] || s.failed[at] {
+			continue
+		}
+		if left := j.indexFailures[indexed{s.job.UID, at}].left(j.Now()); left > 0 && alone {
+			j.in(name, left+2*jobLag)
 			continue
 		}
 		made, err := j.Server.Create(podFor(s.job, at))

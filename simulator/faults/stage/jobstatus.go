@@ -20,6 +20,9 @@ func (j *jobs) status(s *state) {
 	next.Status.Active, next.Status.Succeeded = count(len(s.active)-s.ending), count(len(s.succeeded))
 	next.Status.Ready, next.Status.Terminating = new(count(s.ready)), new(count(s.ending))
 	next.Status.CompletedIndexes = textOf(s.succeeded)
+	if len(s.failed) > 0 {
+		next.Status.FailedIndexes = new(textOf(s.failed))
+	}
 	now := metav1.NewTime(j.Now())
 	condition := func(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
 		for i, c := range next.Status.Conditions {

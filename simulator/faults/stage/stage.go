@@ -41,7 +41,10 @@ type Stage struct {
 // Start has the models follow the server.
 func Start(w World, work Work) *Stage {
 	m := &Stage{World: w}
-	m.jobs = &jobs{World: w, due: make(map[types.NamespacedName]bool), failures: make(map[types.UID]*streak)}
+	m.jobs = &jobs{
+		World: w, due: make(map[types.NamespacedName]bool),
+		failures: make(map[types.UID]*streak), indexFailures: make(map[indexed]*streak),
+	}
 	m.kubelets = newKubelets(w, work)
 	m.nodes = &nodes{World: w, kubelets: m.kubelets, lost: make(map[string]int)}
 	m.garbage = &garbage{World: w}
