@@ -57,8 +57,11 @@ func (p *GangPlacement) GeneratePlacements(
 	if len(q.waiting) == 0 {
 		return &fwk.GeneratePlacementsResult{}, nil
 	}
-	if len(q.waiting) < q.needed {
-		return nil, infeasible(q) // some were lost on the way to here
+	if len(q.waiting) < q.needed { // it lost some on the way to here, cannot be evaluated, and must hold up no other
+		if q.fleet == asItIs {
+			p.queue.Remove(waiting.IDOf(q.key))
+		}
+		return nil, rejected(q, fwk.UnschedulableAndUnresolvable)
 	}
 	if q.fleet == asItIs {
 		order := waiting.OrderOf(group, nil)

@@ -86,13 +86,15 @@ func (q *GangQueue) isOpen(key types.NamespacedName, uid types.UID) bool {
 	return ok && opened == uid
 }
 
-// complete reports whether as many members as have to start together are known to the scheduler.
+// complete reports whether as many members as have to start together are known to the scheduler, without those that are being deleted.
 func (q *GangQueue) complete(group *schedulingv1beta1.PodGroup) bool {
 	if group.Spec.SchedulingPolicy.Gang == nil {
 		return true
 	}
 	state, err := q.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
-	return err == nil && state.AllPodsCount() >= minCount(group) && q.wantedNote(group, state) == finished.On(group)
+	leave := q.leavers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
+	return err == nil && state.AllPodsCount()-leave >= minCount(group) &&
+		q.wantedNote(group, state) == finished.On(group)
 }
 
 // minCount is how many members have to start together.

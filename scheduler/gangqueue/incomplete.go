@@ -52,21 +52,24 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 	q.explain.Waits(
 		group,
 		explanation.Incomplete,
-		missing(group, state.AllPodsCount(), state.ScheduledPodsCount()),
+		missing(group, state.AllPodsCount(), state.ScheduledPodsCount(), q.leavers(key)),
 		standing.Turn{},
 	)
 }
 
-// missing describes what an incomplete gang lacks.
-func missing(group *schedulingv1beta1.PodGroup, exist, running int) string {
+// missing describes what an incomplete gang lacks. Of the members that exist some run, and of those some leave.
+func missing(group *schedulingv1beta1.PodGroup, exist, running, leave int) string {
 	need := minCount(group)
-	if running > 0 {
-		return fmt.Sprintf(
-			"%d of the %d members that it needs are lost, and not made again yet; %d run and wait for them",
-			need-exist,
-			need,
-			running,
-		)
+	exist, running = exist-leave, running-leave
+	if running > 0 || leave > 0 {
+		text := fmt.Sprintf("%d of the %d members that it needs are lost, and not made again yet", need-exist, need)
+		if running > 0 {
+			text += fmt.Sprintf("; %d run and wait for them", running)
+		}
+		if leave > 0 {
+			text += fmt.Sprintf("; %d are being deleted and have not ended", leave)
+		}
+		return text
 	}
 	return fmt.Sprintf("%d of the %d members that it needs exist; the others have to be created first", exist, need)
 }

@@ -65,4 +65,20 @@ func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
 	c.Create(t, again)
 	c.WaitBound(t, []*corev1.Pod{again})
 	says(metav1.ConditionFalse, explanation.Placed, "the gang has its nodes")
+
+	// The kubelet of one that is being deleted does not answer.
+	c.KeepTerminating()
+	c.DeletePods(t, members[1:2])
+	says(
+		metav1.ConditionTrue,
+		explanation.Incomplete,
+		"1 of the 4 members that it needs are lost, and not made again yet; "+
+			"3 run and wait for them; 1 are being deleted and have not ended",
+	)
+	c.RemovePods(t, members[1:2])
+	again = members[1].DeepCopy()
+	again.Name, again.UID = "again-1", "again-1"
+	c.Create(t, again)
+	c.WaitBound(t, []*corev1.Pod{again})
+	says(metav1.ConditionFalse, explanation.Placed, "the gang has its nodes")
 }

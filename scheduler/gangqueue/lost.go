@@ -108,34 +108,51 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// holders are the members of each gang that hold a place: they have a node, have not ended and are not being deleted. Counting them anew for each
-// member that leaves would take time quadratic in the size of a gang that crashes.
-type holders map[types.NamespacedName]map[types.UID]struct{}
+// membersOf are some members of each gang. Counting them anew for each member that leaves would take time quadratic in the size of a gang that crashes.
+type membersOf map[types.NamespacedName]map[types.UID]struct{}
 
-// follow notes whether a pod of the profile holds a place.
-func (q *GangQueue) follow(pod *corev1.Pod) {
-	q.track(pod, pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !snapshot.Ended(pod))
+// put puts a member in, or takes it out.
+func (m membersOf) put(
+	gang types.NamespacedName,
+	member types.UID,
+	in bool,
+) {
+	of := m[gang]
+	switch {
+	case in && of == nil:
+		m[gang] = map[types.UID]struct{}{member: {}}
+	case in:
+		of[member] = struct{}{}
+	default:
+		delete(of, member)
+		if len(of) == 0 {
+			delete(m, gang)
+		}
+	}
 }
 
-func (q *GangQueue) track(pod *corev1.Pod, holds bool) {
+// follow notes whether a pod of the profile holds a place, or leaves it.
+func (q *GangQueue) follow(pod *corev1.Pod) {
+	there := pod.Spec.NodeName != "" && !snapshot.Ended(pod)
+	q.track(pod, there && pod.DeletionTimestamp == nil, there && pod.DeletionTimestamp != nil)
+}
+
+func (q *GangQueue) track(pod *corev1.Pod, holds, leaves bool) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || pod.Spec.SchedulerName != q.profile {
 		return
 	}
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()
-	of := q.gangs.holders[key]
-	switch {
-	case holds && of == nil:
-		q.gangs.holders[key] = map[types.UID]struct{}{pod.UID: {}}
-	case holds:
-		of[pod.UID] = struct{}{}
-	default:
-		delete(of, pod.UID)
-		if len(of) == 0 {
-			delete(q.gangs.holders, key)
-		}
-	}
+	q.gangs.holders.put(key, pod.UID, holds)
+	q.gangs.leaving.put(key, pod.UID, leaves)
+}
+
+// leavers returns how many members of the gang are being deleted and have not ended.
+func (q *GangQueue) leavers(key types.NamespacedName) int {
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	return len(q.gangs.leaving[key])
 }
 
 // survivors returns how many other members of the pod's gang hold their places.

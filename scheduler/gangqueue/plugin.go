@@ -80,7 +80,11 @@ type gangs struct {
 	events candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
-	holders  holders
+	// holders are the members of each gang that hold a place: they have a node, have not ended and are not being deleted. leaving are those that
+	// are, until they are gone: the gang cannot start with them.
+	holders, leaving membersOf
+	// revised holds the gangs that are looked at in a moment, since they lost members.
+	revised sets.Set[types.NamespacedName]
 	// watched holds the gangs that are looked at later, since they lack members.
 	watched map[types.NamespacedName]bool
 	// noting holds the gangs about whose finished members something is being written.
@@ -91,9 +95,17 @@ type gangs struct {
 
 func newGangs() *gangs {
 	return &gangs{
-		open: make(map[types.NamespacedName]types.UID), early: make(map[types.NamespacedName]*corev1.Pod),
-		events: newCandidates(), checking: make(map[types.NamespacedName]bool),
-		holders: make(holders), watched: make(map[types.NamespacedName]bool), noting: sets.New[types.NamespacedName](),
+		open:     make(map[types.NamespacedName]types.UID),
+		early:    make(map[types.NamespacedName]*corev1.Pod),
+		events:   newCandidates(),
+		checking: make(map[types.NamespacedName]bool),
+		holders: make(
+			membersOf,
+		),
+		leaving:   make(membersOf),
+		watched:   make(map[types.NamespacedName]bool),
+		noting:    sets.New[types.NamespacedName](),
+		revised:   sets.New[types.NamespacedName](),
 		succeeded: make(map[types.NamespacedName]map[types.UID]int),
 	}
 }

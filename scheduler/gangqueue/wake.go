@@ -48,7 +48,7 @@ func (q *GangQueue) podGone(obj any) {
 		q.queue.Settling()
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
-		q.track(pod, false)
+		q.track(pod, false, false)
 		q.leaves(pod)
 		if pod.Spec.NodeName != "" {
 			q.left(pod)
@@ -56,11 +56,8 @@ func (q *GangQueue) podGone(obj any) {
 		if _, member := snapshot.GroupOf(pod); !member && pod.Spec.NodeName == "" {
 			q.queue.Remove(waiting.IDOfPod(pod))
 		}
-		if key, ok := snapshot.GroupOf(
-			pod,
-		); ok &&
-			pod.Spec.NodeName == "" { // when the scheduler's own handlers have seen it
-			q.settled(func() { q.removeIncomplete(key) })
+		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
+			q.revise(pod)
 		}
 	}
 }
@@ -78,6 +75,7 @@ func (q *GangQueue) podChanged(old, obj any) {
 	}
 	if ok && same && before.DeletionTimestamp == nil && after.DeletionTimestamp != nil {
 		q.leavesSoon(after)
+		q.revise(after)
 	}
 	if ok && same && after.Spec.NodeName != "" && !snapshot.Ended(before) && snapshot.Ended(after) {
 		q.left(after)
@@ -100,12 +98,28 @@ func (q *GangQueue) groupChanged(old, obj any) {
 	}
 }
 
-// removeIncomplete takes a gang out of the waiting queue that lost a waiting member that it needs, or the last one that waits.
-func (q *GangQueue) removeIncomplete(key types.NamespacedName) {
-	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
-	if err != nil || !q.complete(group) || q.anyWaiting(key) == nil {
-		q.queue.Remove(waiting.IDOf(key))
+// revise looks at a gang that lost a member once the scheduler's handlers have surely seen that: without one that it needs, or without one that waits, it
+// leaves the waiting queue. Else it comes back to the scheduling queue: a member may have been made again, and been kept out, while the one in whose
+// place it is was still counted. One look at a time per gang is enough.
+func (q *GangQueue) revise(pod *corev1.Pod) {
+	key, ok := snapshot.GroupOf(pod)
+	if !ok {
+		return
 	}
+	q.gangs.mu.Lock()
+	pending := q.gangs.revised.Has(key)
+	q.gangs.revised.Insert(key)
+	q.gangs.mu.Unlock()
+	if pending {
+		return
+	}
+	q.settled(func() {
+		q.gangs.mu.Lock()
+		q.gangs.revised.Delete(key)
+		q.gangs.mu.Unlock()
+		q.activate(key)
+		q.watchMembers(key)
+	})
 }
 
 // nodeChanged tells the queue of a node that may take what it did not, or that was cordoned. Heartbeats change nothing that matters.
