@@ -1,7 +1,10 @@
 package faults
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -9,7 +12,12 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 )
 
 // In a scene with claims nodes offer no GPUs by name: their driver publishes devices, and each rank has a ResourceClaim of its own.
@@ -48,6 +56,22 @@ func (w *world) createClasses() {
 				}}},
 			}},
 		})
+	}
+}
+
+// createChannelClass creates the device classes of NVIDIA's driver.
+func (w *world) createChannelClass() {
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(nvlink.Manifests), len(nvlink.Manifests))
+	for {
+		var class resourcev1.DeviceClass
+		err := documents.Decode(&class)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		w.must(err)
+		if class.Kind == "DeviceClass" {
+			w.create(&class)
+		}
 	}
 }
 
@@ -90,9 +114,19 @@ func gpusOf(pod *corev1.Pod) int {
 		n += int(c.Resources.Requests.Name(gpu, "").Value())
 	}
 	for _, of := range pod.Spec.ResourceClaims {
-		n += sizes()[slices.IndexFunc(sizes(), func(n int) bool { return templateOf(n) == *of.ResourceClaimTemplateName })]
+		if of.Name == claimed {
+			n += sizes()[slices.IndexFunc(sizes(), func(n int) bool { return templateOf(n) == *of.ResourceClaimTemplateName })]
+		}
 	}
 	return n
+}
+
+// claimsOf is how many devices a pod claims: its GPUs, and its channel.
+func claimsOf(pod *corev1.Pod) int {
+	if stage.Connects(pod) {
+		return gpusOf(pod) + 1
+	}
+	return gpusOf(pod)
 }
 
 // deviceless is how long a pod with a node may have no devices: until the controller of claims has seen that its scheduler gave it none.
@@ -107,22 +141,47 @@ func (v *invariants) devices() {
 			continue
 		}
 		given := v.world.devicesOf(pod)
-		if v.is(len(given) != gpusOf(pod), "devices/"+string(pod.UID), deviceless) {
+		if v.is(len(given) != claimsOf(pod), "devices/"+string(pod.UID), deviceless) {
 			v.breaks(
 				Once,
 				pod.Name,
 				"it has %d devices on %s, and claims %d",
 				len(given),
 				pod.Spec.NodeName,
-				gpusOf(pod),
+				claimsOf(pod),
 			)
 		}
+		v.connected(pod)
 		for _, device := range given {
 			if other := holder[device]; other != "" {
 				v.breaks(Once, device, "%s and %s have it", other, pod.Name)
 			}
 			holder[device] = pod.Name
 		}
+	}
+}
+
+// connected looks at a pod that runs with a channel: its node is in its ComputeDomain, and in no other.
+func (v *invariants) connected(pod *corev1.Pod) {
+	if !stage.Connects(pod) || pod.Status.Phase != corev1.PodRunning {
+		return
+	}
+	domain, err := v.world.server.Get(
+		"ComputeDomain",
+		types.NamespacedName{Namespace: pod.Namespace, Name: jobOfPod(pod)},
+	)
+	node, gone := v.world.server.Get("Node", types.NamespacedName{Name: pod.Spec.NodeName})
+	if gone != nil || node.GetCreationTimestamp().After(snapshot.BoundAt(pod)) {
+		return
+	}
+	if of := node.GetLabels()[nvlink.DomainLabel]; err != nil || string(domain.GetUID()) != of {
+		v.breaks(
+			Once,
+			pod.Name,
+			"it runs on %s, which is in ComputeDomain %q, and not in that of its job",
+			pod.Spec.NodeName,
+			of,
+		)
 	}
 }
 
@@ -143,7 +202,7 @@ func (w *world) devicesOf(pod *corev1.Pod) []string {
 		}
 		for _, d := range c.Status.Allocation.Devices.Results {
 			if d.Pool == pod.Spec.NodeName {
-				out = append(out, d.Pool+"/"+d.Device)
+				out = append(out, d.Driver+"/"+d.Pool+"/"+d.Device)
 			}
 		}
 	}

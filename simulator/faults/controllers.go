@@ -28,6 +28,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
@@ -48,6 +49,7 @@ func newScheme() (*runtime.Scheme, error) {
 			return nil, fmt.Errorf("making a scheme: %w", err)
 		}
 	}
+	stage.AddComputeDomains(scheme)
 	return scheme, nil
 }
 
@@ -64,6 +66,9 @@ func (w *world) startController() *reconciler {
 		"TrainingRuntime",
 		"ClusterTrainingRuntime",
 	}
+	if w.scene.Channels {
+		kinds = append(kinds, "ComputeDomain")
+	}
 	for _, kind := range kinds {
 		r.caches[kind] = stepped.NewUnfilled()
 	}
@@ -78,7 +83,7 @@ func (w *world) startController() *reconciler {
 	r.reconcile = (&trainjob.Reconciler{
 		Client: cached, Live: live, Resolver: resolve.New(cached, live, system), Recorder: &record.FakeRecorder{},
 		Clock: r.clock, Instruments: instruments.New(registry),
-		Options: plan.Options{Gang: true, GangAPI: gangapi.Native, KeepsConstraints: true, KeepsClaims: true},
+		Options: plan.Options{Gang: true, GangAPI: gangapi.Native, KeepsConstraints: true, KeepsClaims: true, ComputeDomains: w.scene.Channels},
 	}).Reconcile
 	r.start(kinds, followedByController)
 	return r
@@ -101,7 +106,7 @@ func followedByController(kind string, old, now client.Object) []reconcile.Reque
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{
 			Namespace: state.Spec.TrainJob.Namespace, Name: state.Spec.TrainJob.Name,
 		}}}
-	case "JobSet", "ConfigMap", "PodGroup", "Workload":
+	case "JobSet", "ConfigMap", "PodGroup", "Workload", "ComputeDomain":
 		return ownerOf("TrainJob", o)
 	default:
 		return nil

@@ -40,6 +40,9 @@ func Draw(seed uint64) Scene {
 		s.Faults = append(s.Faults, drawTear(r, of)...)
 	}
 	drawOthers(&s)
+	if r := rand.New(rand.NewPCG(seed, 27)); s.Claims { //nolint:gosec // chance that comes again
+		s.Channels = r.IntN(2) == 0
+	}
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return s
 }

@@ -38,18 +38,27 @@ func (s *Scene) nodeFor(at int) *corev1.Node {
 	if !s.Claims {
 		has[gpu] = *resource.NewQuantity(int64(s.GPUs), resource.DecimalSI)
 	}
+	rack := "r" + strconv.Itoa(at/s.PerRack)
+	labels := map[string]string{corev1.LabelHostname: name, rackLabel: rack}
+	if s.Channels {
+		labels[topology.LabelClique] = rack + ".0"
+	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			corev1.LabelHostname: name, rackLabel: "r" + strconv.Itoa(at/s.PerRack),
-		}},
-		Status: corev1.NodeStatus{Capacity: has, Allocatable: has},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Status:     corev1.NodeStatus{Capacity: has, Allocatable: has},
 	}
 }
+
+// connects reports whether the ranks of a job get channels of a ComputeDomain: in one rack, each on a node of its own.
+func (s *Scene) connects(j Job) bool { return s.Channels && j.Rack && !j.Native }
 
 // trainJobFor is what a user submits.
 func (s *Scene) trainJobFor(j Job) *trainerv1alpha1.TrainJob {
 	annotations := map[string]string{}
-	if j.Rack {
+	switch {
+	case s.connects(j):
+		annotations[topology.AnnotationMNNVL] = "required"
+	case j.Rack:
 		annotations[topology.AnnotationRequiredTopology] = rackLabel
 	}
 	if j.Replace {

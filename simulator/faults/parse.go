@@ -56,7 +56,7 @@ func (s *Scene) parseLine(words []string) error {
 		if strings.Contains(words[0], "=") {
 			s.Seed, s.Racks = uint64(read.number("seed")), read.number("racks") //nolint:gosec // a seed is any number
 			s.PerRack, s.GPUs = read.number("nodes"), read.number("gpus")
-			s.Claims = slices.Contains(words, "claims")
+			s.Claims, s.Channels = slices.Contains(words, "claims"), slices.Contains(words, "channels")
 			break
 		}
 		f := Fault{

@@ -80,6 +80,9 @@ func (w *world) populate() {
 	if w.scene.Claims {
 		w.createClasses()
 	}
+	if w.scene.Channels {
+		w.createChannelClass()
+	}
 	for at := range w.scene.Racks * w.scene.PerRack {
 		w.addNode(at)
 	}

@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/faults/stage"
 )
 
 // gang is a PodGroup with its pods that have not ended.
@@ -55,6 +57,20 @@ func (w *world) jobOf(g gang) *Job {
 	return nil
 }
 
+// unconnected are the nodes that are in no ComputeDomain, and on which nobody has a channel.
+func (w *world) unconnected() map[string]bool {
+	open := make(map[string]bool)
+	for _, o := range w.server.List("Node", "") {
+		open[o.GetName()] = o.GetLabels()[nvlink.DomainLabel] == ""
+	}
+	for _, o := range w.server.List("Pod", "") {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" && !hasEnded(pod) && stage.Connects(pod) {
+			delete(open, pod.Spec.NodeName)
+		}
+	}
+	return open
+}
+
 // unused is how many GPUs each open node has that nobody has.
 func (w *world) unused() map[string]int {
 	free := make(map[string]int)
@@ -91,13 +107,21 @@ func (w *world) freeFor(gang types.NamespacedName) map[string]int {
 
 // fits reports whether a job fits on what is free.
 func (w *world) fits(j Job, free map[string]int) bool {
-	room := make(map[string]int)
+	room, open := make(map[string]int), w.unconnected()
 	for at := range w.scene.Racks * w.scene.PerRack {
 		rack := ""
 		if j.Rack {
 			rack = strconv.Itoa(at / w.scene.PerRack)
 		}
-		room[rack] += max(free[w.scene.nodeName(at)], 0) / j.GPUs
+		node := w.scene.nodeName(at)
+		ranks := max(free[node], 0) / j.GPUs
+		if w.scene.connects(j) {
+			ranks = min(ranks, 1)
+			if !open[node] {
+				ranks = 0
+			}
+		}
+		room[rack] += ranks
 	}
 	for _, n := range room {
 		if n >= j.Nodes {

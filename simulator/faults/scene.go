@@ -14,8 +14,10 @@ type Scene struct {
 	Racks, PerRack, GPUs int
 	// Claims says that devices are claimed (DRA), and not asked for as a resource.
 	Claims bool
-	Jobs   []Job
-	Faults []Fault
+	// Channels says that racks are NVLink domains, and jobs that have to be in one rack get channels of a ComputeDomain.
+	Channels bool
+	Jobs     []Job
+	Faults   []Fault
 }
 
 // Job is a TrainJob.
@@ -152,6 +154,9 @@ func (s *Scene) String() string {
 	fmt.Fprintf(&b, "seed=%d racks=%d nodes=%d gpus=%d", s.Seed, s.Racks, s.PerRack, s.GPUs)
 	if s.Claims {
 		b.WriteString(" claims")
+	}
+	if s.Channels {
+		b.WriteString(" channels")
 	}
 	b.WriteString("\n")
 	for _, j := range s.Jobs {

@@ -117,6 +117,7 @@ func newWorld(ctx context.Context, scene Scene, in Bubble, log io.Writer) (*worl
 	w.server.Changes(w.changed)
 	w.work = newPrograms(w)
 	w.stage = stage.Start(stage.World{
+		NVLink: w.scene.Channels,
 		Server: w.server, Now: w.now, After: w.after, Log: w.note,
 		Delay: w.chance.delay,
 	}, w.work)

@@ -20,7 +20,7 @@ var errTaken = errors.New("the node is labeled for another ComputeDomain")
 func (d *Driver) act(ctx context.Context, action Action) error {
 	switch action.Verb {
 	case Hold:
-		return d.finalize(ctx, action.Key, finalizer)
+		return d.finalize(ctx, action.Key, Finalizer)
 	case LetGo:
 		return d.finalize(ctx, action.Key)
 	case Make, Remove:
@@ -50,7 +50,7 @@ func (d *Driver) finalize(ctx context.Context, key types.NamespacedName, ours ..
 	if err != nil {
 		return fmt.Errorf("getting the ComputeDomain: %w", err)
 	}
-	others := slices.DeleteFunc(domain.GetFinalizers(), func(f string) bool { return f == finalizer })
+	others := slices.DeleteFunc(domain.GetFinalizers(), func(f string) bool { return f == Finalizer })
 	domain.SetFinalizers(append(others, ours...))
 	if _, err = domains.Update(ctx, domain, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("setting the ComputeDomain's finalizers: %w", err)
@@ -80,7 +80,7 @@ func (d *Driver) template(ctx context.Context, action Action) error {
 func (d *Driver) channel(ctx context.Context, action Action) error {
 	slices := d.client.ResourceV1().ResourceSlices()
 	if action.Verb == Withdraw {
-		err := slices.Delete(ctx, sliceName(action.Key.Name), metav1.DeleteOptions{})
+		err := slices.Delete(ctx, SliceName(action.Key.Name), metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting the slice: %w", err)
 		}
@@ -90,7 +90,7 @@ func (d *Driver) channel(ctx context.Context, action Action) error {
 	if node == nil {
 		return nil
 	}
-	_, err := slices.Create(ctx, slice(node), metav1.CreateOptions{})
+	_, err := slices.Create(ctx, Slice(node), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the slice: %w", err)
 	}

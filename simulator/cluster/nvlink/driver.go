@@ -145,7 +145,7 @@ func (d *Driver) step(ctx context.Context) time.Duration {
 		klog.FromContext(ctx).Error(err, "Looking at the cluster")
 		return retry
 	}
-	actions, memory, next := Decide(seen.see(), d.memory, d.clock.Now(), d.settings)
+	actions, memory, next := Decide(seen.See(), d.memory, d.clock.Now(), d.settings)
 	d.memory = memory
 	maps.DeleteFunc(d.told, func(pod types.NamespacedName, _ string) bool {
 		return !slices.ContainsFunc(actions, func(a Action) bool { return a.Verb == Refuse && a.Key == pod })
@@ -161,36 +161,36 @@ func (d *Driver) step(ctx context.Context) time.Duration {
 }
 
 // look reads the caches.
-func (d *Driver) look() (cluster, error) {
-	seen := cluster{
-		claims:    map[types.NamespacedName]*resourcev1.ResourceClaim{},
-		templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{},
-		published: map[string]bool{},
+func (d *Driver) look() (Cluster, error) {
+	seen := Cluster{
+		Claims:    map[types.NamespacedName]*resourcev1.ResourceClaim{},
+		Templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{},
+		Published: map[string]bool{},
 	}
 	for _, object := range d.domains.GetStore().List() {
 		if domain, ok := object.(*unstructured.Unstructured); ok {
-			seen.domains = append(seen.domains, domain)
+			seen.Domains = append(seen.Domains, domain)
 		}
 	}
 	all, resources := labels.Everything(), d.typed.Resource().V1()
 	var err, failed error
-	seen.nodes, err = d.typed.Core().V1().Nodes().Lister().List(all)
+	seen.Nodes, err = d.typed.Core().V1().Nodes().Lister().List(all)
 	failed = errors.Join(failed, err)
-	seen.pods, err = d.typed.Core().V1().Pods().Lister().List(all)
+	seen.Pods, err = d.typed.Core().V1().Pods().Lister().List(all)
 	failed = errors.Join(failed, err)
 	claims, err := resources.ResourceClaims().Lister().List(all)
 	failed = errors.Join(failed, err)
 	for _, claim := range claims {
-		seen.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+		seen.Claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
 	}
 	templates, err := resources.ResourceClaimTemplates().Lister().List(all)
 	failed = errors.Join(failed, err)
 	for _, made := range templates {
-		seen.templates[types.NamespacedName{Namespace: made.Namespace, Name: made.Name}] = made
+		seen.Templates[types.NamespacedName{Namespace: made.Namespace, Name: made.Name}] = made
 	}
 	channels, err := resources.ResourceSlices().Lister().List(all)
 	for _, channel := range channels {
-		seen.published[channel.Name] = true
+		seen.Published[channel.Name] = true
 	}
 	return seen, errors.Join(failed, err)
 }

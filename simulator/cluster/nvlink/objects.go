@@ -31,7 +31,9 @@ const (
 
 	driverName   = "compute-domain.nvidia.com"
 	channelClass = "compute-domain-default-channel.nvidia.com"
-	finalizer    = "resource.nvidia.com/computeDomain"
+
+	// Finalizer is that of a ComputeDomain until its template and the labels of its nodes are gone.
+	Finalizer = "resource.nvidia.com/computeDomain"
 )
 
 // Resource is that of ComputeDomains.
@@ -84,8 +86,8 @@ func Template(domain Domain) (*resourcev1.ResourceClaimTemplate, error) {
 	return made, nil
 }
 
-// slice publishes the channel of a node, and the daemon beside it.
-func slice(node *corev1.Node) *resourcev1.ResourceSlice {
+// Slice publishes the channel of a node, and the daemon beside it.
+func Slice(node *corev1.Node) *resourcev1.ResourceSlice {
 	device := func(kind string) resourcev1.Device {
 		return resourcev1.Device{
 			Name: kind + "-0",
@@ -96,7 +98,7 @@ func slice(node *corev1.Node) *resourcev1.ResourceSlice {
 	}
 	return &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            sliceName(node.Name),
+			Name:            SliceName(node.Name),
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
 		},
 		Spec: resourcev1.ResourceSliceSpec{
@@ -107,4 +109,5 @@ func slice(node *corev1.Node) *resourcev1.ResourceSlice {
 	}
 }
 
-func sliceName(node string) string { return node + "-" + driverName }
+// SliceName is the name of the slice of a node.
+func SliceName(node string) string { return node + "-" + driverName }

@@ -14,40 +14,41 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// cluster is what the driver looks at, in no order.
-type cluster struct {
-	domains   []*unstructured.Unstructured
-	nodes     []*corev1.Node
-	pods      []*corev1.Pod
-	claims    map[types.NamespacedName]*resourcev1.ResourceClaim
-	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
-	published map[string]bool
+// Cluster is what the driver looks at, in no order.
+type Cluster struct {
+	Domains   []*unstructured.Unstructured
+	Nodes     []*corev1.Node
+	Pods      []*corev1.Pod
+	Claims    map[types.NamespacedName]*resourcev1.ResourceClaim
+	Templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+	// Published are the names of all ResourceSlices.
+	Published map[string]bool
 }
 
-// see makes a State of it.
-func (c cluster) see() State {
+// See makes a State of it.
+func (c Cluster) See() State {
 	var state State
-	for _, object := range c.domains {
+	for _, object := range c.Domains {
 		name, _, _ := unstructured.NestedString(object.Object, "spec", "channel", "resourceClaimTemplate", "name")
 		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-		made := c.templates[types.NamespacedName{Namespace: key.Namespace, Name: name}]
+		made := c.Templates[types.NamespacedName{Namespace: key.Namespace, Name: name}]
 		state.Domains = append(state.Domains, Domain{
 			Key:      key,
 			UID:      object.GetUID(),
 			Template: name,
 			Deleting: object.GetDeletionTimestamp() != nil,
-			Held:     slices.Contains(object.GetFinalizers(), finalizer),
+			Held:     slices.Contains(object.GetFinalizers(), Finalizer),
 			Made: made != nil && made.Labels[DomainLabel] == string(object.GetUID()) &&
 				made.DeletionTimestamp == nil,
 		})
 	}
-	for _, node := range c.nodes {
+	for _, node := range c.Nodes {
 		state.Nodes = append(state.Nodes, Node{
 			Name: node.Name, Clique: node.Labels[topology.LabelClique], Domain: types.UID(node.Labels[DomainLabel]),
-			Published: c.published[sliceName(node.Name)],
+			Published: c.Published[SliceName(node.Name)],
 		})
 	}
-	for _, pod := range c.pods {
+	for _, pod := range c.Pods {
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		if pod.Spec.NodeName != "" && len(pod.Spec.ResourceClaims) > 0 && !ended {
 			state.Pods = append(state.Pods, c.pod(pod))
@@ -63,13 +64,13 @@ func byName(a, b types.NamespacedName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-func (c cluster) pod(pod *corev1.Pod) Pod {
+func (c Cluster) pod(pod *corev1.Pod) Pod {
 	seen := Pod{
 		Key:  types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
 		Node: pod.Spec.NodeName, Allocated: true, Prepared: pod.Annotations[PreparedAnnotation] == Prepared,
 	}
 	for _, name := range claimsOf(pod) {
-		claim := c.claims[types.NamespacedName{Namespace: pod.Namespace, Name: name}]
+		claim := c.Claims[types.NamespacedName{Namespace: pod.Namespace, Name: name}]
 		if claim == nil || claim.Status.Allocation == nil {
 			seen.Allocated = false
 			continue

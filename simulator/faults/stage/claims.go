@@ -25,7 +25,7 @@ type claims struct {
 }
 
 func (c *claims) changed(e apiserver.Event) {
-	if e.Kind != "Pod" && e.Kind != "ResourceClaim" || c.due {
+	if e.Kind != "Pod" && e.Kind != "ResourceClaim" && e.Kind != "ResourceClaimTemplate" || c.due {
 		return
 	}
 	c.due = true

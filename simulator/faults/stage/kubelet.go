@@ -59,7 +59,7 @@ func (k *kubelets) changed(e apiserver.Event) {
 		k.stops(cmp.Or(pod, old))
 	case pod.DeletionTimestamp != nil && (old == nil || old.DeletionTimestamp == nil):
 		k.end(pod)
-	case pod.Spec.NodeName != "" && (old == nil || old.Spec.NodeName == ""):
+	case pod.Spec.NodeName != "" && (old == nil || old.Spec.NodeName == "" || prepared(pod) && !prepared(old)):
 		k.After(k.Delay(pull, "pull", pod.Name), func() { k.start(client.ObjectKeyFromObject(pod), pod.UID) })
 	}
 }
@@ -85,7 +85,7 @@ func (k *kubelets) now(name types.NamespacedName, uid types.UID) *corev1.Pod {
 func (k *kubelets) start(name types.NamespacedName, uid types.UID) {
 	pod := k.now(name, uid)
 	if pod == nil || snapshot.Ended(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning ||
-		k.down[pod.Spec.NodeName] {
+		k.down[pod.Spec.NodeName] || !prepared(pod) {
 		return
 	}
 	found, err := k.Server.Get("Node", types.NamespacedName{Name: pod.Spec.NodeName})

@@ -23,6 +23,8 @@ type World struct {
 	After func(d time.Duration, do func())
 	// Delay draws how long something takes, between a tenth of the usual duration and twice that. Equal words give equal delays in each run.
 	Delay func(usual time.Duration, words ...string) time.Duration
+	// NVLink says that NVIDIA's driver for ComputeDomains is there.
+	NVLink bool
 	// Log notes what happened.
 	Log func(format string, args ...any)
 }
@@ -36,6 +38,7 @@ type Stage struct {
 	garbage  *garbage
 	nodes    *nodes
 	claims   *claims
+	domains  *domains
 }
 
 // Start has the models follow the server.
@@ -49,12 +52,16 @@ func Start(w World, work Work) *Stage {
 	m.nodes = &nodes{World: w, kubelets: m.kubelets, lost: make(map[string]int)}
 	m.garbage = &garbage{World: w}
 	m.claims = &claims{World: w}
+	m.domains = &domains{World: w}
 	w.Server.Changes(func(e apiserver.Event) {
 		m.jobs.changed(e)
 		m.kubelets.changed(e)
 		m.nodes.changed(e)
 		m.garbage.changed(e)
 		m.claims.changed(e)
+		if w.NVLink {
+			m.domains.changed(e)
+		}
 	})
 	return m
 }
