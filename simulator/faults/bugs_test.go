@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,13 +80,22 @@ func readBug(t *testing.T, file string) bug {
 	return b
 }
 
-// playWith builds this test with a bug, plays the scene, or seeds until one breaks something, and returns what was printed.
-func playWith(t *testing.T, b bug) string {
+// The pieces of the product that bugs replace are still there.
+func TestBugs_HaveTheirPlace(t *testing.T) {
+	files, err := filepath.Glob("testdata/bugs/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no bugs", err)
+	}
+	for _, file := range files {
+		readBug(t, file).put(t)
+	}
+}
+
+// put returns the files of the product with the bug, by path.
+func (b bug) put(t *testing.T) map[string]string {
 	t.Helper()
-	folder := t.TempDir()
 	changed := make(map[string]string)
-	replaced := make(map[string]string)
-	for i, e := range b.edits {
+	for _, e := range b.edits {
 		path, err := filepath.Abs(filepath.Join(root, e.file))
 		if err != nil {
 			t.Fatal(err)
@@ -101,6 +112,16 @@ func playWith(t *testing.T, b bug) string {
 			t.Fatalf("%s has %d times what is replaced:\n%s", e.file, strings.Count(text, e.was), e.was)
 		}
 		changed[path] = strings.Replace(text, e.was, e.is, 1)
+	}
+	return changed
+}
+
+// playWith builds this test with a bug, plays the scene, or seeds until one breaks something, and returns what was printed.
+func playWith(t *testing.T, b bug) string {
+	t.Helper()
+	folder, changed := t.TempDir(), b.put(t)
+	replaced := make(map[string]string)
+	for i, path := range slices.Sorted(maps.Keys(changed)) {
 		replaced[path] = filepath.Join(folder, fmt.Sprint(i, filepath.Ext(path)))
 	}
 	for path, text := range changed {
