@@ -51,6 +51,10 @@ func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1
 			"pod", klog.KObj(pod), "node", node, "err", status.AsError(), "pause", pause)
 		select {
 		case <-p.timing.Clock.After(min(spread(pause, pod), left)):
+			// The others are evicted at this instant, and must not be by the side of one that is bound.
+			if p.clocks.Left(key, limit) == 0 && !p.isOn(ctx, pod, node) {
+				return status
+			}
 		case <-abandoned:
 			return status
 		case <-ctx.Done():

@@ -17,12 +17,14 @@ import (
 type binder struct {
 	fails, asked int
 	err          error
+	// last is when it was asked last.
+	last time.Time
 }
 
 func (*binder) Name() string { return "binder" }
 
 func (b *binder) Bind(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
-	b.asked++
+	b.asked, b.last = b.asked+1, time.Now()
 	if b.asked <= b.fails {
 		return fwk.AsStatus(b.err)
 	}
@@ -58,6 +60,9 @@ func TestBindingIsTriedAgain(t *testing.T) {
 				}
 				if took := time.Since(began); took > test.took || w.binder.asked > test.asked {
 					t.Errorf("it was asked %d times in %s", w.binder.asked, took)
+				}
+				if over := began.Add(time.Minute); !w.binder.last.Before(over) {
+					t.Errorf("it was asked %v after the others are evicted", w.binder.last.Sub(over))
 				}
 			})
 		})
