@@ -115,8 +115,12 @@ func Default() Options {
 	}
 }
 
-// ErrHelp indicates that help was asked for, and written.
-var ErrHelp = pflag.ErrHelp
+var (
+	// ErrHelp indicates that help was asked for, and written.
+	ErrHelp = pflag.ErrHelp
+	// ErrVersion indicates that the version was asked for.
+	ErrVersion = errors.New("the version was asked for")
+)
 
 // Parse reads options from a command line, and from the configuration file that it names. Flags win over the file. Help
 // goes to out.
@@ -143,6 +147,7 @@ func Parse(arguments []string, out io.Writer) (Options, error) {
 func (o *Options) parseFlags(arguments []string, out io.Writer) (string, error) {
 	flags := pflag.NewFlagSet("lockstep-controller", pflag.ContinueOnError)
 	path := flags.String("config", "", "configuration file of Kubeflow Trainer ("+fileVersion+"); flags win over it")
+	version := flags.Bool("version", false, "print the version and quit")
 	o.addFlags(flags)
 	o.addWebhookFlags(flags)
 	o.addStatusFlags(flags)
@@ -151,6 +156,9 @@ func (o *Options) parseFlags(arguments []string, out io.Writer) (string, error) 
 	}
 	if err := flags.Parse(arguments); err != nil {
 		return "", err //nolint:wrapcheck // the flag's name is in it
+	}
+	if *version {
+		return "", ErrVersion
 	}
 	if flags.NArg() > 0 {
 		return "", fmt.Errorf("unexpected argument %q", flags.Arg(0))

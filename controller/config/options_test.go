@@ -106,4 +106,7 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 		!strings.Contains(out.String(), "--gang-default") {
 		t.Errorf("--help: error %v and output %q", err, out.String())
 	}
+	if _, err := config.Parse([]string{"--version"}, &out); !errors.Is(err, config.ErrVersion) {
+		t.Errorf("--version: error %v", err)
+	}
 }

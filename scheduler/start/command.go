@@ -21,7 +21,6 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
-	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
@@ -29,6 +28,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/manifests/release"
 	"github.com/lockstep-project/lockstep/scheduler"
 )
 
@@ -43,7 +43,6 @@ func Command(ctx context.Context) (*cobra.Command, func()) {
 		Short: "A kube-scheduler that places whole gangs",
 		Args:  cobra.NoArgs,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
 			if err := run.prepare(ctx, c); err != nil {
 				return err
 			}
@@ -55,7 +54,9 @@ func Command(ctx context.Context) (*cobra.Command, func()) {
 		RunE: func(c *cobra.Command, _ []string) error { return run.run(ctx, c) },
 	}
 	sets := run.options.Flags
-	verflag.AddFlags(sets.FlagSet("global"))
+	sets.FlagSet("global").Bool("version", false, "print the version and quit")
+	command.Version = release.Current().Line(command.Name())
+	command.SetVersionTemplate("{{.Version}}\n")
 	globalflag.AddGlobalFlags(sets.FlagSet("global"), command.Name(), logs.SkipLoggingConfigurationFlags())
 	sets.FlagSet("gangs").
 		Func("gang-api", "where gangs are kept: native (scheduling.k8s.io), resources ("+gangapi.Group+

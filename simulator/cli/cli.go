@@ -65,6 +65,8 @@ func newRoot(env Environment) *cobra.Command {
 		Args:          usage(cobra.NoArgs),
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	root.CompletionOptions.DisableDefaultCmd = true

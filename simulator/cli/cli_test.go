@@ -112,8 +112,10 @@ status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 }
 
 func TestVersionNamesTheEmbeddedKubernetes(t *testing.T) {
-	code, out, _ := execute(t, "version")
-	if code != 0 || !strings.HasPrefix(out, "lockstep ") || !strings.Contains(out, "Kubernetes v1.37.2") {
-		t.Errorf("exit %d: %s", code, out)
+	for _, ask := range []string{"version", "--version"} {
+		code, out, _ := execute(t, ask)
+		if code != 0 || !strings.HasPrefix(out, "lockstep ") || !strings.Contains(out, "Kubernetes v1.37.2") {
+			t.Errorf("%s: exit %d: %s", ask, code, out)
+		}
 	}
 }

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockstep-project/lockstep/manifests/release"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -17,9 +15,7 @@ func newVersion(env Environment) *cobra.Command {
 		Short: "Print the version of this binary and of the Kubernetes it embeds",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Out, "lockstep %s (Kubernetes %s, %s)\n",
-				buildVersion(), cluster.KubernetesVersion, runtime.Version())
-			if err != nil {
+			if _, err := fmt.Fprintln(env.Out, versionLine()); err != nil {
 				return fmt.Errorf("printing the version: %w", err)
 			}
 			return nil
@@ -27,11 +23,9 @@ func newVersion(env Environment) *cobra.Command {
 	}
 }
 
-// buildVersion is the version that the Go toolchain stamped: a tag, a commit, or "devel" for a working tree.
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return strings.Trim(info.Main.Version, "()")
+// versionLine names the Kubernetes that up starts.
+func versionLine() string {
+	build := release.Current()
+	build.Kubernetes = cluster.KubernetesVersion
+	return build.Line("lockstep")
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
+	"github.com/lockstep-project/lockstep/manifests/release"
 	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 )
@@ -40,22 +40,7 @@ func (in *Input) hash(scheduler, engine string) (string, error) {
 }
 
 // Commit is that from which this binary was built, with a plus sign if something was changed since; "unknown" if nobody noted it.
-func Commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	commit, changed := "unknown", ""
-	for _, setting := range info.Settings {
-		switch {
-		case setting.Key == "vcs.revision":
-			commit = setting.Value[:min(12, len(setting.Value))]
-		case setting.Key == "vcs.modified" && setting.Value == "true":
-			changed = "+"
-		}
-	}
-	return commit + changed
-}
+func Commit() string { return release.Current().Short() }
 
 // Machine is what wall times were measured on.
 func Machine() string {

@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/release"
 )
 
 func main() {
@@ -32,7 +33,14 @@ func main() {
 // run returns 2 for what the user or the cluster's administrator must mend, 1 for faults.
 func run(arguments []string) (int, error) {
 	options, err := config.Parse(arguments, os.Stderr)
-	if errors.Is(err, config.ErrHelp) {
+	switch {
+	case errors.Is(err, config.ErrHelp):
+		return 0, nil
+	case errors.Is(err, config.ErrVersion):
+		_, _ = fmt.Fprintln(
+			os.Stdout,
+			release.Current().Line("lockstep-controller"),
+		) // there is nowhere left to complain
 		return 0, nil
 	}
 	if err != nil {
