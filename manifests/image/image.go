@@ -1,0 +1,183 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	oci "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// The account of the images, as in distroless images: Kubernetes checks runAsNonRoot by the number.
+const (
+	user = "65532:65532"
+	// accounts are the files by which libraries find the account's name.
+	passwd = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"
+	group  = "root:x:0:\nnonroot:x:65532:\n"
+)
+
+// Command is what an image runs.
+type Command struct {
+	// Name is that of the binary and of the image, Title and Description are for people.
+	Name, Title, Description string
+}
+
+// Source is where the images come from.
+type Source struct {
+	// Version and Revision are those of the commit, Created is its instant.
+	Version, Revision string
+	Created           time.Time
+}
+
+// ErrUnknown indicates a binary that does not say from which commit it is.
+var ErrUnknown = errors.New("it does not say from which commit it is: build it in a git clone, with -buildvcs")
+
+// SourceOf returns where a binary comes from, as the Go toolchain noted it. A version is a name of an image, too, so a plus sign is a hyphen in it.
+func SourceOf(binary string) (Source, error) {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return Source{}, fmt.Errorf("reading %s: %w", binary, err)
+	}
+	created, err := time.Parse(time.RFC3339, setting(info, "vcs.time"))
+	if err != nil || setting(info, "vcs.revision") == "" {
+		return Source{}, fmt.Errorf("%s: %w", binary, ErrUnknown)
+	}
+	return Source{
+		Version:  strings.ReplaceAll(info.Main.Version, "+", "-"),
+		Revision: setting(info, "vcs.revision"),
+		Created:  created.UTC(),
+	}, nil
+}
+
+// Platform returns the image of a command for the platform that its binary is made for. The binary must have Go's build information.
+func Platform(c Command, of Source, binary string) (oci.Image, error) {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", binary, err)
+	}
+	program, err := os.ReadFile(binary)
+	if err != nil {
+		return nil, fmt.Errorf("reading a binary: %w", err)
+	}
+	layers, err := layersOf(
+		[]file{{"etc/", 0o755, nil}, {"etc/group", 0o644, []byte(group)}, {"etc/passwd", 0o644, []byte(passwd)}},
+		[]file{{"usr/", 0o755, nil}, {"usr/bin/", 0o755, nil}, {"usr/bin/" + c.Name, 0o755, program}},
+	)
+	if err != nil {
+		return nil, err
+	}
+	made, err := mutate.AppendLayers(
+		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layers...)
+	if err != nil {
+		return nil, fmt.Errorf("putting an image together: %w", err)
+	}
+	return configured(made, c, of, setting(info, "GOARCH"))
+}
+
+// configured says how the image is run.
+func configured(made oci.Image, c Command, of Source, architecture string) (oci.Image, error) {
+	config, err := made.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("reading an image's configuration: %w", err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Created = "linux", architecture, oci.Time{Time: of.Created}
+	config.Config = oci.Config{
+		User: user, WorkingDir: "/", Entrypoint: []string{"/usr/bin/" + c.Name},
+		Env:    []string{"PATH=/usr/bin"},
+		Labels: labels(c, of),
+	}
+	for i := range config.History {
+		config.History[i].Created = oci.Time{Time: of.Created}
+	}
+	made, err = mutate.ConfigFile(made, config)
+	if err != nil {
+		return nil, fmt.Errorf("configuring an image: %w", err)
+	}
+	return made, nil
+}
+
+// labels are those of the OCI image specification.
+func labels(c Command, of Source) map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":       c.Title,
+		"org.opencontainers.image.description": c.Description,
+		"org.opencontainers.image.version":     of.Version,
+		"org.opencontainers.image.revision":    of.Revision,
+		"org.opencontainers.image.created":     of.Created.UTC().Format(time.RFC3339),
+	}
+}
+
+// setting is a setting of the build.
+func setting(info *buildinfo.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// file is an entry of a layer; a directory's name ends with a slash.
+type file struct {
+	name    string
+	mode    int64
+	content []byte
+}
+
+func layersOf(contents ...[]file) ([]oci.Layer, error) {
+	layers := make([]oci.Layer, 0, len(contents))
+	for _, files := range contents {
+		archive, err := archived(files)
+		if err != nil {
+			return nil, err
+		}
+		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }
+		layer, err := tarball.LayerFromOpener(
+			open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(9), tarball.WithCompressedCaching)
+		if err != nil {
+			return nil, fmt.Errorf("making a layer: %w", err)
+		}
+		layers = append(layers, layer)
+	}
+	return layers, nil
+}
+
+// archived is a tar archive in which nothing tells who made it and when.
+func archived(files []file) ([]byte, error) {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, f := range files {
+		header := &tar.Header{
+			Name:     f.name,
+			Mode:     f.mode,
+			Size:     int64(len(f.content)),
+			Typeflag: tar.TypeReg,
+			Format:   tar.FormatUSTAR,
+			ModTime:  time.Unix(0, 0),
+		}
+		if len(f.name) > 0 && f.name[len(f.name)-1] == '/' {
+			header.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(header); err != nil {
+			return nil, fmt.Errorf("archiving %s: %w", f.name, err)
+		}
+		if _, err := w.Write(f.content); err != nil {
+			return nil, fmt.Errorf("archiving %s: %w", f.name, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("archiving: %w", err)
+	}
+	return out.Bytes(), nil
+}
