@@ -114,6 +114,7 @@ func labels(c Command, of Source) map[string]string {
 		"org.opencontainers.image.description": c.Description,
 		"org.opencontainers.image.version":     of.Version,
 		"org.opencontainers.image.revision":    of.Revision,
+		"org.opencontainers.image.licenses":    "Apache-2.0",
 		"org.opencontainers.image.created":     of.Created.UTC().Format(time.RFC3339),
 	}
 }
