@@ -112,11 +112,7 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 type membersOf map[types.NamespacedName]map[types.UID]struct{}
 
 // put puts a member in, or takes it out.
-func (m membersOf) put(
-	gang types.NamespacedName,
-	member types.UID,
-	in bool,
-) {
+func (m membersOf) put(gang types.NamespacedName, member types.UID, in bool) {
 	of := m[gang]
 	switch {
 	case in && of == nil:

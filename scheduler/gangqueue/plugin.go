@@ -95,13 +95,11 @@ type gangs struct {
 
 func newGangs() *gangs {
 	return &gangs{
-		open:     make(map[types.NamespacedName]types.UID),
-		early:    make(map[types.NamespacedName]*corev1.Pod),
-		events:   newCandidates(),
-		checking: make(map[types.NamespacedName]bool),
-		holders: make(
-			membersOf,
-		),
+		open:      make(map[types.NamespacedName]types.UID),
+		early:     make(map[types.NamespacedName]*corev1.Pod),
+		events:    newCandidates(),
+		checking:  make(map[types.NamespacedName]bool),
+		holders:   make(membersOf),
 		leaving:   make(membersOf),
 		watched:   make(map[types.NamespacedName]bool),
 		noting:    sets.New[types.NamespacedName](),

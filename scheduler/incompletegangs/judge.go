@@ -87,7 +87,7 @@ func (w *watch) judge(ctx context.Context, group *schedulingv1beta1.PodGroup, r 
 		w.mu.Unlock()
 	case inherited && wasWhole(bound, waiting, needed(group)):
 		w.mu.Lock()
-		r.whole, r.lost = true, w.Timing.Clock.Now()
+		r.whole, r.guessed, r.lost = true, true, w.Timing.Clock.Now()
 		w.mu.Unlock()
 		w.again(ctx, key, r)
 	default:

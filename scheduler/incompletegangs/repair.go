@@ -29,7 +29,10 @@ func (w *watch) repair(
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	missing := w.missing(r, needed(group), bound)
 	if missing > len(waiting) {
-		if w.Timing.Clock.Since(w.lostAt(r)) < w.Limits.Repair+longestBackoff {
+		lost, guessed := w.loss(r)
+		// Who made the members may have deleted others that had succeeded, before this scheduler began. Of those of a Job, the Job tells.
+		unknown := guessed && !slices.ContainsFunc(bound, ofJob)
+		if unknown || w.Timing.Clock.Since(lost) < w.Limits.Repair+longestBackoff {
 			w.again(ctx, key, r)
 			return
 		}
@@ -60,10 +63,19 @@ func (w *watch) repair(
 	}
 }
 
-func (w *watch) lostAt(r *record) time.Time {
+func (w *watch) loss(r *record) (at time.Time, guessed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return r.lost
+	return r.lost, r.guessed
+}
+
+func ofJob(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && isJob(*owner)
+}
+
+func isJob(owner metav1.OwnerReference) bool {
+	return owner.Kind == "Job" && owner.APIVersion == batchv1.SchemeGroupVersion.String()
 }
 
 // unrepaired says why a gang leaves. made is how many members its job made in the place of those that are missing.
@@ -104,7 +116,7 @@ func (w *watch) succeededOf(ctx context.Context, namespace string, pods []*corev
 	uids := slices.Sorted(maps.Keys(owners))
 	for _, uid := range uids[:min(len(uids), mostJobs)] {
 		owner := owners[uid]
-		if owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+		if !isJob(owner) {
 			continue
 		}
 		job, err := w.client.BatchV1().Jobs(namespace).Get(ctx, owner.Name, metav1.GetOptions{})

@@ -77,6 +77,8 @@ type record struct {
 	lost time.Time
 	// inherited is set if members were bound before we saw them: it may have been whole already.
 	inherited bool
+	// guessed is set if that it was whole was told from what was left of it when it was first seen.
+	guessed bool
 	// succeeded are members that have succeeded since the gang was last without any on a node.
 	succeeded sets.Set[types.UID]
 	// due is set while a check is under way.
@@ -162,7 +164,7 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 		return
 	}
 	first := !r.whole
-	r.whole, r.lost = true, time.Time{}
+	r.whole, r.guessed, r.lost = true, false, time.Time{}
 	if first && !r.inherited && needed(group) > 0 {
 		metrics.GangWait.Observe(w.Timing.Clock.Since(snapshot.QueuedAt(group)).Seconds())
 	}

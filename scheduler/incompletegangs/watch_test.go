@@ -256,13 +256,19 @@ func TestGangThatIsNotRepairedIsEvicted(t *testing.T) {
 	}
 }
 
+// controlled has a Job control a pod.
+func controlled(p *corev1.Pod) *corev1.Pod {
+	p.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "j", Controller: new(true)},
+	}
+	return p
+}
+
 // job has a Job control all pods, of which so many have succeeded. It is gone if that is negative.
 func (h *handle) job(t *testing.T, pods []*corev1.Pod, succeeded int32) {
 	t.Helper()
-	owner := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "j", Controller: new(true)}
 	for _, p := range pods {
-		p.OwnerReferences = []metav1.OwnerReference{owner}
-		if _, err := h.CoreV1().Pods("ns").Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		if _, err := h.CoreV1().Pods("ns").Update(t.Context(), controlled(p), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -379,6 +385,12 @@ func TestGangsFromBeforeARestart(t *testing.T) {
 		},
 		"it lost a member, and its job has made no other yet": {
 			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1)}, 2 * grace, 2,
+		},
+		"it lost a member, and its Job makes no other": {
+			[]*corev1.Pod{controlled(member(0, "node", -1)), controlled(member(1, "node", -1))}, repair + backoff + 3*grace, 0,
+		},
+		"it lacks a member, and nobody can tell whether that has succeeded": {
+			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1)}, 2 * (repair + backoff), 2,
 		},
 		"it lost a member long ago": {
 			[]*corev1.Pod{member(0, "node", -1), member(1, "node", -1), member(2, "", time.Minute)}, repair + 2*grace, 1,
