@@ -26,13 +26,13 @@ const (
 	group  = "root:x:0:\nnonroot:x:65532:\n"
 )
 
-// Command is what an image runs.
+// Command names the command that an image runs, and describes it.
 type Command struct {
 	// Name is that of the binary and of the image, Title and Description are for people.
 	Name, Title, Description string
 }
 
-// Source is where the images come from.
+// Source identifies the commit that images are built from.
 type Source struct {
 	// Version and Revision are those of the commit, Created is its instant.
 	Version, Revision string

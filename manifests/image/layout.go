@@ -126,7 +126,7 @@ func Write(dir, registry string, of Source, made Made) error {
 	return nil
 }
 
-// Size is how many bytes an image has, compressed.
+// Size returns the compressed size of an image in bytes: its configuration and its layers.
 func Size(image oci.Image) (int64, error) {
 	manifest, err := image.Manifest()
 	if err != nil {

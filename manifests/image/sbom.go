@@ -14,7 +14,7 @@ import (
 // MediaTypeSBOM is that of the bill of materials: CycloneDX as JSON.
 const MediaTypeSBOM = "application/vnd.cyclonedx+json"
 
-// bom is a CycloneDX 1.6 document, as far as it is used here (cyclonedx.org/docs/1.6/json).
+// bom has the fields of a CycloneDX 1.6 document (cyclonedx.org/docs/1.6/json) that are written.
 type bom struct {
 	Format       string       `json:"bomFormat"`
 	SpecVersion  string       `json:"specVersion"`
@@ -48,7 +48,7 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
-// SBOM returns the bill of materials of a binary, from what the Go toolchain wrote into it: all modules of which it has packages.
+// SBOM returns a CycloneDX document that lists the standard library and every module linked into the binary, read from its build information.
 func SBOM(c Command, of Source, binary string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 
 // Build is a build of Lockstep.
 type Build struct {
-	// Version is a tag of the repository, or what Go makes of a commit without one; "devel" if nobody noted it.
+	// Version is the repository's tag, or Go's pseudo-version for an untagged commit; "devel" if the build was not stamped.
 	Version string
-	// Commit is what it was built from, "unknown" if nobody noted it. Changed says that something was changed since.
+	// Commit is the full hash of the commit; "unknown" if the build was not stamped. Changed reports uncommitted changes.
 	Commit  string
 	Changed bool
 	// Kubernetes is the release whose parts are in it.
@@ -51,7 +51,7 @@ func (b Build) Short() string {
 	return short
 }
 
-// Line is what a command of that name prints for --version.
+// Line returns the line that the command prints for --version.
 func (b Build) Line(command string) string {
 	return fmt.Sprintf("%s %s (commit %s, Kubernetes %s, %s %s/%s)",
 		command, b.Version, b.Short(), b.Kubernetes, runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -44,8 +44,8 @@ type plan struct {
 	// asked is set when the filters saw a node of the looser placement, useful when one of these was reserved: if a member
 	// fits on none of them, before any other is placed, all of them refuse it.
 	asked, useful atomic.Bool
-	// looks are what the nodes of room were like, order is where they are in it. Both are made when the looser placement is tried: most
-	// plans hold.
+	// looks and order hold, by name, a summary of each node of room and its position there. They are filled when the looser placement is
+	// tried, which most plans never need.
 	looks map[string]uint64
 	order map[string]int
 	// question is what the plan answers, and with what.

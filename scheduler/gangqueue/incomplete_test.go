@@ -82,3 +82,27 @@ func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
 	c.WaitBound(t, []*corev1.Pod{again})
 	says(metav1.ConditionFalse, explanation.Placed, "the gang has its nodes")
 }
+
+// The group of a gang that another scheduler serves is that scheduler's to explain.
+func TestGangQueue_SaysNothingOfGangsOfOtherSchedulers(t *testing.T) {
+	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4))
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	c.StartScheduler(ctx, t, c, schedulertest.Config(t), schedulertest.Registry(quick{}))
+	group, members := schedulertest.BoundGang("theirs", 4, "c0-n0", "c0-n1", "c0-n2")
+	for _, pod := range members {
+		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
+	}
+	c.Create(t, group, members)
+	c.KeepTerminating()
+	c.DeletePods(t, members[:1])
+	c.RemovePods(t, members[1:2])
+	time.Sleep(2 * time.Second) // an incomplete gang of ours says so within a third of that
+	now, err := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace).Get(t.Context(), "theirs", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := apimeta.FindStatusCondition(now.Status.Conditions, explanation.Condition); said != nil {
+		t.Errorf("it says %+v", said)
+	}
+}

@@ -44,7 +44,7 @@ func (q *GangQueue) activate(key types.NamespacedName) {
 func (q *GangQueue) podGone(obj any) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
-		// The pod may have been bound and have ended since it was last seen: nobody knows on which node room is free now.
+		// The pod may have been bound and ended since it was last seen, so the node that has room now is unknown.
 		q.queue.Settling()
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
@@ -103,7 +103,7 @@ func (q *GangQueue) groupChanged(old, obj any) {
 // place it is was still counted. One look at a time per gang is enough.
 func (q *GangQueue) revise(pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
-	if !ok {
+	if !ok || pod.Spec.SchedulerName != q.profile { // gangs of other schedulers are theirs to explain
 		return
 	}
 	q.gangs.mu.Lock()

@@ -80,16 +80,16 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 	if r.Devices != nil {
 		u.Devices = r.Devices(u)
 	}
+	u.tally = u.sum()
 	out := &contention.Unit{
 		ID: contention.ID(u.Name), Holds: u.Holds, Priority: u.Priority,
 		Preemptible:  len(u.Pods) > 0 && !u.Returns() && !u.protected(r),
 		Accelerators: u.Accelerators(r.Accelerators), Started: seconds(u.Started()), Saved: seconds(u.Saved()),
 		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(),
 	}
-	sum := u.sum()
-	out.Grace = sum.grace
+	out.Grace = u.tally.grace
 	if out.Leaving { // it is gone when the grace is over, whatever was known of its end before
-		out.End = contention.End{At: sum.deleted, Certainty: contention.Certain}
+		out.End = contention.End{At: u.tally.deleted, Certainty: contention.Certain}
 	}
 	if r.Budgets != nil {
 		out.Budgets = r.Budgets(u.Pods)

@@ -25,7 +25,7 @@ func main() {
 	os.Exit(1)
 }
 
-// commands are what images are made of.
+// commands lists the commands that get an image.
 func commands() []image.Command {
 	return []image.Command{
 		{
