@@ -50,6 +50,34 @@ func TestFiltersRefuseThePlan(t *testing.T) {
 	}
 }
 
+// A gang that may go anywhere is planned on a node whose filters refuse it. The framework finds another one, and not the one beside it that an
+// administrator has closed to new gangs, which no filter of kube-scheduler's knows.
+func TestLooserPlacementKeepsOffClosedNodes(t *testing.T) {
+	nodes := schedulertest.Cliques(1, 4)
+	for _, node := range nodes {
+		if node.Name == schedulertest.NodeName(0, 2) {
+			metav1.SetMetaDataAnnotation(&node.ObjectMeta, topology.KeyAvoid, "")
+		}
+	}
+	c := schedulertest.NewCluster(t, nodes)
+	obstacle := schedulertest.Pod("obstacle", "0")
+	obstacle.Spec.NodeName = schedulertest.NodeName(0, 1)
+	port := []corev1.ContainerPort{{HostPort: 29500, ContainerPort: 29500, Protocol: corev1.ProtocolTCP}}
+	obstacle.Spec.Containers[0].Ports = port
+	c.Create(t, obstacle, schedulertest.Pod("marker", "0"))
+	c.WaitBound(t, []*corev1.Pod{schedulertest.Pod("marker", "0")}) // the scheduler has seen the obstacle
+	group, members := schedulertest.Gang("anywhere", 2, "")
+	for _, p := range members {
+		p.Spec.Containers[0].Ports = port
+	}
+	c.Create(t, group, members)
+	got := c.WaitBound(t, members)
+	slices.Sort(got)
+	if want := []string{schedulertest.NodeName(0, 0), schedulertest.NodeName(0, 3)}; !slices.Equal(got, want) {
+		t.Errorf("the gang is on %v, want %v", got, want)
+	}
+}
+
 // What only the framework's filters know, the plan does not: it has to find out. Whatever it planned first, a gang ends
 // whole where the filters let it, within the time that WaitBound gives, or waits.
 
