@@ -37,7 +37,7 @@ RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 # Packages without Kubernetes, down to their last import: depguard sees direct imports only.
 PURE_PACKAGES := ./scheduler/contention ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
 	./simulator/measure ./simulator/results ./simulator/report ./simulator/compare
-GENERATED := $(shell find controller/api manifests/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/crds/*' | sort) docs/annotations.md
+GENERATED := $(shell find controller/api manifests/chart/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/chart/crds/*' | sort) docs/annotations.md
 
 .PHONY: help
 help: ## List the targets.
@@ -63,6 +63,19 @@ images: ## Write images of the three commands as OCI layouts into out/images, wi
 			-o $(IMAGES)/bin/$$platform/ $(BINARIES) 2>&1 | $(PROGRESS) || exit 1; \
 	done
 	@$(GO) run $(JOBS) ./manifests/cmd/images -binaries $(IMAGES)/bin -dir $(IMAGES)/layout -registry "$(REGISTRY)"
+
+JOBSET_CHART = $(shell $(GO) list -m -f '{{.Dir}}' sigs.k8s.io/jobset)/charts/jobset
+
+.PHONY: chart
+chart: build ## Pack the Helm chart, with JobSet's in it, into out/chart.
+	@mkdir -p out/chart
+	@$(GO) run $(JOBS) ./manifests/cmd/chart -binary $(BIN)/lockstep -jobset "$(JOBSET_CHART)" -dir out/chart
+
+.PHONY: bundle
+bundle: images ## Pack chart and images into one archive in out/chart, for clusters without a network.
+	@mkdir -p out/chart
+	@$(GO) run $(JOBS) ./manifests/cmd/chart -binary $(IMAGES)/bin/linux_amd64/lockstep -jobset "$(JOBSET_CHART)" -dir out/chart \
+		-layouts $(IMAGES)/layout
 
 .PHONY: run
 run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample TrainJobs and show where they went.

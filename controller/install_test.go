@@ -1,32 +1,73 @@
 package controller_test
 
 import (
-	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lockstep-project/lockstep/controller"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/manifests/render"
 )
+
+// charted reads an object that the chart renders.
+func charted(t *testing.T, release render.Release, kind, name string, into any) {
+	t.Helper()
+	rendered, err := render.Chart(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := rendered.Find(kind, name)
+	if len(found) != 1 {
+		t.Fatalf("the chart has %d objects %s %s", len(found), kind, name)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found[0].Object, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deployedOptions are the options of the controller in the pods of its Deployment.
+func deployedOptions(t *testing.T, release render.Release) config.Options {
+	t.Helper()
+	var deployment appsv1.Deployment
+	var file corev1.ConfigMap
+	charted(t, release, "Deployment", "lockstep-controller", &deployment)
+	charted(t, release, "ConfigMap", "lockstep-controller", &file)
+	container := deployment.Spec.Template.Spec.Containers[0]
+	folder := t.TempDir()
+	for key, text := range file.Data {
+		if err := os.WriteFile(filepath.Join(folder, key), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var arguments []string
+	for _, argument := range container.Args {
+		arguments = append(arguments, strings.Replace(argument, container.VolumeMounts[0].MountPath, folder, 1))
+	}
+	options, err := config.Parse(arguments, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
 
 // A rollout deletes pods that clients still reach. They serve until all nodes know, and are not killed before they have written what they
 // hold.
 func TestInstall_APodThatIsDeletedServesOnAndMayFinish(t *testing.T) {
-	content, err := manifests.Files.ReadFile("install/controller.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var deployment appsv1.Deployment
-	if err := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096).Decode(&deployment); err != nil {
-		t.Fatal(err)
-	}
+	charted(t, render.Default(), "Deployment", "lockstep-controller", &deployment)
 	pod := deployment.Spec.Template.Spec
-	if deployment.Kind != "Deployment" || len(pod.Containers) != 1 {
-		t.Fatalf("the first object is a %s with %d containers", deployment.Kind, len(pod.Containers))
+	if len(pod.Containers) != 1 {
+		t.Fatalf("the Deployment has %d containers", len(pod.Containers))
 	}
 	lifecycle := pod.Containers[0].Lifecycle
 	if lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil {
@@ -50,17 +91,17 @@ func TestInstall_APodThatIsDeletedServesOnAndMayFinish(t *testing.T) {
 
 // What the webhooks beside Kubeflow Trainer are asked about is what the controller calls its own.
 func TestInstall_BesideAsksAboutTheJobsThatAreOurs(t *testing.T) {
-	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	installation := manifests.Default()
-	installation.Flags = []string{"--manage=chosen"}
-	rendered, err := manifests.Render(content, installation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(rendered, []byte(".spec.managedBy == '"+trainerv1alpha1.LockstepManagedBy+"'")) {
-		t.Errorf("no condition asks about %s", trainerv1alpha1.LockstepManagedBy)
+	var validating admissionregistrationv1.ValidatingWebhookConfiguration
+	charted(
+		t,
+		render.Default().With("manage", "chosen"),
+		"ValidatingWebhookConfiguration",
+		controller.ValidatingConfiguration,
+		&validating,
+	)
+	conditions := validating.Webhooks[0].MatchConditions
+	if want := ".spec.managedBy == '" + trainerv1alpha1.LockstepManagedBy + "'"; len(conditions) != 1 ||
+		!strings.Contains(conditions[0].Expression, want) {
+		t.Errorf("no condition asks about %s: %v", trainerv1alpha1.LockstepManagedBy, conditions)
 	}
 }

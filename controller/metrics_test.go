@@ -1,44 +1,35 @@
 package controller_test
 
 import (
-	"io"
-	"os"
 	"slices"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/controller/certificate"
-	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
 // TestTheServiceMonitorFindsTheController holds that what scrapes verifies a certificate that is served, at a port that the
 // Service has, and may read.
 func TestTheServiceMonitorFindsTheController(t *testing.T) {
-	monitoring, err := os.ReadFile("../manifests/monitoring/servicemonitor.yaml")
+	release := render.Default().With("serviceMonitor", map[string]any{
+		"enabled": true, "readers": []any{map[string]any{"name": "prometheus-k8s", "namespace": "monitoring"}},
+	})
+	rendered, err := render.Chart(release)
 	if err != nil {
 		t.Fatal(err)
 	}
-	install, err := os.ReadFile("../manifests/install/controller.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var monitor unstructured.Unstructured
+	monitor := rendered.Find("ServiceMonitor", "lockstep-controller")[0]
 	var binding rbacv1.ClusterRoleBinding
-	objects(t, monitoring, &monitor.Object, &binding)
-	var deployment appsv1.Deployment
+	charted(t, release, "ClusterRoleBinding", "lockstep-metrics-reader-monitoring-prometheus-k8s", &binding)
 	var service corev1.Service
-	objects(t, install, &deployment, &service)
-	options, err := config.Parse(deployment.Spec.Template.Spec.Containers[0].Args, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := deployedOptions(t, release)
+	charted(t, release, "Service", options.WebhookService, &service)
 
 	var spec struct {
 		Selector  struct{ MatchLabels map[string]string }

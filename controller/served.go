@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
@@ -55,7 +55,7 @@ func reachable(
 	}
 	if len(served) == 0 {
 		return nil, lost, fmt.Errorf(
-			"%w: %s; apply manifests/controller as rendered for them",
+			"%w: %s; render the chart with them in its namespaces",
 			ErrNoNamespace,
 			strings.Join(lost, ", "),
 		)
@@ -67,7 +67,7 @@ func reachable(
 func missingRight(
 	ctx context.Context, client kubernetes.Interface, namespace string, api gangapi.API,
 ) (string, error) {
-	resources, err := manifests.Watched(api)
+	resources, err := chart.Watched(api)
 	if err != nil {
 		return "", fmt.Errorf("reading the controller's role: %w", err)
 	}

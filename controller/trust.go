@@ -65,14 +65,18 @@ func trust(ctx context.Context, found surveyed) error {
 	}
 	if err := policies.Verify(ctx); err != nil {
 		namespace, account, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
-		command := fmt.Sprintf("go run ./manifests/cmd/render -namespace %s -account %s", namespace, account)
+		command := fmt.Sprintf(
+			"helm upgrade lockstep CHART --namespace %s --reuse-values --set manager.serviceAccount=%s",
+			namespace,
+			account,
+		)
 		if named := slices.Concat(options.Namespaces, found.lost); len(named) > 0 {
-			command += " -namespaces " + strings.Join(named, ",")
+			command += " --set namespaces={" + strings.Join(named, ",") + "}"
 		}
 		if options.TakeOver != "" {
-			command += " -take-over " + options.TakeOver
+			command += " --set takeOver=" + options.TakeOver
 		}
-		mend := "apply manifests/controller as rendered for this account (" + command + ")"
+		mend := "install the chart for this account (" + command + ")"
 		if errors.Is(err, guard.ErrOpen) {
 			return fmt.Errorf("%w: %w; %s", ErrUnguarded, err, mend)
 		}
@@ -91,7 +95,7 @@ func servesState(client kubernetes.Interface) error {
 	if err != nil || !slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool {
 		return r.Name == statev1alpha1.FrozenTrainJobResource
 	}) {
-		return fmt.Errorf("%w: apply manifests/crds of this version", ErrNoState)
+		return fmt.Errorf("%w: apply the CRDs of this version (manifests/chart/crds)", ErrNoState)
 	}
 	return nil
 }

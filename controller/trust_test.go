@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -15,14 +14,14 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 )
 
 // Helm does not upgrade CRDs, so a controller can meet a cluster that does not know the kind of its state.
 func TestServesState_NamesTheMissingCRD(t *testing.T) {
 	client := fake.NewClientset()
 	if err := controller.ServesState(client); !errors.Is(err, controller.ErrNoState) ||
-		!strings.Contains(err.Error(), "apply manifests/crds") {
+		!strings.Contains(err.Error(), "manifests/chart/crds") {
 		t.Errorf("without the kind: %v", err)
 	}
 	client.Resources = []*metav1.APIResourceList{{
@@ -39,7 +38,7 @@ func TestBelongings_AreNamedAsThePlannerNamesThem(t *testing.T) {
 	// Of a job without a name, these are the endings.
 	want := append(slices.Concat(plan.ConfigNames(job), plan.SecretNames(job, "")), resolve.CopyName(job))
 	slices.Sort(want)
-	content, err := fs.ReadFile(manifests.Files, "controller/policy.yaml")
+	content, err := chart.Files.ReadFile("templates/policies/belongings.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

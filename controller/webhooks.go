@@ -24,7 +24,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// The webhook configurations of manifests/webhooks.
+// The webhook configurations of the chart.
 const (
 	MutatingConfiguration   = "lockstep-defaulter.trainer.kubeflow.org"
 	ValidatingConfiguration = "lockstep-validator.trainer.kubeflow.org"

@@ -1,12 +1,7 @@
 package controller_test
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"testing"
 
@@ -15,44 +10,18 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	strict "sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/config"
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/render"
 )
-
-// objects decodes the documents of a file into the given objects, in order, strictly.
-func objects(t *testing.T, content []byte, into ...any) {
-	t.Helper()
-	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for i, object := range into {
-		document, err := reader.Read()
-		if err == nil {
-			err = strict.UnmarshalStrict(document, object)
-		}
-		if err != nil {
-			t.Fatalf("document %d: %v", i, err)
-		}
-	}
-	if _, err := reader.Read(); !errors.Is(err, io.EOF) {
-		t.Fatalf("there are more than %d documents", len(into))
-	}
-}
 
 // TestTheWebhookConfigurations holds the contract of Kubeflow Trainer, with our names around it.
 func TestTheWebhookConfigurations(t *testing.T) {
-	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
-	objects(t, content, &mutating, &validating)
-	if mutating.Name != controller.MutatingConfiguration || validating.Name != controller.ValidatingConfiguration {
-		t.Errorf("the configurations are %s and %s; the controller would not find them", mutating.Name, validating.Name)
-	}
+	charted(t, render.Default(), "MutatingWebhookConfiguration", controller.MutatingConfiguration, &mutating)
+	charted(t, render.Default(), "ValidatingWebhookConfiguration", controller.ValidatingConfiguration, &validating)
 	if kueue := "kueue-mutating-webhook-configuration"; mutating.Name < kueue {
 		t.Errorf("%s runs before %s", mutating.Name, kueue)
 	}
@@ -109,20 +78,15 @@ func TestTheWebhookConfigurations(t *testing.T) {
 
 // TestTheInstalledController holds that Deployment, Service, options and account belong together.
 func TestTheInstalledController(t *testing.T) {
-	content, err := os.ReadFile("../manifests/install/controller.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var deployment appsv1.Deployment
 	var service corev1.Service
-	objects(t, content, &deployment, &service)
+	charted(t, render.Default(), "Deployment", "lockstep-controller", &deployment)
+	charted(t, render.Default(), "Service", config.Default().WebhookService, &service)
 	pod := deployment.Spec.Template
-	options, err := config.Parse(pod.Spec.Containers[0].Args, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !options.LeaderElect || *deployment.Spec.Replicas != 2 {
-		t.Errorf("%d replicas, leader election %t", *deployment.Spec.Replicas, options.LeaderElect)
+	options := deployedOptions(t, render.Default())
+	if !options.LeaderElect || *deployment.Spec.Replicas != 2 || options.GangDefault != "on" ||
+		!options.TrainJobStatus {
+		t.Errorf("%d replicas; the options say %+v", *deployment.Spec.Replicas, options)
 	}
 	if service.Name != options.WebhookService || service.Namespace != options.Namespace ||
 		deployment.Namespace != options.Namespace || pod.Spec.ServiceAccountName != "lockstep-controller" {

@@ -1,5 +1,5 @@
 // Package scheduler lists the plugins that make a kube-scheduler place gangs. It is the only point of registration; the
-// profile that puts them in order is manifests/scheduler/config.yaml.
+// profile that puts them in order is manifests/chart/profile.yaml.
 package scheduler
 
 import (

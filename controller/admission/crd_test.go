@@ -77,7 +77,9 @@ func served(t *testing.T, schema *structuralschema.Structural, text []byte) map[
 
 func trainJobSchema(t *testing.T) *structuralschema.Structural {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "manifests", "crds", "trainer.kubeflow.org_trainjobs.yaml"))
+	text, err := os.ReadFile(
+		filepath.Join("..", "..", "manifests", "chart", "crds", "trainer.kubeflow.org_trainjobs.yaml"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func TestDeprecatedClusterRuntimesWarnWhenTheyAreMade(t *testing.T) {
 }
 
 func TestShippedRuntimesAreLetIn(t *testing.T) {
-	files, err := filepath.Glob("../../manifests/runtimes/*.yaml")
+	files, err := filepath.Glob("../../manifests/chart/runtimes/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no runtimes: %v", err)
 	}

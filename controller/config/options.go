@@ -177,7 +177,7 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	)
 	flags.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
 		"namespaces whose TrainJobs are reconciled, with commas between them; empty for all. "+
-			"Roles and webhooks are rendered for the same ones (manifests/cmd/render -namespaces)")
+			"Roles and webhooks are for the same ones (the chart's value namespaces)")
 	flags.StringVar(&o.Manage, "manage", o.Manage,
 		"all: every TrainJob that names no other controller; chosen: those of namespaces and runtimes with the label "+
 			trainerv1alpha1.LabelTrainer+"="+trainerv1alpha1.TrainerLockstep+", beside Kubeflow Trainer 2.3 or later")

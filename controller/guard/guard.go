@@ -1,4 +1,4 @@
-// Package guard tests the admission policies of manifests/gangs and manifests/controller by dry runs that they must refuse or admit.
+// Package guard tests the admission policies of the chart by dry runs that they must refuse or admit.
 //
 // A policy that is missing, unbound, or rendered for another namespace or account does nothing, and nothing else shows it. So
 // the controller tests all of them when it starts: as itself, and as an account that has rights in the controller's namespace
@@ -97,7 +97,7 @@ func (g Guard) once(ctx context.Context) error {
 	return nil
 }
 
-// The policies of manifests/gangs/policy.yaml and manifests/controller/policy.yaml.
+// The policies of manifests/chart/templates/policies.
 const (
 	gangTimes      = "gangtimes.lockstep.dev"
 	trainJobOwners = "trainjobowners.lockstep.dev"

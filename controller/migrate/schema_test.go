@@ -71,7 +71,7 @@ func accept(t *testing.T, openAPI *apiextensions.JSONSchemaProps, object map[str
 
 func schemaOf(t *testing.T, plural string) *apiextensions.JSONSchemaProps {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../manifests/crds", "trainer.kubeflow.org_"+plural+".yaml"))
+	text, err := os.ReadFile(filepath.Join("../../manifests/chart/crds", "trainer.kubeflow.org_"+plural+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

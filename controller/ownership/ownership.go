@@ -3,7 +3,7 @@
 // An owner reference is a claim: whoever may write an object may write it. The garbage collector resolves the kind and skips
 // references to kinds that do not exist, so a controller that compares UIDs only believes references that nobody checks. Here
 // a claim counts if apiVersion, kind, name and UID are true, and an admission policy decides who may write a true one
-// (manifests/controller/policy.yaml).
+// (manifests/chart/templates/policies).
 package ownership
 
 import (

@@ -21,7 +21,7 @@ func TestSamplesRender(t *testing.T) {
 				shipped trainerv1alpha1.ClusterTrainingRuntime
 			)
 			readYAML(t, file, &job)
-			readYAML(t, filepath.Join("../../manifests/runtimes", job.Spec.RuntimeRef.Name+".yaml"), &shipped)
+			readYAML(t, filepath.Join("../../manifests/chart/runtimes", job.Spec.RuntimeRef.Name+".yaml"), &shipped)
 			runtime := plan.Runtime{Kind: shipped.Kind, Name: shipped.Name, Spec: shipped.Spec}
 			if _, err := plan.New(&job, runtime, plan.Options{Gang: true, ComputeDomains: true}); err != nil {
 				t.Error(err)

@@ -15,7 +15,7 @@ import (
 // TestShippedRuntimesRender plans a job on each runtime that is shipped, as a gang. A runtime's framework label, which
 // clients read, must be the framework that it gets.
 func TestShippedRuntimesRender(t *testing.T) {
-	files, err := filepath.Glob("../../manifests/runtimes/*.yaml")
+	files, err := filepath.Glob("../../manifests/chart/runtimes/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no runtimes: %v", err)
 	}

@@ -48,7 +48,7 @@ func Choose(wanted, remembered API, served Served) (API, error) {
 		return Resources, nil
 	case wanted == "" && remembered == "":
 		return "", fmt.Errorf(
-			"%w: the API server serves neither the PodGroups of %s nor those of %s; apply manifests/crds",
+			"%w: the API server serves neither the PodGroups of %s nor those of %s; apply manifests/chart/crds",
 			ErrNoAPI,
 			Native.Version(),
 			Resources.Version(),
@@ -64,7 +64,7 @@ func Choose(wanted, remembered API, served Served) (API, error) {
 		return "", fmt.Errorf("%w: the API server does not serve the PodGroups of %s; start kube-apiserver with "+
 			"--feature-gates=GenericWorkload=true and --runtime-config=%s=true%s", ErrNoAPI, api.Version(), api.Version(), hint)
 	case api == Resources && !served.Resources:
-		return "", fmt.Errorf("%w: the API server does not serve the PodGroups of %s; apply manifests/crds%s",
+		return "", fmt.Errorf("%w: the API server does not serve the PodGroups of %s; apply manifests/chart/crds%s",
 			ErrNoAPI, api.Version(), hint)
 	case api == Native:
 		return served.native(), nil

@@ -38,8 +38,8 @@ func TestChoose(t *testing.T) {
 		"told to move back":                   {wanted: resources, remembered: native, served: all, want: resources},
 		"told what is not served":             {wanted: native, served: stock, says: "--feature-gates=GenericWorkload=true"},
 		"what was chosen is not served":       {remembered: native, served: stock, says: "lockstep-gang-api"},
-		"the CRD was deleted":                 {remembered: resources, served: gangapi.Served{Native: true}, says: "apply manifests/crds"},
-		"nothing is served, and nothing said": {says: "apply manifests/crds"},
+		"the CRD was deleted":                 {remembered: resources, served: gangapi.Served{Native: true}, says: "apply manifests/chart/crds"},
+		"nothing is served, and nothing said": {says: "apply manifests/chart/crds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := gangapi.Choose(c.wanted, c.remembered, c.served)

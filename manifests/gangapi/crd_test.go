@@ -23,7 +23,7 @@ import (
 // shipped is the schema of the CRD.
 func shipped(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
-	content, err := os.ReadFile("../crds/scheduling.lockstep.dev_podgroups.yaml")
+	content, err := os.ReadFile("../chart/crds/scheduling.lockstep.dev_podgroups.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

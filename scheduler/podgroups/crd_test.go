@@ -34,14 +34,14 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // shippedCRD is the CRD of PodGroups that Lockstep installs.
 func shippedCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	content, err := manifests.Files.ReadFile("crds/scheduling.lockstep.dev_podgroups.yaml")
+	content, err := chart.Files.ReadFile("crds/scheduling.lockstep.dev_podgroups.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/start"
 )
 
@@ -124,7 +124,7 @@ func (r recorder) SetFromMap(gates map[string]bool) error {
 // leader election.
 func SchedulerConfig() ([]byte, error) {
 	var config object
-	if err := yaml.Unmarshal(manifests.Config(), &config); err != nil {
+	if err := yaml.Unmarshal(chart.Profile(), &config); err != nil {
 		return nil, fmt.Errorf("parsing the profile: %w", err)
 	}
 	profiles, _ := config["profiles"].([]any)

@@ -19,8 +19,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/start"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
@@ -36,7 +36,7 @@ func Config(tb testing.TB) *schedulerconfig.KubeSchedulerConfiguration {
 	); err != nil {
 		tb.Fatal(err)
 	}
-	return decode(tb, manifests.Config())
+	return decode(tb, chart.Profile())
 }
 
 // NativeConfig returns kube-scheduler's default configuration for pods of our scheduler name. It sets the two feature gates that

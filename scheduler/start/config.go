@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
-	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 )
 
 // file is the scheduler's configuration file, as much of it as is needed to find the API server.
@@ -25,7 +25,7 @@ func readConfig(flags *pflag.FlagSet) (file, error) {
 	if err != nil {
 		return file{}, fmt.Errorf("reading --config: %w", err)
 	}
-	content := manifests.Config()
+	content := chart.Profile()
 	if name != "" {
 		if content, err = os.ReadFile(name); err != nil {
 			return file{}, &ConfigError{name, err}

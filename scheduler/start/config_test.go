@@ -70,7 +70,7 @@ func TestCommandAsksTheClusterItWasGiven(t *testing.T) {
 				t.Errorf("exit code %d, want 2", code)
 			}
 			if line := stderr.String(); strings.Count(line, "\n") != 1 ||
-				!strings.Contains(line, "apply manifests/crds") {
+				!strings.Contains(line, "apply manifests/chart/crds") {
 				t.Errorf("printed %q", line)
 			}
 		})

@@ -18,10 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/capture/capturetest"
@@ -235,14 +236,14 @@ func TestWhatTheSchedulerListsIsCaptured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile("../../manifests/scheduler/rbac.yaml")
+	rendered, err := render.Chart(render.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
 	listed := 0
-	for document := range strings.SplitSeq(string(content), "\n---\n") {
+	for _, object := range rendered.Find("ClusterRole", "lockstep-scheduler") {
 		var role rbacv1.ClusterRole
-		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
 			t.Fatal(err)
 		}
 		for _, rule := range role.Rules {

@@ -72,7 +72,7 @@ func newRoot(env Environment) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, err) })
 	root.AddCommand(newUp(env), newSimulate(env), newCompare(env), newFleet(env),
-		newSnapshot(env), newExplain(env), newMigrate(env), newAdopt(env), newVersion(env))
+		newSnapshot(env), newExplain(env), newMigrate(env), newAdopt(env), newManifests(env), newVersion(env))
 	return root
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
@@ -181,7 +181,7 @@ type profile struct {
 
 // readProfile reads the first profile that has our plugins; without a file that is the shipped one.
 func readProfile(file string) (whatif.Profile, error) {
-	content, where := manifests.Config(), "the shipped profile"
+	content, where := chart.Profile(), "the shipped profile"
 	if file != "" {
 		where = "--scheduler-config " + file
 		read, err := os.ReadFile(file)

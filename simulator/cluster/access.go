@@ -16,14 +16,12 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
-// The accounts of the run. Ours, Kueue's and Kubeflow Trainer's have the names of the ServiceAccounts that manifests bind to
-// ClusterRoles, so that the shipped roles, and nothing else, decide what they may do.
+// The accounts of the run. Kueue's and Kubeflow Trainer's have the names of the ServiceAccounts that their manifests bind to ClusterRoles, and ours
+// those of the chart's Deployments, so that the shipped roles, and nothing else, decide what they may do.
 const (
-	adminUser      = "admin"
-	controllerUser = "system:serviceaccount:lockstep-system:lockstep-controller"
-	schedulerUser  = "system:serviceaccount:lockstep-system:lockstep-scheduler"
-	kueueUser      = "system:serviceaccount:kueue-system:kueue-controller-manager"
-	trainerUser    = "system:serviceaccount:" + TrainerNamespace + ":" + trainerAccount
+	adminUser   = "admin"
+	kueueUser   = "system:serviceaccount:kueue-system:kueue-controller-manager"
+	trainerUser = "system:serviceaccount:" + TrainerNamespace + ":" + trainerAccount
 )
 
 // access is who may talk to the API server and how: certificates, tokens and kubeconfigs, as files of the run.
@@ -39,7 +37,7 @@ type access struct {
 
 // newAccess writes everything that authenticates in one run. One certificate serves every loopback listener: it holds
 // its own authority, so that clients trust it and nothing else.
-func newAccess(s *state, server string) (access, error) {
+func newAccess(s *state, server, controller, scheduler string) (access, error) {
 	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", loopback, []string{"localhost"})
 	if err != nil {
@@ -65,11 +63,11 @@ func newAccess(s *state, server string) (access, error) {
 			return access{}, err
 		}
 	}
-	return a, a.writeUsers(s, server)
+	return a, a.writeUsers(s, server, controller, scheduler)
 }
 
 // writeUsers makes a token for every account, the API server's token file, and a kubeconfig for each.
-func (a *access) writeUsers(s *state, server string) error {
+func (a *access) writeUsers(s *state, server, controller, scheduler string) error {
 	var tokens strings.Builder
 	users := []struct {
 		name, groups string
@@ -78,12 +76,12 @@ func (a *access) writeUsers(s *state, server string) error {
 	}{
 		{adminUser, "system:masters", &a.adminKubeconfig, []string{"kubeconfig"}},
 		{
-			controllerUser,
+			controller,
 			"system:serviceaccounts",
 			&a.controllerKubeconfig,
 			[]string{"config", "controller.kubeconfig"},
 		},
-		{schedulerUser, "system:serviceaccounts", &a.schedulerKubeconfig, []string{"config", "scheduler.kubeconfig"}},
+		{scheduler, "system:serviceaccounts", &a.schedulerKubeconfig, []string{"config", "scheduler.kubeconfig"}},
 		{kueueUser, "system:serviceaccounts", &a.kueueKubeconfig, []string{"config", "kueue.kubeconfig"}},
 		{trainerUser, "system:serviceaccounts", &a.trainerKubeconfig, []string{"config", "trainer.kubeconfig"}},
 	}

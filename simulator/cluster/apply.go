@@ -40,6 +40,16 @@ func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
+// ApplyAll applies objects in order, as kubectl apply --server-side --force-conflicts does.
+func (c *Cluster) ApplyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := c.Apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	return c.waitForCRDs(ctx)
+}
+
 // fieldManager owns what lockstep up writes.
 const fieldManager = "lockstep-up"
 

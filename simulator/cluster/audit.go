@@ -4,7 +4,7 @@ import "fmt"
 
 // auditPolicy logs the requests of Lockstep's components, and those in which the administrator may act as a user or as an account that
 // has no program here. Metadata says who asked for what, never with which content.
-func auditPolicy() string {
+func (p plan) auditPolicy() string {
 	return fmt.Sprintf(`apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -19,7 +19,7 @@ rules:
   - {group: leaderworkerset.x-k8s.io}
   - {group: "", resources: [configmaps, services, serviceaccounts]}
 - level: None
-`, controllerUser, schedulerUser, adminUser)
+`, p.controllerPod.user, p.schedulerPod.user, adminUser)
 }
 
 // AuditLog is the file with the audit events of Lockstep's components, one JSON object a line. It exists if Options.Audit asked for it.

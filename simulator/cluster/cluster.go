@@ -171,8 +171,12 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 // prepare writes the files that the children read, and makes our own clients.
 func (c *Cluster) prepare() error {
 	var err error
+	if err = c.plan.takeChart(); err != nil {
+		return err
+	}
 	server := c.plan.ports.url("https", c.plan.ports.apiserver)
-	if c.plan.access, err = newAccess(c.plan.state, server); err != nil {
+	c.plan.access, err = newAccess(c.plan.state, server, c.plan.controllerPod.user, c.plan.schedulerPod.user)
+	if err != nil {
 		return err
 	}
 	c.Admin = c.plan.access.admin
@@ -199,14 +203,7 @@ func (c *Cluster) prepare() error {
 	if _, err := c.plan.state.write([]byte(c.plan.jobsetConfig()), "config", "jobset.yaml"); err != nil {
 		return err
 	}
-	if _, err := c.plan.state.write([]byte(auditPolicy()), "config", "audit.yaml"); err != nil {
-		return err
-	}
-	scheduler, err := shippedSchedulerConfig(c.plan.access.schedulerKubeconfig)
-	if err != nil {
-		return err
-	}
-	_, err = c.plan.state.write(scheduler, "config", "scheduler.yaml")
+	_, err = c.plan.state.write([]byte(c.plan.auditPolicy()), "config", "audit.yaml")
 	return err
 }
 

@@ -14,8 +14,6 @@ var (
 	AsJobSet    = asJobSetDeploys
 	Stamp       = stamp
 
-	SchedulerConfig = schedulerConfig
-
 	AsKueue      = asKueueDeploys
 	NewKueueKeys = newKueueKeys
 )
@@ -82,3 +80,27 @@ func Revivable(c component) component { c.revivable = true; return c }
 
 // PID is the child's process id.
 func (p *process) PID() int { return p.pid() }
+
+// Hosted is a process that stands for the pods of a Deployment.
+type Hosted struct {
+	User string
+	// Pod are the arguments of the Deployment, Args all of the process.
+	Pod, Args []string
+}
+
+// Host plans the processes that stand for the chart's Deployments, with their files in a state directory.
+func Host(dir string) (map[string]Hosted, error) {
+	s, err := openState(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.release() }()
+	p := plan{state: s}
+	if err := p.takeChart(); err != nil {
+		return nil, err
+	}
+	return map[string]Hosted{
+		controllerName: {User: p.controllerPod.user, Pod: p.controllerPod.args, Args: p.controller().args},
+		schedulerName:  {User: p.schedulerPod.user, Pod: p.schedulerPod.args, Args: p.scheduler().args},
+	}, nil
+}

@@ -1,14 +1,9 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"time"
 
@@ -16,13 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
-// install applies what has to be there before any controller starts: namespaces, CRDs, accounts and roles, runtimes.
+// install applies what has to be there before any controller starts: JobSet's CRD, what the laboratory needs, and the chart.
 func (c *Cluster) install(ctx context.Context) error {
 	crds, err := os.ReadFile(filepath.Join(c.plan.binaries.JobSetManifests, "crd.yaml"))
 	if err != nil {
@@ -40,46 +34,16 @@ func (c *Cluster) install(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, dir := range []string{".", "crds", "gangs", "controller", "access", "scheduler", "datacache"} {
-		if err := c.applyFolder(ctx, dir); err != nil {
-			return err
-		}
-	}
-	if c.plan.cliques {
-		if err := c.applyYAML(ctx, nvlink.Manifests); err != nil {
-			return err
-		}
-	}
-	if err := c.waitForCRDs(ctx); err != nil {
+	if err := c.applyCharted(ctx); err != nil {
 		return err
 	}
-	return c.applyFolder(ctx, "runtimes")
-}
-
-// applyFolder applies the Kubernetes objects of one folder of manifests in the order of their file names.
-func (c *Cluster) applyFolder(ctx context.Context, dir string) error {
-	return eachFile(manifests.Files, dir, func(content []byte) error { return c.applyYAML(ctx, content) })
-}
-
-// eachFile calls back for the YAML files of one folder of manifests in the order of their names.
-func eachFile(files fs.FS, dir string, use func(content []byte) error) error {
-	entries, err := fs.ReadDir(files, dir)
-	if err != nil {
-		return fmt.Errorf("reading manifests/%s: %w", dir, err)
+	if !c.plan.cliques {
+		return nil
 	}
-	for _, entry := range entries {
-		if entry.IsDir() || path.Ext(entry.Name()) != ".yaml" {
-			continue
-		}
-		content, err := fs.ReadFile(files, path.Join(dir, entry.Name()))
-		if err != nil {
-			return fmt.Errorf("reading manifests/%s: %w", dir, err)
-		}
-		if err := use(content); err != nil {
-			return fmt.Errorf("manifests/%s: %w", path.Join(dir, entry.Name()), err)
-		}
+	if err := c.applyYAML(ctx, nvlink.Manifests); err != nil {
+		return err
 	}
-	return nil
+	return c.waitForCRDs(ctx)
 }
 
 // applyYAML applies every document of a YAML stream. Documents that are a component's configuration rather than an
@@ -90,21 +54,19 @@ func (c *Cluster) applyYAML(ctx context.Context, content []byte) error {
 
 // eachObject calls back for the objects of a YAML stream, in order.
 func eachObject(content []byte, use func(*unstructured.Unstructured) error) error {
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	for {
-		var object unstructured.Unstructured
-		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("decoding: %w", err)
-		}
+	objects, err := render.Objects(content)
+	if err != nil {
+		return fmt.Errorf("reading manifests: %w", err)
+	}
+	for _, object := range objects {
 		if object.GetName() == "" {
 			continue
 		}
-		if err := use(&object); err != nil {
+		if err := use(object); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // waitForCRDs waits until the API server serves every CRD that was applied.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
 // Component is one running part of the cluster, as a user sees it.
@@ -36,8 +37,11 @@ type plan struct {
 	state    *state
 	ports    ports
 	access   access
-	mode     probe.Mode
-	nodes    int
+	// chart is what the chart installs, the pods are the processes that stand for those of its Deployments.
+	chart                       render.Rendered
+	controllerPod, schedulerPod hosted
+	mode                        probe.Mode
+	nodes                       int
 	// cliques says that some nodes are in NVLink cliques.
 	cliques bool
 	// audited has the API server log requests.
@@ -217,23 +221,29 @@ func (p plan) kwok() component {
 	}
 }
 
-// controllerName names lockstep-controller among the components.
-const controllerName = "lockstep-controller"
+// The names of Lockstep's own components, and of their Deployments.
+const (
+	controllerName = "lockstep-controller"
+	schedulerName  = "lockstep-scheduler"
+)
+
+// controller stands for the pods of its Deployment. What follows their arguments wins over them: it is how this process reaches the API server
+// and how it is reached, and one that is alone need not wait for a lease.
 
 func (p plan) controller() component {
 	return component{
 		name:    controllerName,
 		version: moduleVersion(p.binaries.Controller, modulePath),
 		binary:  p.binaries.Controller,
-		args: []string{
-			"--kubeconfig=" + p.access.controllerKubeconfig, "--gang-default=on", "--leader-elect=false",
+		args: slices.Concat(p.controllerPod.args, []string{
+			"--kubeconfig=" + p.access.controllerKubeconfig, "--leader-elect=false",
 			fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.ports.controllerMetrics),
 			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.ports.controllerHealth),
 			"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", p.ports.controllerWebhook),
 			"--cert-management=external", "--webhook-cert-dir=" + p.access.certDir,
-			"--feature-gates=TrainJobStatus=true", fmt.Sprintf("--status-server-port=%d", p.ports.statusServer),
+			fmt.Sprintf("--status-server-port=%d", p.ports.statusServer),
 			"--status-server-url=" + p.ports.url("https", p.ports.statusServer),
-		},
+		}),
 		ports: []int{
 			p.ports.controllerHealth, p.ports.controllerWebhook, p.ports.statusServer, p.ports.controllerMetrics,
 		},
@@ -241,18 +251,21 @@ func (p plan) controller() component {
 	}
 }
 
+// scheduler stands for the pods of its Deployment, as controller does.
 func (p plan) scheduler() component {
 	return component{
-		name:    "lockstep-scheduler",
+		name:    schedulerName,
 		version: moduleVersion(p.binaries.Scheduler, modulePath),
 		binary:  p.binaries.Scheduler,
-		args: []string{
-			"--config=" + p.state.path("config", "scheduler.yaml"),
+		args: slices.Concat(p.schedulerPod.args, []string{
+			"--kubeconfig=" + p.access.schedulerKubeconfig,
 			"--authentication-kubeconfig=" + p.access.schedulerKubeconfig,
 			"--authorization-kubeconfig=" + p.access.schedulerKubeconfig,
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.scheduler),
 			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
-		},
+		}),
+		// It writes the profile again, with the kubeconfig.
+		env:    []string{"TMPDIR=" + p.state.path("tmp")},
 		ports:  []int{p.ports.scheduler},
 		health: p.ports.url("https", p.ports.scheduler) + "/readyz",
 

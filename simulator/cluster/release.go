@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,43 +13,53 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Release is one version of Lockstep: its executables and its manifests.
+// Release is one version of Lockstep: its executables, and what it installs.
 type Release struct {
 	Controller, Scheduler string
-	// Manifests is the folder manifests of its source tree.
-	Manifests fs.FS
+	// Objects are applied in order, CRDs first and webhooks last.
+	Objects []*unstructured.Unstructured
+	// Profile is the scheduler's configuration, a file.
+	Profile string
 }
-
-// releaseFolders are the manifests that differ between releases, in the order in which they are applied. Earlier releases lack some.
-func releaseFolders() []string { return []string{"crds", "gangs", "controller", "access", "scheduler"} }
 
 // errNoScheduler indicates that the cluster runs no lockstep-scheduler.
 var errNoScheduler = errors.New("no lockstep-scheduler runs")
 
-// ApplyRelease applies the CRDs, roles, policies and webhooks of a release over those that are there, as kubectl apply --server-side
-// --force-conflicts does. Objects that the release does not have stay.
+// ApplyRelease applies what a release installs over what is there, as kubectl apply --server-side --force-conflicts does. Objects that the
+// release does not have stay.
 func (c *Cluster) ApplyRelease(ctx context.Context, release Release) error {
-	err := eachReleaseObject(release, func(object *unstructured.Unstructured) error { return c.Apply(ctx, object) })
-	if err != nil {
+	var crds, webhooks, others []*unstructured.Unstructured
+	for _, object := range release.Objects {
+		switch {
+		case object.GetKind() == "CustomResourceDefinition":
+			crds = append(crds, object)
+		case isWebhooks(object):
+			webhooks = append(webhooks, object)
+		default:
+			others = append(others, object)
+		}
+	}
+	if err := c.ApplyAll(ctx, crds); err != nil {
 		return err
 	}
-	if err := c.waitForCRDs(ctx); err != nil {
+	if err := c.ApplyAll(ctx, others); err != nil {
 		return err
 	}
-	return c.applyWebhooks(ctx, release.Manifests)
+	return c.applyWebhooks(ctx, webhooks)
 }
 
-// DeleteRelease deletes the CRDs, roles, policies and webhooks of a release, and with the CRDs every TrainJob and every runtime.
+// DeleteRelease deletes what a release installs, and with the CRDs every TrainJob and every runtime. Its namespaces have other objects in them,
+// and stay.
 func (c *Cluster) DeleteRelease(ctx context.Context, release Release) error {
-	err := c.DeleteWebhooks(
-		ctx,
-		"lockstep-defaulter.trainer.kubeflow.org",
-		"lockstep-validator.trainer.kubeflow.org",
-	)
-	if err != nil {
-		return err
+	for _, object := range slices.Backward(release.Objects) {
+		if object.GetKind() == "Namespace" {
+			continue
+		}
+		if err := c.delete(ctx, object); err != nil {
+			return err
+		}
 	}
-	return eachReleaseObject(release, func(object *unstructured.Unstructured) error { return c.delete(ctx, object) })
+	return nil
 }
 
 // delete deletes an object and waits until it is gone.
@@ -72,27 +82,6 @@ func (c *Cluster) delete(ctx context.Context, object *unstructured.Unstructured)
 	return nil
 }
 
-// eachReleaseObject calls back for the objects of a release. Its namespaces have other objects in them, and are passed over.
-func eachReleaseObject(release Release, use func(*unstructured.Unstructured) error) error {
-	for _, folder := range releaseFolders() {
-		if _, err := fs.Stat(release.Manifests, folder); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		err := eachFile(release.Manifests, folder, func(content []byte) error {
-			return eachObject(content, func(object *unstructured.Unstructured) error {
-				if object.GetKind() == "Namespace" {
-					return nil
-				}
-				return use(object)
-			})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // StopRelease stops lockstep-controller and lockstep-scheduler. The webhooks stay registered.
 func (c *Cluster) StopRelease(ctx context.Context) error {
 	if err := c.StopController(ctx); err != nil {
@@ -109,19 +98,9 @@ func (c *Cluster) StopRelease(ctx context.Context) error {
 // StartRelease starts the controller and the scheduler of a release, the scheduler with the configuration that the release ships, and
 // returns when both are ready.
 func (c *Cluster) StartRelease(ctx context.Context, release Release) error {
-	shipped, err := fs.ReadFile(release.Manifests, "scheduler/config.yaml")
-	if err != nil {
-		return fmt.Errorf("reading the scheduler's configuration: %w", err)
-	}
-	config, err := schedulerConfig(shipped, c.plan.access.schedulerKubeconfig)
-	if err != nil {
-		return err
-	}
-	if _, err := c.plan.state.write(config, "config", "scheduler.yaml"); err != nil {
-		return err
-	}
 	controller, scheduler := c.plan.controller(), c.plan.scheduler()
 	controller.binary, controller.version = release.Controller, moduleVersion(release.Controller, modulePath)
 	scheduler.binary, scheduler.version = release.Scheduler, moduleVersion(release.Scheduler, modulePath)
+	scheduler.args = append(scheduler.args, "--config="+release.Profile)
 	return c.run(ctx, controller, scheduler)
 }

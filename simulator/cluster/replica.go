@@ -46,12 +46,12 @@ func (c *Cluster) ServerAddress() string { return loopback(c.plan.ports.apiserve
 // at an address on loopback. StartReplica returns when the replica is ready.
 func (c *Cluster) StartReplica(ctx context.Context, name, server string) (*Replica, error) {
 	return c.startReplica(ctx, c.plan.access.controllerKubeconfig, name, server,
-		func(replica plan, kubeconfig string) (component, error) {
+		func(replica plan, kubeconfig string) component {
 			replica.access.controllerKubeconfig = kubeconfig
 			child := replica.controller()
 			// As installed: elected, and without a status server, of whose addresses pods know one only.
 			child.args = append(child.args, "--leader-elect=true", "--feature-gates=TrainJobStatus=false")
-			return child, nil
+			return child
 		})
 }
 
@@ -59,19 +59,11 @@ func (c *Cluster) StartReplica(ctx context.Context, name, server string) (*Repli
 // address on loopback. StartSchedulerReplica returns when the replica is ready, which one that stands by is too.
 func (c *Cluster) StartSchedulerReplica(ctx context.Context, name, server string) (*Replica, error) {
 	return c.startReplica(ctx, c.plan.access.schedulerKubeconfig, name, server,
-		func(replica plan, kubeconfig string) (component, error) {
-			config, err := shippedSchedulerConfig(kubeconfig)
-			if err != nil {
-				return component{}, err
-			}
-			file, err := replica.state.write(config, "config", "scheduler-"+name+".yaml")
-			if err != nil {
-				return component{}, err
-			}
+		func(replica plan, kubeconfig string) component {
 			replica.access.schedulerKubeconfig = kubeconfig
 			child := replica.scheduler()
-			child.args, child.revivable = append(child.args, "--config="+file), false
-			return child, nil
+			child.revivable = false
+			return child
 		})
 }
 
@@ -80,7 +72,7 @@ func (c *Cluster) StartSchedulerReplica(ctx context.Context, name, server string
 func (c *Cluster) startReplica(
 	ctx context.Context,
 	kubeconfig, name, server string,
-	planned func(replica plan, kubeconfig string) (component, error),
+	planned func(replica plan, kubeconfig string) component,
 ) (*Replica, error) {
 	own, err := choosePorts(0)
 	if err != nil {
@@ -93,10 +85,7 @@ func (c *Cluster) startReplica(
 	}
 	replica := c.plan
 	replica.ports = own
-	child, err := planned(replica, via)
-	if err != nil {
-		return nil, err
-	}
+	child := planned(replica, via)
 	child.name += "-" + name
 	return c.join(ctx, child, own)
 }

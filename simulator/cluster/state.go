@@ -80,7 +80,7 @@ func (s *state) reset() error {
 			return fmt.Errorf("removing what an earlier run left: %w", err)
 		}
 	}
-	for _, sub := range []string{"logs", "config", "pki"} {
+	for _, sub := range []string{"logs", "config", "pki", "tmp"} {
 		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o755); err != nil {
 			return fmt.Errorf("creating state directory: %w", err)
 		}
@@ -109,6 +109,9 @@ func (s *state) path(parts ...string) string {
 // write stores a file of the run, readable by its owner only: some carry tokens or keys.
 func (s *state) write(content []byte, parts ...string) (string, error) {
 	path := s.path(parts...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", fmt.Errorf("creating the folder of %s: %w", path, err)
+	}
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return "", fmt.Errorf("writing %s: %w", path, err)
 	}

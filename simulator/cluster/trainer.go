@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/lockstep-project/lockstep/manifests"
 )
 
 const (
@@ -152,30 +149,22 @@ func (c *Cluster) ApplyTrainerWebhooks(ctx context.Context, release Trainer) err
 
 // ApplyWebhooks registers Lockstep's webhooks.
 func (c *Cluster) ApplyWebhooks(ctx context.Context) error {
-	return c.applyWebhooks(ctx, manifests.Files)
+	return c.applyWebhooks(ctx, c.plan.webhooks())
 }
 
-// applyWebhooks registers the webhooks of a release, of which files are the manifests.
-func (c *Cluster) applyWebhooks(ctx context.Context, files fs.FS) error {
-	return eachFile(files, "webhooks", func(content []byte) error {
-		ours, err := onLoopback(
-			content,
-			c.plan.ports.url("https", c.plan.ports.controllerWebhook),
-			c.plan.access.certPEM,
-		)
-		for _, configuration := range ours {
-			err = errors.Join(err, c.Apply(ctx, configuration))
+// applyWebhooks registers webhook configurations of Lockstep's, at the port of the controller.
+func (c *Cluster) applyWebhooks(ctx context.Context, configurations []*unstructured.Unstructured) error {
+	for _, configuration := range configurations {
+		moved := configuration.DeepCopy()
+		base := c.plan.ports.url("https", c.plan.ports.controllerWebhook)
+		if err := moveToLoopback(moved, base, c.plan.access.certPEM); err != nil {
+			return err
 		}
-		return err
-	})
-}
-
-// ApplyFolder applies a folder of our manifests, as kubectl apply --server-side --force-conflicts does.
-func (c *Cluster) ApplyFolder(ctx context.Context, folder string) error {
-	if err := c.applyFolder(ctx, folder); err != nil {
-		return err
+		if err := c.Apply(ctx, moved); err != nil {
+			return err
+		}
 	}
-	return c.waitForCRDs(ctx)
+	return nil
 }
 
 // DeleteWebhooks deletes a mutating and a validating webhook configuration; those that do not exist are no error.

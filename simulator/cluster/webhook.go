@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
-
-	"github.com/lockstep-project/lockstep/manifests"
 )
 
 // labelJobSet marks the pods that a JobSet made: the only ones that JobSet's pod webhooks need to see.
@@ -39,18 +37,13 @@ func (c *Cluster) installWebhooks(ctx context.Context) error {
 			return fmt.Errorf("JobSet's webhooks: %w", err)
 		}
 	}
-	err = eachFile(manifests.Files, "webhooks", func(content []byte) error {
-		ours, err := onLoopback(content, c.plan.ports.url("https", c.plan.ports.controllerWebhook), authority)
-		configurations = append(configurations, ours...)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	for _, configuration := range configurations {
 		if err := c.Apply(ctx, configuration); err != nil {
 			return err
 		}
+	}
+	if err := c.applyWebhooks(ctx, c.plan.webhooks()); err != nil {
+		return err
 	}
 	return c.waitForJobSet(ctx)
 }

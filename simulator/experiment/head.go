@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/release"
-	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 )
 
@@ -31,7 +31,7 @@ func (in *Input) hash(scheduler, engine string) (string, error) {
 		Options                      Options
 		Fleet, Nodes, Pods, Snapshot any
 		Profile                      []byte
-	}{scheduler, engine, in.names, in.options, in.fleet, in.nodes, in.pods, in.snapshot, manifests.Config()})
+	}{scheduler, engine, in.names, in.options, in.fleet, in.nodes, in.pods, in.snapshot, chart.Profile()})
 	if err != nil {
 		return "", fmt.Errorf("hashing the configuration: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	lockstep "github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -53,7 +53,7 @@ func (w *world) startScheduler() *scheduler {
 }
 
 func (s *scheduler) make() error {
-	config, err := stepped.Config(manifests.Config())
+	config, err := stepped.Config(chart.Profile())
 	if err != nil {
 		return err
 	}

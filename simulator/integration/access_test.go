@@ -21,6 +21,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
 // may asks the API server whether a user may do something in a namespace: "verb group/resource", the core group being empty.
@@ -274,6 +275,13 @@ func makesAndRemoves(t *testing.T, client dynamic.ResourceInterface, manifest st
 // not served here, so its calls about them get no further than past the roles.
 func TestAccess_TheCacheInitializerDoesWhatItNeeds(t *testing.T) {
 	const namespace, account = "default", "system:serviceaccount:default:kubeflow-trainer-cache-initializer"
+	applyRendered(
+		t,
+		render.Default().With("dataCache.namespaces", []any{namespace}),
+		func(o *unstructured.Unstructured) bool {
+			return o.GetName() == "kubeflow-trainer-cache-initializer"
+		},
+	)
 	allowed := map[string]bool{}
 	for _, what := range []string{
 		"get trainer.kubeflow.org/trainjobs", "update trainer.kubeflow.org/trainjobs/finalizers",

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
 
@@ -26,7 +26,7 @@ const notTheirs = "only what belongs to a TrainJob"
 // asController is access with the rights of the shipped controller.
 func asController(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	t.Helper()
-	config := as(manifests.Default().User())
+	config := as(render.Default().Account())
 	client, err := gangapi.Client(config, offered().API())
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
 // besideJob is a suspended TrainJob of a manager; of the default one if that is empty.
@@ -76,19 +76,12 @@ func TestWebhooks_BesideKubeflowTrainer(t *testing.T) {
 // an address where nothing listens. It returns the webhook's name.
 func installBeside(t *testing.T, kind, namespace string) string {
 	t.Helper()
-	installation := manifests.Default()
-	installation.Flags = []string{"--manage=chosen"}
-	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
+	rendered, err := render.Chart(render.Default().With("manage", "chosen"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := manifests.Render(content, installation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents := strings.Split(string(rendered), "\n---\n")
-	at := slices.IndexFunc(documents, func(document string) bool { return strings.Contains(document, "\nkind: "+kind) })
-	configuration := objectOf(t, documents[at])
+	at := slices.IndexFunc(rendered.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
+	configuration := rendered.Objects[at]
 	webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	webhook, _ := webhooks[0].(map[string]any)
 	webhook["clientConfig"] = map[string]any{"url": "https://127.0.0.1:1/"}

@@ -1,11 +1,9 @@
 package integration_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -17,13 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/lockstep-project/lockstep/controller/guard"
-	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -36,8 +33,8 @@ var (
 	}
 )
 
-// guardOf tests the policies for an installation, as the controller itself does at its start.
-func guardOf(t *testing.T, installation manifests.Installation) guard.Guard {
+// guardOf tests the policies for a release, as the controller itself does at its start.
+func guardOf(t *testing.T, release render.Release, namespaces ...string) guard.Guard {
 	t.Helper()
 	client := func(config *rest.Config) kubernetes.Interface {
 		made, err := gangapi.Client(config, offered().API())
@@ -47,54 +44,31 @@ func guardOf(t *testing.T, installation manifests.Installation) guard.Guard {
 		return made
 	}
 	return guard.Guard{
-		Controller: client(as(installation.User())),
-		Stranger:   client(as("system:serviceaccount:" + installation.Namespace + ":" + guard.Account)),
+		Controller: client(as(release.Account())),
+		Stranger:   client(as("system:serviceaccount:" + release.Namespace + ":" + guard.Account)),
 		API:        offered().API(),
-		Namespace:  installation.Namespace,
-		Namespaces: installation.Namespaces,
+		Namespace:  release.Namespace,
+		Namespaces: namespaces,
 		Patience:   5 * time.Second,
 	}
 }
 
-// applyRendered applies the roles and policies of the controller for an installation.
-func applyRendered(t *testing.T, installation manifests.Installation, only func(*unstructured.Unstructured) bool) {
+// applyRendered applies the roles, accounts and policies of a release, but those of its scheduler: the one of the cluster works on.
+func applyRendered(t *testing.T, release render.Release, only func(*unstructured.Unstructured) bool) {
 	t.Helper()
-	for _, folder := range []string{"gangs", "controller"} {
-		files, err := fs.Glob(manifests.Files, folder+"/*.yaml")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no manifests in %s: %v", folder, err)
-		}
-		for _, file := range files {
-			applyFile(t, file, installation, only)
-		}
-	}
-}
-
-func applyFile(
-	t *testing.T,
-	file string,
-	installation manifests.Installation,
-	only func(*unstructured.Unstructured) bool,
-) {
-	t.Helper()
-	content, err := manifests.Files.ReadFile(file)
+	rendered, err := render.Chart(release)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := manifests.Render(content, installation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
-	for {
-		var object unstructured.Unstructured
-		if err := decoder.Decode(&object.Object); err != nil {
-			return
+	for _, object := range rendered.Objects {
+		kind := object.GetKind()
+		guards := kind == "ServiceAccount" || strings.Contains(kind, "Role") ||
+			strings.Contains(kind, "AdmissionPolicy")
+		if !guards || strings.HasPrefix(object.GetName(), "lockstep-scheduler") || !only(object) {
+			continue
 		}
-		if only(&object) {
-			if err := shared.Apply(context.WithoutCancel(t.Context()), &object); err != nil {
-				t.Fatal(err)
-			}
+		if err := shared.Apply(context.WithoutCancel(t.Context()), object); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -121,9 +95,9 @@ func paused(t *testing.T) {
 func restored(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		applyRendered(t, manifests.Default(), func(*unstructured.Unstructured) bool { return true })
+		applyRendered(t, render.Default(), func(*unstructured.Unstructured) bool { return true })
 		within(t, 20*time.Second, "the shipped policies", func() bool {
-			return guardOf(t, manifests.Default()).Verify(context.WithoutCancel(t.Context())) == nil
+			return guardOf(t, render.Default()).Verify(context.WithoutCancel(t.Context())) == nil
 		})
 	})
 }
@@ -133,7 +107,7 @@ func restored(t *testing.T) {
 func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 	paused(t)
 	restored(t)
-	whole := guardOf(t, manifests.Default())
+	whole := guardOf(t, render.Default())
 	if err := whole.Verify(t.Context()); err != nil {
 		t.Fatalf("the shipped policies do not hold: %v", err)
 	}
@@ -146,12 +120,15 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 			}
 		}
 	}
-	render := func(t *testing.T, policy string) {
+	rename := func(t *testing.T, policy string) {
 		t.Helper()
-		applyRendered(t, manifests.Installation{Namespace: "elsewhere", Account: "somebody"},
+		applyRendered(
+			t,
+			render.Release{Name: "lockstep", Namespace: "elsewhere"}.With("manager.serviceAccount", "somebody"),
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "ValidatingAdmissionPolicy" && o.GetName() == policy
-			})
+			},
+		)
 	}
 	for name, c := range map[string]struct {
 		spoil    func(*testing.T, string)
@@ -159,7 +136,7 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 	}{
 		"deleted": {remove(policies), []string{"gangtimes.lockstep.dev", "trainjobowners.lockstep.dev", "belongings.lockstep.dev"}},
 		"unbound": {remove(policyBindings), []string{"gangtimes.lockstep.dev", "trainjobowners.lockstep.dev", "belongings.lockstep.dev"}},
-		"another": {render, []string{"gangtimes.lockstep.dev", "belongings.lockstep.dev"}},
+		"another": {rename, []string{"gangtimes.lockstep.dev", "belongings.lockstep.dev"}},
 	} {
 		for _, policy := range c.policies {
 			t.Run(name+"/"+policy, func(t *testing.T) {
@@ -208,7 +185,7 @@ func refusesToStart(t *testing.T, policy string) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(last, policy) ||
 		!strings.Contains(
 			last,
-			"go run ./manifests/cmd/render -namespace lockstep-system -account lockstep-controller",
+			"--namespace lockstep-system --reuse-values --set manager.serviceAccount=lockstep-controller",
 		) {
 		t.Errorf("it ends with %v and says\n%s", err, out)
 	}
@@ -229,7 +206,7 @@ func freePort(t *testing.T) string {
 func TestGuard_HoldsForAnotherInstallation(t *testing.T) {
 	paused(t)
 	restored(t)
-	other := manifests.Installation{Namespace: "gpu-system", Account: "trainer-bot"}
+	other := render.Release{Name: "lockstep", Namespace: "gpu-system"}.With("manager.serviceAccount", "trainer-bot")
 	makeNamespace(t, other.Namespace)
 	applyRendered(t, other, func(*unstructured.Unstructured) bool { return true })
 	within(t, 20*time.Second, "the policies for "+fmt.Sprint(other), func() bool {
@@ -239,7 +216,7 @@ func TestGuard_HoldsForAnotherInstallation(t *testing.T) {
 		}
 		return err == nil
 	})
-	before := guardOf(t, manifests.Default())
+	before := guardOf(t, render.Default())
 	before.Patience = 0
 	if before.Verify(t.Context()) == nil {
 		t.Error("they still hold for the installation that was replaced")

@@ -1,11 +1,8 @@
 package integration_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,17 +13,18 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/lockstep-project/lockstep/controller"
-	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -43,16 +41,15 @@ func admissionConfigurations() map[schema.GroupVersionResource]string {
 func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	paused(t)
 	restored(t)
-	narrow := manifests.Installation{
-		Namespace: "narrow-system", Account: "narrow", Namespaces: []string{"narrow-lost", "narrow-a", "narrow-b"},
-	}
-	for _, name := range append([]string{narrow.Namespace, "narrow-c"}, narrow.Namespaces...) {
+	narrow := render.Release{Name: "lockstep", Namespace: "narrow-system"}.With("manager.serviceAccount", "narrow").
+		With("namespaces", []any{"narrow-lost", "narrow-a", "narrow-b"})
+	for _, name := range []string{narrow.Namespace, "narrow-c", "narrow-lost", "narrow-a", "narrow-b"} {
 		makeNamespace(t, name)
 	}
 	applyRendered(t, narrow, func(*unstructured.Unstructured) bool { return true })
 	// Its administrator may do that, and must not keep the others' jobs from starting.
 	bindings := shared.Client.RbacV1().RoleBindings("narrow-lost")
-	if err := bindings.Delete(t.Context(), manifests.ControllerRole, metav1.DeleteOptions{}); err != nil {
+	if err := bindings.Delete(t.Context(), "lockstep-controller", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	port := freePort(t)
@@ -93,7 +90,7 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	if err != nil || left.Object["status"] != nil {
 		t.Errorf("the job in narrow-c has status %v (%v)", left.Object["status"], err)
 	}
-	itself, err := gangapi.Client(as(narrow.User()), offered().API())
+	itself, err := gangapi.Client(as(narrow.Account()), offered().API())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +110,8 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// registerRendered registers the webhooks of an installation at a URL, and puts those of the cluster back when the test ends.
-func registerRendered(t *testing.T, installation manifests.Installation, base string) {
+// registerRendered registers the webhooks of a release at a URL, and puts those of the cluster back when the test ends.
+func registerRendered(t *testing.T, release render.Release, base string) {
 	t.Helper()
 	for resource, name := range admissionConfigurations() {
 		configurations := shared.Dynamic.Resource(resource)
@@ -124,32 +121,22 @@ func registerRendered(t *testing.T, installation manifests.Installation, base st
 		}
 		t.Cleanup(func() { putWebhooks(t, resource, name, before.Object["webhooks"]) })
 	}
-	content, err := manifests.Files.ReadFile("webhooks/webhooks.yaml")
+	rendered, err := render.Chart(release)
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err = manifests.Render(content, installation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	for {
-		var object unstructured.Unstructured
-		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
-		for _, entry := range webhooks {
-			webhook := entry.(map[string]any)
-			path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
-			webhook["clientConfig"] = map[string]any{"url": base + path, "caBundle": shared.Admin.CAData}
-		}
-		for resource, name := range admissionConfigurations() {
-			if name == object.GetName() {
-				putWebhooks(t, resource, name, webhooks)
+	for resource, name := range admissionConfigurations() {
+		for _, object := range rendered.Objects {
+			if object.GetName() != name {
+				continue
 			}
+			webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+			for _, entry := range webhooks {
+				webhook := entry.(map[string]any)
+				path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+				webhook["clientConfig"] = map[string]any{"url": base + path, "caBundle": shared.Admin.CAData}
+			}
+			putWebhooks(t, resource, name, webhooks)
 		}
 	}
 }
@@ -169,9 +156,9 @@ func putWebhooks(t *testing.T, resource schema.GroupVersionResource, name string
 	}
 }
 
-// runNarrow runs the controller of an installation until the test ends, with a token of its account and as its Deployment would. It
+// runNarrow runs the controller of a release until the test ends, with a token of its account and as its Deployment would. It
 // returns when the controller is ready, with what it has logged so far.
-func runNarrow(t *testing.T, installation manifests.Installation, port string) func() string {
+func runNarrow(t *testing.T, release render.Release, port string) func() string {
 	t.Helper()
 	binaries, err := cluster.Build(t.Context(), func(string) {})
 	if err != nil {
@@ -184,9 +171,9 @@ func runNarrow(t *testing.T, installation manifests.Installation, port string) f
 	}
 	process := exec.Command(
 		binaries.Controller,
-		"--kubeconfig="+kubeconfigFor(t, installation),
-		"--namespace="+installation.Namespace,
-		"--namespaces="+strings.Join(installation.Namespaces, ","),
+		"--kubeconfig="+kubeconfigFor(t, release),
+		"--namespace="+release.Namespace,
+		"--namespaces=narrow-lost,narrow-a,narrow-b",
 		"--leader-elect",
 		"--metrics-bind-address=0",
 		"--health-probe-bind-address=127.0.0.1:"+health,
@@ -228,11 +215,12 @@ func runNarrow(t *testing.T, installation manifests.Installation, port string) f
 	return read
 }
 
-// kubeconfigFor is a kubeconfig with a token of the installation's ServiceAccount.
-func kubeconfigFor(t *testing.T, installation manifests.Installation) string {
+// kubeconfigFor is a kubeconfig with a token of the account of the release's controller.
+func kubeconfigFor(t *testing.T, release render.Release) string {
 	t.Helper()
-	review, err := shared.Client.CoreV1().ServiceAccounts(installation.Namespace).
-		CreateToken(t.Context(), installation.Account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	account := release.Account()[strings.LastIndex(release.Account(), ":")+1:]
+	review, err := shared.Client.CoreV1().ServiceAccounts(release.Namespace).
+		CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,8 +242,8 @@ func kubeconfigOf(t *testing.T, access *rest.Config, token string) string {
 	return path
 }
 
-// Which resources have a namespace, the renderer knows by a list; the cluster knows it better.
-func TestNamespaces_TheRendererKnowsScopes(t *testing.T) {
+// With namespaces, the rules about what has none stay in the ClusterRole, and all others go into the Roles; the cluster knows which have.
+func TestNamespaces_TheChartKnowsScopes(t *testing.T) {
 	lists, err := shared.Client.Discovery().ServerPreferredResources()
 	if err != nil {
 		t.Fatal(err)
@@ -270,25 +258,29 @@ func TestNamespaces_TheRendererKnowsScopes(t *testing.T) {
 			namespaced[version.Group+"/"+resource.Name] = resource.Namespaced
 		}
 	}
-	known := map[string]bool{}
-	for _, name := range manifests.ClusterScoped() {
-		known[name] = true
-		if is, served := namespaced[name]; is || !served && name != "lockstep.dev/runtimesnapshots" {
-			t.Errorf("%s has a namespace, or is not served", name)
-		}
-	}
-	role, err := shared.Client.RbacV1().ClusterRoles().Get(t.Context(), manifests.ControllerRole, metav1.GetOptions{})
+	rendered, err := render.Chart(render.Default().With("namespaces", []any{"team-a"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, rule := range role.Rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				base, _, _ := strings.Cut(resource, "/")
-				if is, served := namespaced[group+"/"+base]; served && is == known[group+"/"+base] {
-					t.Errorf("%s/%s: namespaced %t, and in the list %t", group, base, is, known[group+"/"+base])
+	roles := rendered.Find("ClusterRole", "lockstep-controller")
+	roles = append(roles, rendered.Find("Role", "lockstep-controller")...)
+	for _, object := range roles {
+		var role rbacv1.ClusterRole // a Role has the same fields
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					base, _, _ := strings.Cut(resource, "/")
+					if is, served := namespaced[group+"/"+base]; served && is != (role.Kind == "Role") {
+						t.Errorf("%s/%s has a namespace: %t, and is in the %s", group, base, is, role.Kind)
+					}
 				}
 			}
 		}
+	}
+	if len(roles) != 2 {
+		t.Errorf("%d roles, want the ClusterRole and a Role", len(roles))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockstep-project/lockstep/manifests"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/integration/rights"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
@@ -36,7 +36,7 @@ func compareRequests(what string) func(stage.Stage) error {
 		return nil
 	}
 	return func(s stage.Stage) error {
-		allowed, err := rights.Shipped(os.DirFS("../../manifests"))
+		allowed, err := rights.Shipped()
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func compareRequests(what string) func(stage.Stage) error {
 			return err
 		}
 		defer log.Close()
-		made, err := rights.Audited(log, allowed, manifests.Default().Namespace)
+		made, err := rights.Audited(log, allowed, render.Default().Namespace)
 		if err != nil {
 			return err
 		}

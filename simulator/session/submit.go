@@ -5,18 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/manifests"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 	"github.com/lockstep-project/lockstep/simulator/workload"
@@ -30,27 +27,13 @@ type Creator interface {
 // Catalog is the runtimes that the embedded cluster has of itself.
 type Catalog []*unstructured.Unstructured
 
-// ShippedRuntimes reads the runtimes of manifests, in the order of their files.
+// ShippedRuntimes reads the runtimes of the chart, in the order of their files.
 func ShippedRuntimes() (Catalog, error) {
-	files, err := fs.Glob(manifests.Files, "runtimes/*.yaml")
+	runtimes, err := chart.Runtimes()
 	if err != nil {
-		return nil, fmt.Errorf("listing the shipped runtimes: %w", err)
+		return nil, fmt.Errorf("reading the shipped runtimes: %w", err)
 	}
-	var catalog Catalog
-	for _, file := range files {
-		content, err := manifests.Files.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading the shipped runtimes: %w", err)
-		}
-		for document := range strings.SplitSeq(string(content), "\n---\n") {
-			runtime := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &runtime.Object); err != nil {
-				return nil, fmt.Errorf("decoding manifests/%s: %w", file, err)
-			}
-			catalog = append(catalog, runtime)
-		}
-	}
-	return catalog, nil
+	return runtimes, nil
 }
 
 // find returns the cluster-wide runtime of that name.

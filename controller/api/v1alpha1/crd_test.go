@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const manifests = "../../../manifests/crds"
+const manifests = "../../../manifests/chart/crds"
 
 // TestBothVersionsAreServed guards the promise that v2alpha1 is v1alpha1 by another name.
 func TestBothVersionsAreServed(t *testing.T) {

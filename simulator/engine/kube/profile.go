@@ -4,7 +4,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	manifests "github.com/lockstep-project/lockstep/manifests/scheduler"
+	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/scheduler"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -47,7 +47,7 @@ type parts struct {
 // partsOf are those of a profile.
 func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error) {
 	out := parts{name: scheduler.ProfileName}
-	text := manifests.Config()
+	text := chart.Profile()
 	if p == Native {
 		out.name, text, out.registry = nativeName, []byte(native), ties(seed)
 	} else {

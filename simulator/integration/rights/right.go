@@ -1,18 +1,14 @@
 package rights
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"path"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
 // Right is one verb on one resource that a role gives an account.
@@ -73,12 +69,19 @@ func Unused(allowed []Right, requests []Request) []Right {
 	return unused
 }
 
-// Shipped returns every right that the roles in some manifests give, walking rules by verb, group, resource and name.
-func Shipped(files fs.FS) ([]Right, error) {
-	objects, err := rbacFiles(files)
+// Shipped returns every right that the roles of the chart give, with all that values can switch on.
+func Shipped() ([]Right, error) {
+	release := render.Default().With("takeOver", "kubeflow-system").With("dataCache.namespaces", []any{"default"}).
+		With("serviceMonitor.enabled", true)
+	rendered, err := render.Chart(release)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rendering the chart: %w", err)
 	}
+	return Of(rendered.Objects)
+}
+
+// Of returns every right that the roles among some objects give, walking rules by verb, group, resource and name.
+func Of(objects []*unstructured.Unstructured) ([]Right, error) {
 	var rights []Right
 	for _, object := range objects {
 		if object.GetKind() != "Role" && object.GetKind() != "ClusterRole" {
@@ -88,7 +91,7 @@ func Shipped(files fs.FS) ([]Right, error) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
 			return nil, fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-		bindings, err := bindingsOf(&object, objects)
+		bindings, err := bindingsOf(object, objects)
 		if err != nil {
 			return nil, err
 		}
@@ -102,49 +105,8 @@ func Shipped(files fs.FS) ([]Right, error) {
 	return rights, nil
 }
 
-// rbacFiles returns the roles and bindings in the YAML files of a folder and below.
-func rbacFiles(files fs.FS) ([]unstructured.Unstructured, error) {
-	var objects []unstructured.Unstructured
-	err := fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(file) != ".yaml" {
-			return err
-		}
-		content, err := fs.ReadFile(files, file)
-		if err != nil {
-			return err //nolint:wrapcheck // it names the file
-		}
-		inside, err := rbacObjects(content)
-		objects = append(objects, inside...)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the roles: %w", err)
-	}
-	return objects, nil
-}
-
-// rbacObjects returns the roles and bindings of a stream of YAML.
-func rbacObjects(content []byte) ([]unstructured.Unstructured, error) {
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	var objects []unstructured.Unstructured
-	for {
-		var object unstructured.Unstructured
-		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
-			return objects, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("decoding: %w", err)
-		}
-		if strings.HasPrefix(object.GetAPIVersion(), rbacv1.GroupName+"/") {
-			objects = append(objects, object)
-		}
-	}
-}
-
 // bindingsOf returns, as rights without a rule, who has a role and where.
-func bindingsOf(role *unstructured.Unstructured, objects []unstructured.Unstructured) ([]Right, error) {
+func bindingsOf(role *unstructured.Unstructured, objects []*unstructured.Unstructured) ([]Right, error) {
 	var found []Right
 	for _, object := range objects {
 		var binding rbacv1.RoleBinding // a ClusterRoleBinding has the same fields

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/integration/rights"
 )
 
-// shipped are the rights of all roles in manifests.
+// shipped are the rights of all roles in the chart.
 func shipped(t *testing.T) []rights.Right {
 	t.Helper()
-	allowed, err := rights.Shipped(os.DirFS("../../../manifests"))
+	allowed, err := rights.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,38 +143,45 @@ func TestShipped_NoRightTwiceAndNoWildcards(t *testing.T) {
 // Whatever is added to a shipped role is found: a verb, a resource, a name, a namespace in which it was not asked for.
 func TestUnused_FindsWhatIsAdded(t *testing.T) {
 	before := rights.Unused(shipped(t), recorded(t))
-	roles, err := os.ReadFile("../../../manifests/controller/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	metadata := "metadata:\n  name: lockstep-controller\nrules:\n"
-	leases := "  resourceNames: [lockstep-controller]\n"
-	for name, change := range map[string]struct{ old, new, want string }{
+	const cluster, leases = "lockstep-controller", "lockstep-controller-leader-election"
+	for name, change := range map[string]struct {
+		role  string
+		added map[string]any
+		want  string
+	}{
 		"verb": {
-			metadata, metadata + "- {apiGroups: [\"\"], resources: [secrets], verbs: [list]}\n",
-			"ClusterRole lockstep-controller: list /secrets",
+			cluster, rule("", "secrets", "list"), "ClusterRole lockstep-controller: list /secrets",
 		},
 		"resource": {
-			metadata, metadata + "- {apiGroups: [apps], resources: [deployments], verbs: [get]}\n",
-			"ClusterRole lockstep-controller: get apps/deployments",
+			cluster, rule("apps", "deployments", "get"), "ClusterRole lockstep-controller: get apps/deployments",
 		},
 		"subresource": {
-			metadata, metadata + "- {apiGroups: [\"\"], resources: [pods/exec], verbs: [create]}\n",
-			"ClusterRole lockstep-controller: create /pods/exec",
+			cluster, rule("", "pods/exec", "create"), "ClusterRole lockstep-controller: create /pods/exec",
 		},
-		"path":     {metadata, metadata + "- {nonResourceURLs: [/debug], verbs: [get]}\n", "ClusterRole lockstep-controller: get /debug"},
-		"wildcard": {metadata, metadata + "- {apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}\n", "ClusterRole lockstep-controller: * */*"},
+		"path": {
+			cluster,
+			map[string]any{"nonResourceURLs": []any{"/debug"}, "verbs": []any{"get"}},
+			"ClusterRole lockstep-controller: get /debug",
+		},
+		"wildcard": {cluster, rule("*", "*", "*"), "ClusterRole lockstep-controller: * */*"},
 		"name": {
-			leases, "  resourceNames: [lockstep-controller, kube-scheduler]\n",
-			"Role lockstep-controller-leader-election: update coordination.k8s.io/leases kube-scheduler",
+			leases, map[string]any{
+				"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"}, "verbs": []any{"get", "update"},
+				"resourceNames": []any{"kube-scheduler"},
+			}, "Role lockstep-controller-leader-election: update coordination.k8s.io/leases kube-scheduler",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changed := strings.Replace(string(roles), change.old, change.new, 1)
-			if changed == string(roles) {
-				t.Fatalf("the roles do not contain %q", change.old)
+			rendered, err := render.Chart(render.Default())
+			if err != nil {
+				t.Fatal(err)
 			}
-			allowed, err := rights.Shipped(fstest.MapFS{"rbac.yaml": {Data: []byte(changed)}})
+			for _, object := range rendered.Objects {
+				if object.GetName() == change.role && strings.HasSuffix(object.GetKind(), "Role") {
+					object.Object["rules"] = append(object.Object["rules"].([]any), change.added)
+				}
+			}
+			allowed, err := rights.Of(rendered.Objects)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,4 +196,9 @@ func TestUnused_FindsWhatIsAdded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rule lets a verb be done to a resource.
+func rule(group, resource, verb string) map[string]any {
+	return map[string]any{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": []any{verb}}
 }

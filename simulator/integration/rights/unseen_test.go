@@ -52,7 +52,7 @@ func unseen() []row {
 			verbs:     "update",
 			resources: "trainer.kubeflow.org/trainjobs/finalizers",
 			why:       "as for the controller: the initializer's owner references block deletion",
-			file:      "manifests/runtimes/torch-distributed-with-cache.yaml",
+			file:      "manifests/chart/runtimes/torch-distributed-with-cache.yaml",
 			code:      "kubeflow-trainer-cache-initializer",
 		},
 	}
@@ -103,7 +103,7 @@ func move(role string) []row {
 		{
 			role: scheduler, verbs: "write", resources: "lockstep.dev/gangpriorities",
 			why:  "a policy asks for it, and the API server does not log what policies ask",
-			file: "manifests/gangs/policy.yaml", code: "resource('gangpriorities').check('write')",
+			file: "manifests/chart/templates/policies/gangs.yaml", code: "resource('gangpriorities').check('write')",
 		},
 		{
 			role:      role,

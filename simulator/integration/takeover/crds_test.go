@@ -23,7 +23,7 @@ func (s scene) installTheirCRDs() {
 // installOurCRDs applies Lockstep's CRDs over those that are there.
 func (s scene) installOurCRDs(block string) {
 	s.t.Helper()
-	s.kubectl(block, "apply", "-f", "manifests/crds")
+	s.kubectl(block, "apply", "-f", "manifests/chart/crds")
 }
 
 // returnTheirCRDs applies Kubeflow Trainer's CRDs over Lockstep's. Those of runtimes are too large for a client-side kubectl apply, which

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/controller"
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
@@ -99,9 +100,12 @@ func (s scene) stopTrainer(block string) {
 
 func (s scene) startLockstep(flags ...string) {
 	s.t.Helper()
-	for _, folder := range []string{"gangs", "controller", "takeover"} {
-		s.must(shared.ApplyFolder(s.t.Context(), folder))
-	}
+	rendered, err := render.Chart(render.Default().With("takeOver", cluster.TrainerNamespace))
+	s.must(err)
+	s.must(shared.ApplyAll(s.t.Context(), slices.DeleteFunc(rendered.Objects, func(o *unstructured.Unstructured) bool {
+		kind := o.GetKind()
+		return kind != "ServiceAccount" && !strings.Contains(kind, "Role") && !strings.Contains(kind, "AdmissionPolicy")
+	})))
 	s.must(shared.StartController(s.t.Context(), flags...))
 	s.must(shared.ApplyWebhooks(s.t.Context()))
 	s.say("Lockstep runs with %s", strings.Join(flags, " "))

@@ -2,13 +2,15 @@ package upgrade_test
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -31,11 +33,52 @@ func previousRelease(t *testing.T) release {
 	if _, err := os.Stat(filepath.Join(tree, "bin")); err != nil {
 		checkOut(t, *previous, tree)
 	}
-	return release{*previous, cluster.Release{
+	return release{*previous, installed(t, tree, cluster.Release{
 		Controller: filepath.Join(tree, "bin", "lockstep-controller"),
 		Scheduler:  filepath.Join(tree, "bin", "lockstep-scheduler"),
-		Manifests:  manifestsIn(tree),
-	}}
+	})}
+}
+
+// installed adds to a release what its source tree installs: the chart, or the manifests of releases before it.
+func installed(t *testing.T, tree string, of cluster.Release) cluster.Release {
+	t.Helper()
+	manifests := filepath.Join(tree, "manifests")
+	of.Profile = filepath.Join(manifests, "chart", "profile.yaml")
+	if _, err := os.Stat(of.Profile); err == nil {
+		rendered, err := render.ChartIn(os.DirFS(filepath.Join(manifests, "chart")), render.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		of.Objects = rendered.All()
+		return of
+	}
+	of.Profile = filepath.Join(manifests, "scheduler", "config.yaml")
+	for _, folder := range []string{"crds", "gangs", "controller", "access", "scheduler", "webhooks"} {
+		files, err := filepath.Glob(filepath.Join(manifests, folder, "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if file != of.Profile {
+				of.Objects = append(of.Objects, objectsIn(t, file)...)
+			}
+		}
+	}
+	return of
+}
+
+// objectsIn reads the objects of a file.
+func objectsIn(t *testing.T, file string) []*unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Objects(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
 }
 
 // checkOut makes a folder with the files of a commit, and its executables in bin.
@@ -61,9 +104,9 @@ func thisRelease(t *testing.T) release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return release{"this", cluster.Release{
-		Controller: binaries.Controller, Scheduler: binaries.Scheduler, Manifests: manifestsIn(sourceTree(t)),
-	}}
+	return release{"this", installed(t, sourceTree(t), cluster.Release{
+		Controller: binaries.Controller, Scheduler: binaries.Scheduler,
+	})}
 }
 
 // nextRelease builds the controller of this source tree with another renderer, and changes no file of the tree.
@@ -113,8 +156,6 @@ func runCommand(t *testing.T, name string, args ...string) {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 }
-
-func manifestsIn(tree string) fs.FS { return os.DirFS(filepath.Join(tree, "manifests")) }
 
 func sourceTree(t *testing.T) string {
 	t.Helper()

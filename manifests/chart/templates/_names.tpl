@@ -1,0 +1,51 @@
+{{/* Names that roles, policies and the binaries know are written out in the templates; these depend on values. */}}
+
+{{- define "lockstep.labels" -}}
+app.kubernetes.io/part-of: lockstep
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* How the API server calls the controller. */}}
+{{- define "lockstep.manager.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.manager.serviceAccount }}
+{{- end }}
+
+{{/* The rules about namespaces in which TrainJobs are. */}}
+{{- define "lockstep.manager.rights" }}
+{{ .Files.Get "rights/namespaced.yaml" }}
+{{- if ne .Values.gangApi "resources" }}
+{{ .Files.Get "rights/gangs-native.yaml" }}
+{{- end }}
+{{- if ne .Values.gangApi "native" }}
+{{ .Files.Get "rights/gangs-resources.yaml" }}
+{{- end }}
+{{- end }}
+
+{{/* The image of a command: a list of the root and the command's name. */}}
+{{- define "lockstep.image" -}}
+{{- $root := index . 0 }}{{ $name := index . 1 }}{{ $image := $root.Values.image -}}
+{{- with $image.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ $name }}
+{{- with index $image.digests $name }}@{{ . }}{{ else }}:{{ $image.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* Not empty if an object that was looked up is not there, or is of this release: a list of the root and the object. */}}
+{{- define "lockstep.ours" -}}
+{{- $root := index . 0 }}{{ $live := index . 1 -}}
+{{- $of := dig "metadata" "annotations" dict $live -}}
+{{- if or (not $live) (and (eq (get $of "meta.helm.sh/release-name") $root.Release.Name)
+  (eq (get $of "meta.helm.sh/release-namespace") $root.Release.Namespace)) -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* What the schema cannot say about values. */}}
+{{- define "lockstep.check" -}}
+{{- if and .Values.takeOver .Values.namespaces }}
+{{- fail "takeOver: must not be with namespaces: the TrainJobs of other namespaces would have no controller" }}
+{{- end }}
+{{- end }}

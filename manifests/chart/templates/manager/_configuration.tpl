@@ -1,0 +1,27 @@
+{{- define "lockstep.manager.configuration" -}}
+apiVersion: config.trainer.kubeflow.org/v1alpha1
+kind: Configuration
+{{ toYaml .Values.manager.config }}
+{{- end }}
+
+{{- define "lockstep.manager.arguments" -}}
+- --config=/etc/lockstep/configuration.yaml
+- --namespace={{ .Release.Namespace }}
+- --leader-elect=true
+- --gang-default={{ .Values.gangs.default }}
+{{- if ne .Values.gangApi "auto" }}
+- --gang-api={{ .Values.gangApi }}
+{{- end }}
+{{- with .Values.namespaces }}
+- --namespaces={{ join "," . }}
+{{- end }}
+{{- if ne .Values.manage "all" }}
+- --manage={{ .Values.manage }}
+{{- end }}
+{{- with .Values.takeOver }}
+- --take-over={{ . }}
+{{- end }}
+{{- with .Values.manager.args }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

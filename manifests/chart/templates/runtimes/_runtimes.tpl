@@ -1,0 +1,44 @@
+{{/* The runtimes by their values, as a map of file to path of values. The names of values are Kubeflow Trainer's where it has the runtime. */}}
+{{- define "lockstep.runtimes" -}}
+deepspeed-distributed: deepspeedDistributed
+flux-distributed: fluxDistributed
+jax-distributed: jaxDistributed
+mlx-distributed: mlxDistributed
+plain: plain
+pytorch-distributed-gpu: pytorchDistributedGPU
+torch-distributed: torchDistributed
+torchtune-llama3.2-1b: torchtuneDistributed.llama3_2_1B
+torchtune-llama3.2-3b: torchtuneDistributed.llama3_2_3B
+torchtune-qwen2.5-1.5b: torchtuneDistributed.qwen2_5_1_5B
+xgboost-distributed: xgboostDistributed
+{{- end }}
+
+{{/* A runtime with the release's labels, and with trainers of another image if values say so: a list of the root, the file's name and the
+image's values. Trainers are the containers called node. */}}
+{{- define "lockstep.runtime" -}}
+{{- $root := index . 0 }}{{ $file := index . 1 }}{{ $image := index . 2 | default dict -}}
+{{- $runtime := $root.Files.Get (printf "runtimes/%s.yaml" $file) | fromYaml }}
+{{- $labels := mergeOverwrite (include "lockstep.labels" $root | fromYaml) $runtime.metadata.labels $root.Values.runtimes.commonLabels }}
+{{- $_ := set $runtime.metadata "labels" $labels }}
+{{- range $runtime.spec.template.spec.replicatedJobs }}
+{{- range .template.spec.template.spec.containers }}
+{{- if eq .name "node" }}
+{{- $_ := set . "image" (include "lockstep.runtime.image" (list .image $image)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $runtime }}
+{{- end }}
+
+{{/* An image with another registry, repository or tag: a list of the image and these, of which each may be missing. */}}
+{{- define "lockstep.runtime.image" -}}
+{{- $image := index . 0 }}{{ $other := index . 1 -}}
+{{- $name := regexReplaceAll ":[^/]*$" $image "" }}
+{{- $tag := trimPrefix $name $image }}
+{{- $registry := regexFind "^[^/]*\\.[^/]*/" $name }}
+{{- $repository := trimPrefix $registry $name }}
+{{- with $other.registry }}{{ $registry = printf "%s/" . }}{{ end }}
+{{- with $other.repository }}{{ $repository = . }}{{ end }}
+{{- with $other.tag }}{{ $tag = printf ":%s" . }}{{ end }}
+{{- printf "%s%s%s" $registry $repository $tag }}
+{{- end }}

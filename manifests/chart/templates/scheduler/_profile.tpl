@@ -1,0 +1,17 @@
+{{/* profile.yaml with what it keeps in the release's namespace, with the rates of .Values.scheduler and its arguments of plugins. */}}
+{{- define "lockstep.scheduler.profile" -}}
+{{- $profile := .Files.Get "profile.yaml" | fromYaml }}
+{{- $_ := set $profile.leaderElection "resourceNamespace" .Release.Namespace }}
+{{- $_ := mergeOverwrite $profile.clientConnection .Values.scheduler.clientConnection }}
+{{- $ours := dict "GangPlacement" (dict "leases" (dict "namespace" .Release.Namespace)) }}
+{{- $arguments := mergeOverwrite $ours (deepCopy .Values.scheduler.pluginArgs) }}
+{{- $first := first $profile.profiles }}
+{{- range $first.pluginConfig }}
+{{- $_ := mergeOverwrite .args (get $arguments .name | default dict) }}
+{{- $_ := unset $arguments .name }}
+{{- end }}
+{{- range $name, $args := $arguments }}
+{{- $_ := set $first "pluginConfig" (append $first.pluginConfig (dict "name" $name "args" $args)) }}
+{{- end }}
+{{- toYaml $profile }}
+{{- end }}

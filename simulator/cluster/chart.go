@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lockstep-project/lockstep/manifests/render"
+)
+
+// errNotHosted indicates that a Deployment of the chart asks for what a process of this machine cannot have.
+var errNotHosted = errors.New("it cannot be run on this machine")
+
+// takeChart renders the chart with its default values, writes the files of its pods and notes how they are run.
+func (p *plan) takeChart() error {
+	rendered, err := render.Chart(render.Default())
+	if err != nil {
+		return fmt.Errorf("rendering the chart: %w", err)
+	}
+	p.chart = rendered
+	if p.controllerPod, err = p.state.host(rendered.Objects, controllerName); err != nil {
+		return err
+	}
+	p.schedulerPod, err = p.state.host(rendered.Objects, schedulerName)
+	return err
+}
+
+// applyCharted applies what the chart installs, but for its webhooks: nobody answers them yet.
+func (c *Cluster) applyCharted(ctx context.Context) error {
+	if err := c.ApplyAll(ctx, c.plan.chart.CRDs); err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, render.Namespace(render.Default().Namespace)); err != nil {
+		return err
+	}
+	for _, object := range c.plan.chart.Objects {
+		if isWebhooks(object) {
+			continue
+		}
+		if err := c.Apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// webhooks returns the webhook configurations of the chart.
+func (p plan) webhooks() []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, object := range p.chart.Objects {
+		if isWebhooks(object) {
+			found = append(found, object.DeepCopy())
+		}
+	}
+	return found
+}
+
+func isWebhooks(object *unstructured.Unstructured) bool {
+	return strings.HasSuffix(object.GetKind(), "WebhookConfiguration")
+}
