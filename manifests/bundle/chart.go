@@ -23,7 +23,7 @@ import (
 var ErrDependency = errors.New("it is not the chart that Chart.yaml asks for")
 
 // Chart returns the chart in a folder as it is released from a commit: its version is the commit's, and so is the tag of the images.
-// Dependencies are folders with the charts that Chart.yaml names, in any order.
+// The folders are of the charts that Chart.yaml names, which is JobSet's.
 func Chart(folder fs.FS, of image.Source, dependencies ...string) (*helmchart.Chart, error) {
 	made, err := render.Load(folder)
 	if err != nil {
@@ -40,6 +40,9 @@ func Chart(folder fs.FS, of image.Source, dependencies ...string) (*helmchart.Ch
 			return wanted.Name == loaded.Name() && wanted.Version == loaded.Metadata.Version
 		}) {
 			return nil, fmt.Errorf("%s %s: %w", loaded.Name(), loaded.Metadata.Version, ErrDependency)
+		}
+		if err := leaveCertificate(loaded); err != nil {
+			return nil, fmt.Errorf("the chart of %s: %w", loaded.Name(), err)
 		}
 		made.AddDependency(loaded)
 	}

@@ -13,6 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// SchemaAnnotation has, in a CRD, a sum of what the CRD says.
+const SchemaAnnotation = "lockstep.dev/schema"
+
 // Files are those of the chart, under their paths in it.
 //
 //go:embed Chart.yaml .helmignore values.yaml values.schema.json profile.yaml all:templates crds rights runtimes

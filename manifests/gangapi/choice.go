@@ -84,10 +84,10 @@ func (s Served) Former(now API) API {
 	}
 }
 
-// Remembered returns the API that was chosen at an earlier start; "" if none was.
+// Remembered returns the API that was chosen at an earlier start; "" if none was: who installs Lockstep makes the ConfigMap empty.
 func Remembered(ctx context.Context, client kubernetes.Interface, namespace string) (API, error) {
 	found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, Memory, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && found.Data[memoryKey] == "" {
 		return "", nil
 	}
 	if err != nil {
@@ -113,31 +113,32 @@ func Remember(
 	ctx context.Context, client kubernetes.Interface, namespace string, chosen, wanted API,
 ) (API, error) {
 	maps := client.CoreV1().ConfigMaps(namespace)
-	_, err := maps.Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: Memory, Namespace: namespace},
-		Data:       map[string]string{memoryKey: string(chosen.kept())},
-	}, metav1.CreateOptions{})
-	if err == nil {
-		return chosen, nil
+	for {
+		found, err := maps.Get(ctx, Memory, metav1.GetOptions{})
+		absent := apierrors.IsNotFound(err)
+		switch {
+		case err != nil && !absent:
+			return "", fmt.Errorf("reading which API keeps gangs: %w", err)
+		case absent:
+			found = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: Memory, Namespace: namespace}}
+		case API(found.Data[memoryKey]) == chosen.kept():
+			return chosen, nil
+		case found.Data[memoryKey] != "" && wanted == "":
+			return keptIn(found)
+		}
+		found.Data = map[string]string{memoryKey: string(chosen.kept())}
+		if absent {
+			_, err = maps.Create(ctx, found, metav1.CreateOptions{})
+		} else {
+			_, err = maps.Update(ctx, found, metav1.UpdateOptions{})
+		}
+		switch {
+		case err == nil:
+			return chosen, nil
+		case !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err):
+			return "", fmt.Errorf("keeping which API keeps gangs: %w", err)
+		}
 	}
-	if !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("keeping which API keeps gangs: %w", err)
-	}
-	found, err := maps.Get(ctx, Memory, metav1.GetOptions{})
-	if err != nil {
-		return "", fmt.Errorf("reading which API keeps gangs: %w", err)
-	}
-	if API(found.Data[memoryKey]) == chosen.kept() {
-		return chosen, nil
-	}
-	if wanted == "" {
-		return keptIn(found)
-	}
-	found.Data = map[string]string{memoryKey: string(chosen.kept())}
-	if _, err := maps.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
-		return "", fmt.Errorf("keeping which API keeps gangs: %w", err)
-	}
-	return chosen, nil
 }
 
 // followEvery is how often Follow looks.

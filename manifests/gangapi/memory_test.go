@@ -2,12 +2,14 @@ package gangapi_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -55,10 +57,50 @@ func TestRemember_ProcessesAtOnce(t *testing.T) {
 	}
 }
 
+// The ConfigMap as it is installed, empty, has no choice: the first that writes counts, and what else is in it stays.
+func TestRemember_InWhatIsInstalled(t *testing.T) {
+	installed := memory(nil)
+	installed.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
+	client := fake.NewClientset(installed)
+	if api, err := gangapi.Remembered(t.Context(), client, namespace); err != nil || api != "" {
+		t.Errorf("%q is remembered (%v) before any choice", api, err)
+	}
+	overtaken := false
+	client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if overtaken {
+			return false, nil, nil
+		}
+		overtaken = true
+		other := installed.DeepCopy()
+		other.Data = map[string]string{"api": "native"}
+		if err := client.Tracker().
+			Update(corev1.SchemeGroupVersion.WithResource("configmaps"), other, namespace); err != nil {
+			t.Error(err)
+		}
+		return true, nil, apierrors.NewConflict(
+			corev1.Resource("configmaps"),
+			gangapi.Memory,
+			errors.New("another was faster"),
+		)
+	})
+	api, err := gangapi.Remember(t.Context(), client, namespace, gangapi.Resources, "")
+	if err != nil || api != gangapi.Native {
+		t.Errorf("%q counts (%v), want what another has written meanwhile", api, err)
+	}
+	if api, err = gangapi.Remember(t.Context(), client, namespace, gangapi.Resources, gangapi.Resources); err != nil ||
+		api != gangapi.Resources {
+		t.Errorf("with a flag %q counts (%v)", api, err)
+	}
+	kept, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), gangapi.Memory, metav1.GetOptions{})
+	if err != nil || len(kept.Labels) == 0 {
+		t.Errorf("who installed it is forgotten: %v (%v)", kept, err)
+	}
+}
+
 // A value that is no API never becomes the choice, even if it is written between two requests. A flag replaces it.
 func TestRemember_ForeignValue(t *testing.T) {
 	for name, data := range map[string]map[string]string{
-		"a slip of the pen": {"api": "Native"}, "a version": {"api": "native-v1"}, "no value": nil,
+		"a slip of the pen": {"api": "Native"}, "a version": {"api": "native-v1"},
 	} {
 		client := fake.NewClientset(memory(data))
 		if api, err := gangapi.Remember(t.Context(), client, namespace, gangapi.Resources, ""); err == nil ||

@@ -3,11 +3,13 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -30,7 +32,12 @@ const (
 type Command struct {
 	// Name is that of the binary and of the image, Title and Description are for people.
 	Name, Title, Description string
+	// Path is where the binary is in the image; empty for /usr/bin/Name.
+	Path string
 }
+
+// path is where the binary is in the image.
+func (c Command) path() string { return cmp.Or(c.Path, "/usr/bin/"+c.Name) }
 
 // Source identifies the commit that images are built from.
 type Source struct {
@@ -71,7 +78,7 @@ func Platform(c Command, of Source, binary string) (oci.Image, error) {
 	}
 	layers, err := layersOf(
 		[]file{{"etc/", 0o755, nil}, {"etc/group", 0o644, []byte(group)}, {"etc/passwd", 0o644, []byte(passwd)}},
-		[]file{{"usr/", 0o755, nil}, {"usr/bin/", 0o755, nil}, {"usr/bin/" + c.Name, 0o755, program}},
+		append(folders(c.path()), file{c.path()[1:], 0o755, program}),
 	)
 	if err != nil {
 		return nil, err
@@ -84,6 +91,15 @@ func Platform(c Command, of Source, binary string) (oci.Image, error) {
 	return configured(made, c, of, setting(info, "GOARCH"))
 }
 
+// folders are those above a file.
+func folders(of string) []file {
+	var found []file
+	for above := path.Dir(of); above != "/"; above = path.Dir(above) {
+		found = append([]file{{above[1:] + "/", 0o755, nil}}, found...)
+	}
+	return found
+}
+
 // configured says how the image is run.
 func configured(made oci.Image, c Command, of Source, architecture string) (oci.Image, error) {
 	config, err := made.ConfigFile()
@@ -93,7 +109,7 @@ func configured(made oci.Image, c Command, of Source, architecture string) (oci.
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", architecture, oci.Time{Time: of.Created}
 	config.Config = oci.Config{
-		User: user, WorkingDir: "/", Entrypoint: []string{"/usr/bin/" + c.Name},
+		User: user, WorkingDir: "/", Entrypoint: []string{c.path()},
 		Env:    []string{"PATH=/usr/bin"},
 		Labels: labels(c, of),
 	}

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -100,17 +101,17 @@ func artifactOf(kind types.MediaType, content []byte, about oci.Descriptor) (oci
 	return image, nil
 }
 
-// Write writes an image as an OCI layout, a folder of dir that has the command's name. Its name in a container runtime is registry/command:version,
-// as far as registry is given.
+// library is what a container runtime puts before a name without a registry, when it looks for an image.
+const library = "docker.io/library"
+
+// Write writes an image as an OCI layout, a folder of dir that has the command's name. Its name in a container runtime is registry/command:version;
+// without a registry it is what the runtime makes of command:version.
 func Write(dir, registry string, of Source, made Made) error {
 	at, err := layout.Write(filepath.Join(dir, made.Command.Name), empty.Index)
 	if err != nil {
 		return fmt.Errorf("writing a layout: %w", err)
 	}
-	name := made.Command.Name + ":" + of.Version
-	if registry != "" {
-		name = registry + "/" + name
-	}
+	name := cmp.Or(registry, library) + "/" + made.Command.Name + ":" + of.Version
 	err = at.AppendIndex(
 		made.Index,
 		layout.WithAnnotations(map[string]string{refName: of.Version, containerName: name}),

@@ -42,6 +42,14 @@ func Current() Build {
 	return out
 }
 
+// Tag is the version as the tag of an image, where a plus sign cannot be; empty if the build was not stamped.
+func (b Build) Tag() string {
+	if b.Version == "devel" {
+		return ""
+	}
+	return strings.ReplaceAll(b.Version, "+", "-")
+}
+
 // Short is the commit in twelve digits, with a plus sign if something was changed since.
 func (b Build) Short() string {
 	short := b.Commit[:min(12, len(b.Commit))]

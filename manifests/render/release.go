@@ -15,6 +15,8 @@ import (
 type Release struct {
 	// Name and Namespace are those of the Helm release.
 	Name, Namespace string
+	// Version is that of the images, and of the application; empty for what the chart says.
+	Version string
 	// Values are over those of the chart.
 	Values map[string]any
 }

@@ -3,6 +3,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,7 @@ func ChartIn(folder fs.FS, release Release) (Rendered, error) {
 	if err != nil {
 		return Rendered{}, err
 	}
+	loaded.Metadata.AppVersion = cmp.Or(release.Version, loaded.Metadata.AppVersion)
 	options := common.ReleaseOptions{Name: release.Name, Namespace: release.Namespace, Revision: 1, IsInstall: true}
 	values, err := util.ToRenderValues(loaded, release.Values, options, common.DefaultCapabilities)
 	if err != nil {

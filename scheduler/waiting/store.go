@@ -64,6 +64,9 @@ func (s *Store) Load(ctx context.Context) {
 	if apierrors.IsNotFound(err) {
 		return
 	}
+	if err == nil && len(object.BinaryData) == 0 {
+		return // it is as it was installed
+	}
 	var state State
 	if err == nil {
 		state, err = decode(object.BinaryData[storeKey])
@@ -113,18 +116,28 @@ func (s *Store) write(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	object := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name},
-		BinaryData: map[string][]byte{storeKey: content},
-	}
-	maps := s.client.CoreV1().ConfigMaps(s.namespace)
-	if _, err = maps.Update(ctx, object, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
-		_, err = maps.Create(ctx, object, metav1.CreateOptions{})
-	}
-	if err != nil {
+	if err := s.put(ctx, content); err != nil {
 		return fmt.Errorf("writing ConfigMap %s/%s: %w", s.namespace, s.name, err)
 	}
 	return nil
+}
+
+// put replaces the content of the ConfigMap. Its labels are those of who installed it.
+func (s *Store) put(ctx context.Context, content []byte) error {
+	maps := s.client.CoreV1().ConfigMaps(s.namespace)
+	object, err := maps.Get(ctx, s.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		object = &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name},
+			BinaryData: map[string][]byte{storeKey: content},
+		}
+		_, err = maps.Create(ctx, object, metav1.CreateOptions{})
+	case err == nil:
+		object.BinaryData = map[string][]byte{storeKey: content}
+		_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
+	}
+	return err //nolint:wrapcheck // the caller says of what
 }
 
 func encode(state State) ([]byte, error) {

@@ -71,8 +71,23 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetErr(env.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, err) })
-	root.AddCommand(newUp(env), newSimulate(env), newCompare(env), newFleet(env),
-		newSnapshot(env), newExplain(env), newMigrate(env), newAdopt(env), newManifests(env), newVersion(env))
+	root.AddCommand(
+		newUp(env),
+		newSimulate(env),
+		newCompare(env),
+		newFleet(env),
+		newSnapshot(
+			env,
+		),
+		newExplain(env),
+		newMigrate(env),
+		newAdopt(env),
+		newManifests(env),
+		newCRDs(env),
+		newCleanup(env),
+		newDoctor(env),
+		newVersion(env),
+	)
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/manifests/release"
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 )
@@ -22,11 +23,13 @@ type manifestsOptions struct {
 
 func newManifests(env Environment) *cobra.Command {
 	options := manifestsOptions{release: render.Default()}
+	options.release.Version = release.Current().Tag()
 	command := &cobra.Command{
 		Use:   "manifests",
 		Short: "Print what installs Lockstep, for kubectl and for GitOps",
 		Long: "Print what installs Lockstep: what Helm installs of the chart, with a namespace and without hooks, in the order in which\n" +
-			"it is applied. JobSet must be there. The values are those of the chart.\n\n" +
+			"it is applied. JobSet must be there. The values are those of the chart; images are of this command's version.\n\n" +
+			"  lockstep crds | kubectl apply -f -        # first: kubectl looks up all kinds before it applies the first object\n" +
 			"  lockstep manifests --set image.registry=registry.example/lockstep | kubectl apply -f -",
 		Args: usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return runManifests(env.Out, options) },
@@ -60,7 +63,14 @@ func runManifests(out io.Writer, options manifestsOptions) error {
 			Where: "lockstep manifests", What: err.Error(), Mend: "see manifests/chart/values.yaml for what there is",
 		}
 	}
-	objects := append([]*unstructured.Unstructured{render.Namespace(options.release.Namespace)}, rendered.All()...)
+	return printObjects(
+		out,
+		append([]*unstructured.Unstructured{render.Namespace(options.release.Namespace)}, rendered.All()...),
+	)
+}
+
+// printObjects prints objects as a stream of YAML.
+func printObjects(out io.Writer, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		content, err := yaml.Marshal(object.Object)
 		if err == nil {

@@ -4,6 +4,9 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +15,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/manifests/chart"
 )
 
 const (
@@ -64,11 +69,34 @@ func convert(from, to string) error {
 		return err
 	}
 	serveAlias(crd, stored)
+	if err = sum(crd); err != nil {
+		return err
+	}
 	text, err = yaml.Marshal(crd)
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return os.WriteFile(to, append([]byte(header), text...), 0o644) //nolint:wrapcheck // the caller names the file
+}
+
+// sum notes what the CRD says in few digits, by which an upgrade finds out whether the one in a cluster says the same.
+func sum(crd map[string]any) error {
+	spec, err := json.Marshal(crd["spec"]) // maps in the order of their keys
+	if err != nil {
+		return fmt.Errorf("summing up: %w", err)
+	}
+	digest := sha256.Sum256(spec)
+	err = unstructured.SetNestedField(
+		crd,
+		hex.EncodeToString(digest[:6]),
+		"metadata",
+		"annotations",
+		chart.SchemaAnnotation,
+	)
+	if err != nil {
+		return fmt.Errorf("summing up: %w", err)
+	}
+	return nil
 }
 
 // onlyVersion returns the only version of a CRD.

@@ -1,8 +1,6 @@
-{{/* What all pods have: a list of the root, the name of the pods and the values about them. */}}
-{{- define "lockstep.pod" }}
-{{- $root := index . 0 }}{{ $name := index . 1 }}{{ $values := index . 2 -}}
-priorityClassName: {{ $root.Values.priorityClassName }}
-{{- with $root.Values.image.pullSecrets }}
+{{/* What all pods have that are of Lockstep's images. */}}
+{{- define "lockstep.pod.security" -}}
+{{- with .Values.image.pullSecrets }}
 imagePullSecrets:
 {{- toYaml . | nindent 0 }}
 {{- end }}
@@ -11,6 +9,13 @@ securityContext:
   runAsUser: 65532
   runAsGroup: 65532
   seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* What the pods of Deployments have: a list of the root, the name of the pods and the values about them. */}}
+{{- define "lockstep.pod" }}
+{{- $root := index . 0 }}{{ $name := index . 1 }}{{ $values := index . 2 -}}
+{{ include "lockstep.pod.security" $root }}
+priorityClassName: {{ $root.Values.priorityClassName }}
 {{- with $values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
