@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lockstep-project/lockstep/manifests/chart"
+	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/doctor"
+)
+
+func newDoctor(env Environment) *cobra.Command {
+	var kubeconfig, output string
+	command := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say whether Lockstep can be installed in a cluster, in which mode, and beside whom",
+		Long: "Say whether Lockstep can be installed in a cluster, in which mode, and beside whom; and where it is installed, whether it\n" +
+			"works. Nothing is changed: what has to be tried is tried as a dry run.\n\n" +
+			"The exit code is 0 if nothing is wrong, 1 if something is, 2 for input that cannot be used.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runDoctor(command.Context(), env, kubeconfig, output)
+		},
+	}
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "the cluster (default $KUBECONFIG, then ~/.kube/config)")
+	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return command
+}
+
+func runDoctor(ctx context.Context, env Environment, kubeconfig, output string) error {
+	if output != "text" && output != "json" {
+		return &badinput.Error{Where: "-o " + output, What: "there is no such format", Mend: "use text or json"}
+	}
+	config, err := clientConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	facts, err := doctor.Gather(ctx, client, untyped)
+	if err != nil {
+		return fmt.Errorf("%s: %w", config.Host, err)
+	}
+	schema, err := schemaOfTrainJobs()
+	if err != nil {
+		return err
+	}
+	findings := doctor.Judge(facts, schema)
+	if err := printFindings(env.Out, findings, output); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.State == doctor.Wrong }) {
+		return errUnplaced
+	}
+	return nil
+}
+
+// errNoSchema indicates that the chart in this binary is not whole.
+var errNoSchema = errors.New("the chart has no CRD of TrainJobs")
+
+// schemaOfTrainJobs is the sum of what this release's CRD says.
+func schemaOfTrainJobs() (string, error) {
+	crds, err := chart.CRDs()
+	if err != nil {
+		return "", fmt.Errorf("reading the CRDs: %w", err)
+	}
+	for _, crd := range crds {
+		if crd.GetName() == "trainjobs.trainer.kubeflow.org" {
+			return crd.GetAnnotations()[chart.SchemaAnnotation], nil
+		}
+	}
+	return "", errNoSchema
+}
+
+func printFindings(out io.Writer, findings []doctor.Finding, output string) error {
+	if output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(findings); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, finding := range findings {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Check, finding.State, finding.Found)
+		if finding.Mend != "" {
+			fmt.Fprintf(table, "\t\t→ %s\n", finding.Mend)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}

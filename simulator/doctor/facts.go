@@ -1,0 +1,51 @@
+package doctor
+
+import (
+	"github.com/lockstep-project/lockstep/manifests/probe"
+)
+
+// Facts are a cluster's answers.
+type Facts struct {
+	// Version is the API server's release, such as v1.37.2.
+	Version string
+	// Offer is what it keeps of gangs. Unserved says that it serves PodGroups of neither API.
+	Offer    probe.Offer
+	Unserved bool
+	// JobSet, Kueue and Trainer are the projects beside Lockstep, Lockstep itself.
+	JobSet, Kueue, Trainer, Lockstep Project
+	// TrainerCRDs says whose CRDs of trainer.kubeflow.org these are: empty for nobody's, "kubeflow", or the sum of Lockstep's schema.
+	TrainerCRDs string
+	// Nodes is how many there are, Levels are the names of those that their labels have, outermost first.
+	Nodes  int
+	Levels []string
+	// Accelerators are counted by the name of the extended resource, Drivers are those of ResourceSlices, in order.
+	Accelerators map[string]int64
+	Drivers      []string
+	// Denied are the rights to install that the caller lacks, as verb and resource.
+	Denied []string
+	// Webhook is the error of a TrainJob that was created as a dry run; empty if it went through. It is tried where Lockstep is installed.
+	Webhook string
+}
+
+// Project is a controller that may be in a cluster.
+type Project struct {
+	// Served says that the API server serves its kinds.
+	Served bool
+	// Deployments are NAMESPACE/NAME of its Deployments, with the version of the image and how many pods are ready.
+	Deployments []Deployment
+}
+
+// Deployment is one of a project's.
+type Deployment struct {
+	Namespace, Name, Version string
+	Ready, Wanted            int32
+}
+
+// String is the deployment in a few words.
+func (d Deployment) String() string {
+	text := d.Namespace + "/" + d.Name
+	if d.Version != "" {
+		text += " " + d.Version
+	}
+	return text
+}
