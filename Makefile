@@ -62,7 +62,8 @@ images: ## Write images of the three commands as OCI layouts into out/images, wi
 		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(GO) build -v $(JOBS) -trimpath -buildvcs=auto -ldflags "-s -w $(LDFLAGS)" \
 			-o $(IMAGES)/bin/$$platform/ $(BINARIES) 2>&1 | $(PROGRESS) || exit 1; \
 	done
-	@$(GO) run $(JOBS) ./manifests/cmd/images -binaries $(IMAGES)/bin -dir $(IMAGES)/layout -registry "$(REGISTRY)"
+	@$(GO) run $(JOBS) ./manifests/cmd/images -binaries $(IMAGES)/bin -dir $(IMAGES)/layout -registry "$(REGISTRY)" \
+		-platforms "$$(echo $(PLATFORMS) | tr ' ' ,)"
 
 JOBSET_CHART = $(shell $(GO) list -m -f '{{.Dir}}' sigs.k8s.io/jobset)/charts/jobset
 
@@ -103,7 +104,44 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run 'Seeds|Bugs' ./simulator/faults -args -seeds 3000 -bugs .
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
-	$(MAKE) --no-print-directory test-takeover test-versions conformance conformance-kueue
+	$(MAKE) --no-print-directory e2e-install test-takeover test-versions conformance conformance-kueue
+
+# The programs of a real node: Kubernetes' kubelet, the container runtime that its module pins, and Debian's runc, which is of C.
+NODE := $(BIN)/node
+RUNTIME := $(addprefix github.com/containerd/containerd/v2/cmd/,containerd containerd-shim-runc-v2 ctr) \
+	$(addprefix github.com/containernetworking/plugins/plugins/,ipam/host-local main/bridge main/loopback)
+
+.PHONY: nodes
+nodes: $(NODE)/kubelet $(NODE)/containerd $(NODE)/runc $(NODE)/rank ## Build kubelet and containerd for real nodes into bin/node (ten minutes once).
+
+$(NODE)/kubelet: go.mod
+	@echo "building the kubelet"
+	@$(GO) build $(JOBS) -ldflags "-s -w $(LDFLAGS)" -o $@ k8s.io/kubernetes/cmd/kubelet
+
+$(NODE)/containerd: simulator/realnode/containerd/go.mod
+	@echo "building containerd and the plugins of its network"
+	@cd simulator/realnode/containerd && $(GO) build $(JOBS) -tags "no_btrfs no_devmapper no_zfs netgo osusergo" -ldflags "-s -w" \
+		-o $(NODE)/ $(RUNTIME)
+
+$(NODE)/rank: $(wildcard simulator/realnode/rank/*)
+	@$(GO) build $(JOBS) -ldflags "-s -w" -o $@ ./simulator/realnode/rank
+
+$(NODE)/runc:
+	@mkdir -p out/runc $(NODE) && cd out/runc && rm -rf * && apt-get download runc && dpkg -x runc_*.deb . && cp usr/sbin/runc $@
+
+# Helm has a graph of its own.
+HELM_VERSION := v4.3.1
+
+$(BIN)/helm:
+	@echo "building helm $(HELM_VERSION) (four minutes once)"
+	@GOBIN=$(BIN) $(GO) install $(JOBS) helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
+
+.PHONY: e2e-install
+e2e-install: nodes $(BIN)/helm $(BIN)/kubectl ## Install the chart with helm on real nodes that run the real images, upgrade, roll back, remove (root; a quarter of an hour once).
+	@$(MAKE) --no-print-directory images PLATFORMS=linux_amd64
+	@rm -rf out/e2e && mkdir -p out/e2e
+	@$(GO) run $(JOBS) ./manifests/cmd/chart -binary $(IMAGES)/bin/linux_amd64/lockstep -jobset "$(JOBSET_CHART)" -dir out/e2e
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/real -args -real
 
 # The minor releases of Kubernetes before the one of go.mod.
 VERSIONS := 1.34 1.35 1.36

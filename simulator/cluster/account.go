@@ -39,7 +39,7 @@ spec: {policyName: lockstep-up-default-account}
 // accounts returns how the API server gives pods their accounts: by defaultAccount, or, in releases before 1.36, which do not serve
 // such policies, by the admission plugin.
 func (p plan) accounts() []string {
-	if p.servesMutatingPolicies() {
+	if p.real == nil && p.servesMutatingPolicies() {
 		return []string{"--disable-admission-plugins=ServiceAccount"}
 	}
 	return nil

@@ -21,10 +21,15 @@ func (p *plan) takeChart() error {
 		return fmt.Errorf("rendering the chart: %w", err)
 	}
 	p.chart = rendered
-	if p.controllerPod, err = p.state.host(rendered.Objects, controllerName); err != nil {
+	return p.hostAll(rendered.Objects)
+}
+
+// hostAll plans the processes that stand for the pods of the Deployments among objects.
+func (p *plan) hostAll(objects []*unstructured.Unstructured) (err error) {
+	if p.controllerPod, err = p.state.host(objects, controllerName); err != nil {
 		return err
 	}
-	p.schedulerPod, err = p.state.host(rendered.Objects, schedulerName)
+	p.schedulerPod, err = p.state.host(objects, schedulerName)
 	return err
 }
 

@@ -41,6 +41,11 @@ type Options struct {
 	Classes []resourcev1.DeviceClass
 	// NVLink is how slow the player of NVIDIA's DRA driver is, where nodes are in NVLink cliques; the zero value is as slow as theirs.
 	NVLink nvlink.Settings
+	// Bare leaves Lockstep out: Helm installs it, and RunInstalled runs what it installed.
+	Bare bool
+	// Real is for nodes with kubelets that join: everything that they need of a control plane is there, and JobSet and KWOK are not. It is
+	// Bare, too.
+	Real *RealNodes
 	// Kueue asks for Kueue too, which takes minutes to build the first time.
 	Kueue bool
 	// Audit has the API server log the requests of Lockstep's components in AuditLog.
@@ -93,6 +98,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	c := &Cluster{
 		plan: plan{
 			state: directory, mode: options.Mode, nodes: len(options.Nodes), audited: options.Audit,
+			bare: options.Bare || options.Real != nil, real: options.Real,
 			cliques: slices.ContainsFunc(options.Nodes, func(node corev1.Node) bool { return nvlink.InClique(&node) }),
 		},
 		died: make(chan *DeathError, 1), spawner: newSpawner(spawning), stopSpawner: stop,
@@ -132,6 +138,10 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.run(ctx, c.plan.apiserver()); err != nil {
 		return err
 	}
+	if c.plan.real != nil {
+		options.Report("starting kube-controller-manager and kube-scheduler")
+		return c.run(ctx, c.plan.controllerManager(), c.plan.stockScheduler())
+	}
 	if err := c.install(ctx); err != nil {
 		return c.orDeath(err)
 	}
@@ -144,9 +154,11 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 		return c.orDeath(err)
 	}
 	options.Report("starting the controllers and schedulers")
-	err = c.run(ctx, c.plan.controllerManager(), c.plan.stockScheduler(), c.plan.jobset(), c.plan.kwok(),
-		c.plan.controller(), c.plan.scheduler())
-	if err != nil {
+	children := []component{c.plan.controllerManager(), c.plan.stockScheduler(), c.plan.jobset(), c.plan.kwok()}
+	if !c.plan.bare {
+		children = append(children, c.plan.controller(), c.plan.scheduler())
+	}
+	if err := c.run(ctx, children...); err != nil {
 		return err
 	}
 	if err := c.installWebhooks(ctx); err != nil {
@@ -175,7 +187,12 @@ func (c *Cluster) prepare() error {
 		return err
 	}
 	server := c.plan.ports.url("https", c.plan.ports.apiserver)
-	c.plan.access, err = newAccess(c.plan.state, server, c.plan.controllerPod.user, c.plan.schedulerPod.user)
+	c.plan.access, err = newAccess(
+		c.plan.state,
+		server,
+		c.plan.controllerPod.user,
+		c.plan.schedulerPod.user,
+		c.plan.addresses()...)
 	if err != nil {
 		return err
 	}

@@ -34,16 +34,15 @@ func (c *Cluster) install(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.applyCharted(ctx); err != nil {
+	if c.plan.cliques {
+		if err := c.applyYAML(ctx, nvlink.Manifests); err != nil {
+			return err
+		}
+	}
+	if err := c.waitForCRDs(ctx); err != nil || c.plan.bare {
 		return err
 	}
-	if !c.plan.cliques {
-		return nil
-	}
-	if err := c.applyYAML(ctx, nvlink.Manifests); err != nil {
-		return err
-	}
-	return c.waitForCRDs(ctx)
+	return c.applyCharted(ctx)
 }
 
 // applyYAML applies every document of a YAML stream. Documents that are a component's configuration rather than an

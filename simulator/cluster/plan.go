@@ -44,6 +44,9 @@ type plan struct {
 	nodes                       int
 	// cliques says that some nodes are in NVLink cliques.
 	cliques bool
+	// bare leaves Lockstep out, real is for nodes with kubelets.
+	bare bool
+	real *RealNodes
 	// audited has the API server log requests.
 	audited bool
 }
@@ -92,7 +95,7 @@ func (p plan) apiserver() component {
 		binary:  binary,
 		args: slices.Concat(first, []string{
 			"--etcd-servers=" + p.ports.url("http", p.ports.etcd),
-			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.ports.apiserver),
+			fmt.Sprintf("--secure-port=%d", p.ports.apiserver),
 			"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
 			"--client-ca-file=" + p.access.certFile,
 			// Without a front proxy's CA every component that authenticates requests logs that it is missing.
@@ -104,7 +107,7 @@ func (p plan) apiserver() component {
 			"--service-account-signing-key-file=" + p.access.accountKeyFile,
 			"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
 			"--profiling=false",
-		}, p.accounts(), p.gated(), p.groupAPI(), p.auditing()),
+		}, p.listening(), p.accounts(), p.gated(), p.groupAPI(), p.auditing()),
 		ports:  []int{p.ports.apiserver},
 		health: p.ports.url("https", p.ports.apiserver) + "/readyz",
 	}
@@ -129,7 +132,7 @@ func (p plan) controllerManager() component {
 		"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
 		"--controllers=" + strings.Join(p.controllers(), ","),
 		"--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-job-syncs=20",
-	}, p.gated())
+	}, p.gated(), p.real.accounts(p.access))
 	if p.nodes > manyNodes {
 		args = append(args, "--node-monitor-grace-period=3h")
 	}
@@ -142,6 +145,9 @@ func (p plan) controllerManager() component {
 
 // controllers are those of kube-controller-manager that a cluster without kubelets has work for.
 func (p plan) controllers() []string {
+	if p.real != nil {
+		return p.real.controllers()
+	}
 	names := []string{
 		"job-controller",
 		"garbage-collector-controller",

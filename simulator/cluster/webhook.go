@@ -42,8 +42,10 @@ func (c *Cluster) installWebhooks(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.applyWebhooks(ctx, c.plan.webhooks()); err != nil {
-		return err
+	if !c.plan.bare {
+		if err := c.ApplyWebhooks(ctx); err != nil {
+			return err
+		}
 	}
 	return c.waitForJobSet(ctx)
 }

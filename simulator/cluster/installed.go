@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lockstep-project/lockstep/manifests/render"
+)
+
+// RunInstalled runs processes in place of the pods of Lockstep's Deployments as they are in the cluster, and ends those that run in their place
+// before. It returns when they are ready.
+func (c *Cluster) RunInstalled(ctx context.Context) error {
+	var objects []*unstructured.Unstructured
+	for _, resource := range []schema.GroupVersionResource{
+		{Group: "apps", Version: "v1", Resource: "deployments"}, {Version: "v1", Resource: "configmaps"},
+	} {
+		list, err := c.Dynamic.Resource(resource).Namespace(render.Default().Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("reading what is installed: %w", err)
+		}
+		for i := range list.Items {
+			objects = append(objects, &list.Items[i])
+		}
+	}
+	if err := c.plan.hostAll(objects); err != nil {
+		return err
+	}
+	c.StopInstalled(ctx)
+	return c.run(ctx, c.plan.controller(), c.plan.scheduler())
+}
+
+// StopInstalled ends the processes that stand for the pods of Lockstep's Deployments.
+func (c *Cluster) StopInstalled(ctx context.Context) {
+	c.DismissController(ctx)
+	c.DismissScheduler(ctx)
+}
+
+// OnLoopback has the webhooks of Lockstep's configuration called at the process that answers them; other objects stay as they are.
+func (c *Cluster) OnLoopback(object *unstructured.Unstructured) error {
+	if !isWebhooks(object) {
+		return nil
+	}
+	return moveToLoopback(object, c.plan.ports.url("https", c.plan.ports.controllerWebhook), c.plan.access.certPEM)
+}

@@ -1,0 +1,32 @@
+// Package install_test installs, upgrades and removes the chart with Helm's library on an embedded cluster that has nothing of Lockstep's. There is
+// no kubelet: processes stand for the pods of the Deployments, as Helm has left these, and KWOK completes the hooks' Jobs.
+package install_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+)
+
+var shared stage.Stage
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("install: skipped with -short")
+		return
+	}
+	setting := stage.Setting{
+		Name:     "install",
+		Machines: "gb200-72",
+		Options:  cluster.Options{Mode: probe.Resources, Bare: true},
+		Out:      os.Stdout,
+	}
+	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+}

@@ -1,0 +1,104 @@
+package realnode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// planVariable has the plan of a node, as JSON.
+const planVariable = "LOCKSTEP_REALNODE_PLAN"
+
+// nodePlan is what the supervisor of a node needs to know.
+type nodePlan struct {
+	// Dir is the node's folder: files of its programs, and what they write.
+	Dir string
+	// Programs are started in order. The node ends when one of them does.
+	Programs []program
+}
+
+// program is one of a node's, with its log in the node's folder.
+type program struct {
+	Name string
+	Args []string
+}
+
+// fixed are the folders that the programs insist on. In the node's mount namespace they are the node's own.
+func fixed() []string {
+	return []string{
+		"/var/lib/kubelet",
+		"/var/log/pods",
+		"/var/log/containers",
+		"/run/containerd",
+		"/var/lib/cni",
+		"/etc/cni",
+	}
+}
+
+// supervise is the supervisor of one node, in a mount namespace of its own.
+func supervise(ctx context.Context) error {
+	runtime.LockOSThread() // the programs end with the thread that started them, and that is this one
+	var plan nodePlan
+	if err := json.Unmarshal([]byte(os.Getenv(planVariable)), &plan); err != nil {
+		return fmt.Errorf("reading the plan of a node: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	for _, folder := range fixed() {
+		if err := bind(filepath.Join(plan.Dir, "fixed", folder), folder); err != nil {
+			return err
+		}
+	}
+	// Kubelets want their volumes to be seen by containers that were started before.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("sharing mounts: %w", err)
+	}
+	ended := make(chan error, len(plan.Programs))
+	for _, one := range plan.Programs {
+		command, err := start(ctx, plan.Dir, one)
+		if err != nil {
+			return err
+		}
+		go func() { ended <- fmt.Errorf("%s ended: %w", one.Name, errors.Join(command.Wait(), errEnded)) }()
+	}
+	return <-ended
+}
+
+// errEnded indicates that a program of a node ended.
+var errEnded = errors.New("a node's programs run until the node is stopped")
+
+// bind puts a folder in the place of a fixed one.
+func bind(from, to string) error {
+	if err := os.MkdirAll(from, 0o755); err != nil {
+		return fmt.Errorf("making a folder of a node: %w", err)
+	}
+	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting over %s: %w", to, err)
+	}
+	return nil
+}
+
+func start(ctx context.Context, dir string, one program) (*exec.Cmd, error) {
+	log, err := os.Create(filepath.Join(dir, one.Name+".log"))
+	if err != nil {
+		return nil, fmt.Errorf("creating the log of %s: %w", one.Name, err)
+	}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	command := exec.CommandContext(ctx, one.Args[0], one.Args[1:]...)
+	command.Stdout, command.Stderr = log, log
+	command.Env = append(os.Environ(), "PATH="+filepath.Dir(one.Args[0])+":"+os.Getenv("PATH"))
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", one.Name, err)
+	}
+	return command, nil
+}
