@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// namespace is where Lockstep is installed and may create PodGroups.
-	namespace = "lockstep-system"
 	// patience is how long an API server that does not answer is asked again, once every pause.
 	patience = 30 * time.Second
 	pause    = time.Second
@@ -26,7 +24,7 @@ const (
 
 // ask finds the API server as kube-scheduler does and asks it what it keeps of gangs.
 func ask(
-	ctx context.Context, master, kubeconfig string, wanted gangapi.API,
+	ctx context.Context, master, kubeconfig, namespace string, wanted gangapi.API,
 ) (kubernetes.Interface, probe.Offer, error) {
 	config, err := clientcmd.BuildConfigFromFlags(master, kubeconfig)
 	if err != nil {
@@ -36,12 +34,12 @@ func ask(
 	if err != nil {
 		return nil, probe.Offer{}, fmt.Errorf("making a client of %s: %w", config.Host, err)
 	}
-	offer, err := retry(ctx, client, wanted)
+	offer, err := retry(ctx, client, namespace, wanted)
 	return client, offer, err
 }
 
 // retry asks until the API server answers. An answer that refuses the question is final.
-func retry(ctx context.Context, client kubernetes.Interface, wanted gangapi.API) (probe.Offer, error) {
+func retry(ctx context.Context, client kubernetes.Interface, namespace string, wanted gangapi.API) (probe.Offer, error) {
 	choice := probe.Choice{Wanted: wanted, Remember: true}
 	var offer probe.Offer
 	var last error

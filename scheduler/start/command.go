@@ -94,8 +94,9 @@ type prepared struct {
 	// wanted is the API of gangs that the flag names, offer what the cluster has.
 	wanted gangapi.API
 	offer  probe.Offer
-	// asked is a client of the cluster.
-	asked kubernetes.Interface
+	// asked is a client of the cluster, namespace where the scheduler is installed.
+	asked     kubernetes.Interface
+	namespace string
 }
 
 func (p *prepared) prepare(ctx context.Context, c *cobra.Command) error {
@@ -104,6 +105,7 @@ func (p *prepared) prepare(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	p.namespace = config.namespace()
 	kubeconfig, changed := config.kubeconfig(flags, os.Getenv("KUBECONFIG"))
 	if changed {
 		if p.configFile, err = config.write(kubeconfig); err != nil {
@@ -117,7 +119,7 @@ func (p *prepared) prepare(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("reading --master: %w", err)
 	}
-	if p.asked, p.offer, err = ask(ctx, master, kubeconfig, p.wanted); err != nil {
+	if p.asked, p.offer, err = ask(ctx, master, kubeconfig, p.namespace, p.wanted); err != nil {
 		return err
 	}
 	return apply(p.offer)
@@ -142,7 +144,7 @@ func (p *prepared) run(ctx context.Context, c *cobra.Command) error {
 	p.options.ComponentGlobalsRegistry.AddMetrics()
 	go made.keeper.Run(ctx)
 	go func() {
-		if err := gangapi.Follow(ctx, p.asked, namespace, p.offer.API, clock.RealClock{}); err != nil {
+		if err := gangapi.Follow(ctx, p.asked, p.namespace, p.offer.API, clock.RealClock{}); err != nil {
 			klog.FromContext(ctx).Info("Ending, to start again", "reason", err)
 			stop()
 		}

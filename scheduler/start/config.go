@@ -1,6 +1,7 @@
 package start
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -55,6 +56,16 @@ func (f file) kubeconfig(flags *pflag.FlagSet, env string) (path string, changed
 		path = flag.Value.String()
 	}
 	return path, path != "" || f.shipped
+}
+
+// defaultNamespace is where Lockstep is installed if the file does not say so.
+const defaultNamespace = "lockstep-system"
+
+// namespace is where the scheduler is installed, and may create PodGroups: that of its lease.
+func (f file) namespace() string {
+	election, _ := f.content["leaderElection"].(map[string]any)
+	name, _ := election["resourceNamespace"].(string)
+	return cmp.Or(name, defaultNamespace)
 }
 
 // write saves the file with the kubeconfig under a temporary name.

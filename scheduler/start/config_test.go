@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,35 @@ func TestCommandAsksTheClusterItWasGiven(t *testing.T) {
 				t.Errorf("printed %q", line)
 			}
 		})
+	}
+}
+
+// What is remembered for the installation is looked for where the lease is: that is the namespace of the release.
+func TestTheSchedulerIsWhereItsLeaseIs(t *testing.T) {
+	var paths []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paths = append(paths, r.URL.Path)
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	t.Setenv("KUBECONFIG", "")
+	for namespace, election := range map[string]string{
+		"lockstep-system": "", "gpu-system": "leaderElection: {resourceNamespace: gpu-system}\n",
+	} {
+		paths = nil
+		file := filepath.Join(t.TempDir(), "profile.yaml")
+		content := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + election
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command, clean := start.Command(t.Context())
+		command.SetArgs([]string{"--config", file, "--master", server.URL})
+		command.SilenceErrors, command.SilenceUsage = true, true
+		err := command.Execute()
+		clean()
+		if want := "/api/v1/namespaces/" + namespace + "/configmaps/" + gangapi.Memory; !slices.Contains(paths, want) {
+			t.Errorf("it asked for %v (%v), want %s", paths, err, want)
+		}
 	}
 }
 
