@@ -25,8 +25,9 @@ const (
 	servedWithin = 30 * time.Second
 )
 
-var definitions = schema.GroupVersionResource{
-	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+// definitions is where CRDs are.
+func definitions() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
 // ApplyCRDs applies the CRDs of the chart, over those that are there and with force, tells report what it did for each, and waits until they are
@@ -36,7 +37,7 @@ func ApplyCRDs(ctx context.Context, client dynamic.Interface, report func(string
 	if err != nil {
 		return fmt.Errorf("reading the CRDs: %w", err)
 	}
-	in := client.Resource(definitions)
+	in := client.Resource(definitions())
 	for _, crd := range crds {
 		applied, err := in.Apply(ctx, crd.GetName(), crd, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		if err != nil {

@@ -98,9 +98,9 @@ func printFindings(out io.Writer, findings []doctor.Finding, output string) erro
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, finding := range findings {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Check, finding.State, finding.Found)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Check, finding.State, finding.Found) // Flush says it
 		if finding.Mend != "" {
-			fmt.Fprintf(table, "\t\t→ %s\n", finding.Mend)
+			_, _ = fmt.Fprintf(table, "\t\t→ %s\n", finding.Mend)
 		}
 	}
 	if err := table.Flush(); err != nil {

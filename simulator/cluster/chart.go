@@ -14,23 +14,23 @@ import (
 // errNotHosted indicates that a Deployment of the chart asks for what a process of this machine cannot have.
 var errNotHosted = errors.New("it cannot be run on this machine")
 
-// takeChart renders the chart with its default values, writes the files of its pods and notes how they are run.
-func (p *plan) takeChart() error {
+// takeChart returns the plan with what the chart renders with its default values, and with how its pods are run. It writes their files.
+func (p plan) takeChart() (plan, error) {
 	rendered, err := render.Chart(render.Default())
 	if err != nil {
-		return fmt.Errorf("rendering the chart: %w", err)
+		return p, fmt.Errorf("rendering the chart: %w", err)
 	}
 	p.chart = rendered
 	return p.hostAll(rendered.Objects)
 }
 
-// hostAll plans the processes that stand for the pods of the Deployments among objects.
-func (p *plan) hostAll(objects []*unstructured.Unstructured) (err error) {
+// hostAll returns the plan with processes that stand for the pods of the Deployments among objects.
+func (p plan) hostAll(objects []*unstructured.Unstructured) (planned plan, err error) {
 	if p.controllerPod, err = p.state.host(objects, controllerName); err != nil {
-		return err
+		return p, err
 	}
 	p.schedulerPod, err = p.state.host(objects, schedulerName)
-	return err
+	return p, err
 }
 
 // applyCharted applies what the chart installs, but for its webhooks: nobody answers them yet.

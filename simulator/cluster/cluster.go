@@ -142,16 +142,28 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 		options.Report("starting kube-controller-manager and kube-scheduler")
 		return c.run(ctx, c.plan.controllerManager(), c.plan.stockScheduler())
 	}
-	if err := c.install(ctx); err != nil {
+	if err := c.populate(ctx, options); err != nil {
 		return c.orDeath(err)
+	}
+	options.Report(fmt.Sprintf("adding %d nodes", len(options.Nodes)))
+	if err := c.addNodes(ctx, options.Nodes); err != nil {
+		return c.orDeath(err)
+	}
+	return c.orDeath(c.publishDevices(ctx, options))
+}
+
+// populate installs what a cluster without kubelets needs, and runs its controllers and schedulers until a job could be created.
+func (c *Cluster) populate(ctx context.Context, options Options) error {
+	if err := c.install(ctx); err != nil {
+		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stopServing = stop
 	if err := c.serveVolumes(serving); err != nil {
-		return c.orDeath(err)
+		return err
 	}
 	if err := c.connectNodes(serving, options.NVLink); err != nil {
-		return c.orDeath(err)
+		return err
 	}
 	options.Report("starting the controllers and schedulers")
 	children := []component{c.plan.controllerManager(), c.plan.stockScheduler(), c.plan.jobset(), c.plan.kwok()}
@@ -162,28 +174,21 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 		return err
 	}
 	if err := c.installWebhooks(ctx); err != nil {
-		return c.orDeath(err)
+		return err
 	}
 	if options.Kueue {
 		options.Report("starting Kueue")
 		if err := c.startKueue(ctx); err != nil {
-			return c.orDeath(err)
+			return err
 		}
 	}
-	if err := c.waitForAccounts(ctx); err != nil {
-		return c.orDeath(err)
-	}
-	options.Report(fmt.Sprintf("adding %d nodes", len(options.Nodes)))
-	if err := c.addNodes(ctx, options.Nodes); err != nil {
-		return c.orDeath(err)
-	}
-	return c.orDeath(c.publishDevices(ctx, options))
+	return c.waitForAccounts(ctx)
 }
 
 // prepare writes the files that the children read, and makes our own clients.
 func (c *Cluster) prepare() error {
 	var err error
-	if err = c.plan.takeChart(); err != nil {
+	if c.plan, err = c.plan.takeChart(); err != nil {
 		return err
 	}
 	server := c.plan.ports.url("https", c.plan.ports.apiserver)

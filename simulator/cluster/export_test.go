@@ -95,8 +95,8 @@ func Host(dir string) (map[string]Hosted, error) {
 		return nil, err
 	}
 	defer func() { _ = s.release() }()
-	p := plan{state: s}
-	if err := p.takeChart(); err != nil {
+	p, err := plan{state: s}.takeChart()
+	if err != nil {
 		return nil, err
 	}
 	return map[string]Hosted{

@@ -26,9 +26,11 @@ func (c *Cluster) RunInstalled(ctx context.Context) error {
 			objects = append(objects, &list.Items[i])
 		}
 	}
-	if err := c.plan.hostAll(objects); err != nil {
+	planned, err := c.plan.hostAll(objects)
+	if err != nil {
 		return err
 	}
+	c.plan = planned
 	c.StopInstalled(ctx)
 	return c.run(ctx, c.plan.controller(), c.plan.scheduler())
 }

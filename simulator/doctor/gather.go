@@ -104,17 +104,17 @@ func (f *Facts) fleet(ctx context.Context, client kubernetes.Interface, _ dynami
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	f.Nodes, f.Accelerators = len(nodes.Items), map[string]int64{}
-	labelled := make([]topology.Node, 0, len(nodes.Items))
+	labeled := make([]topology.Node, 0, len(nodes.Items))
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
-		labelled = append(labelled, topology.Node{Name: node.Name, Labels: node.Labels})
+		labeled = append(labeled, topology.Node{Name: node.Name, Labels: node.Labels})
 		for _, name := range config.DefaultAccelerators() {
 			if count, ok := node.Status.Allocatable[name]; ok && !count.IsZero() {
 				f.Accelerators[string(name)] += count.Value()
 			}
 		}
 	}
-	for _, level := range topology.DetectLevels(labelled) {
+	for _, level := range topology.DetectLevels(labeled) {
 		f.Levels = append(f.Levels, level.Name)
 	}
 	slices, err := client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{})

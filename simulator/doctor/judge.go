@@ -15,9 +15,11 @@ import (
 type State string
 
 const (
-	// OK needs nothing, Note says what to know or to set, Wrong keeps Lockstep from working.
-	OK    State = "ok"
-	Note  State = "note"
+	// OK needs nothing.
+	OK State = "ok"
+	// Note says what to know, or to set.
+	Note State = "note"
+	// Wrong keeps Lockstep from working.
 	Wrong State = "wrong"
 )
 

@@ -26,9 +26,9 @@ const (
 // errRoot indicates that the tests do not run as root.
 var errRoot = errors.New("real nodes need root: namespaces, mounts and control groups")
 
-// Main runs body in namespaces of its own, and returns its exit code. It must be the first that a test binary calls: the binary is started
-// again, twice over, and Main does not return where it is to be something else.
-func Main(ctx context.Context, body func(ctx context.Context) int) int {
+// Main runs body in namespaces of its own with a folder of its own, and returns its exit code. It must be the first that a test binary calls: the
+// binary is started again, twice over, and body is run in one of them only. The folder is removed unless the code is another than 0.
+func Main(ctx context.Context, body func(ctx context.Context, dir string) int) int {
 	switch os.Getenv(role) {
 	case asNode:
 		return complain(supervise(ctx))
@@ -36,7 +36,7 @@ func Main(ctx context.Context, body func(ctx context.Context) int) int {
 		if err := settle(); err != nil {
 			return complain(err)
 		}
-		return body(ctx)
+		return body(ctx, os.Getenv(folderVariable))
 	}
 	if os.Geteuid() != 0 {
 		return complain(errRoot)
@@ -48,7 +48,16 @@ func Main(ctx context.Context, body func(ctx context.Context) int) int {
 	}
 	group := fmt.Sprintf("lockstep-%d", os.Getpid())
 	defer removeGroups(group)
-	return complain(again(ctx, group))
+	dir, err := os.MkdirTemp("", "lockstep-real-")
+	if err != nil {
+		return complain(fmt.Errorf("making a folder: %w", err))
+	}
+	code := complain(again(ctx, group, dir))
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "realnode: the logs are in", dir)
+		return code
+	}
+	return complain(os.RemoveAll(dir))
 }
 
 // Again reports whether this process was started again by Main: it must be called then, whatever the flags say.
@@ -66,11 +75,14 @@ func complain(err error) int {
 	return 1
 }
 
-// groupVariable has the name of the control group below which nodes have theirs.
-const groupVariable = "LOCKSTEP_REALNODE_GROUP"
+// What the binary that was started again has to know: the name of the control group below which nodes have theirs, and the folder.
+const (
+	groupVariable  = "LOCKSTEP_REALNODE_GROUP"
+	folderVariable = "LOCKSTEP_REALNODE_FOLDER"
+)
 
 // again starts this binary once more in new namespaces, and waits for its end. The kernel ends every process in there with the first one.
-func again(ctx context.Context, group string) error {
+func again(ctx context.Context, group, dir string) error {
 	if err := makeGroups(group); err != nil {
 		return err
 	}
@@ -83,7 +95,7 @@ func again(ctx context.Context, group string) error {
 	runtime.LockOSThread() // the child ends with the thread that starts it, and this one waits
 	child := exec.CommandContext(ctx, self, os.Args[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
-	child.Env = append(os.Environ(), role+"="+inside, groupVariable+"="+group)
+	child.Env = append(os.Environ(), role+"="+inside, groupVariable+"="+group, folderVariable+"="+dir)
 	child.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,

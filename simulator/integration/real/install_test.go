@@ -53,6 +53,10 @@ func TestAnInstallationLives(t *testing.T) {
 	eventually(t, time.Minute, "a gang that runs on", func() bool { return runs(t, "running") })
 	before := podsOf(t, "running", "")
 	usual := turn(t, "usual", func() {})
+	const crd = "trainjobs.trainer.kubeflow.org"
+	schema := []string{"get", "crd", crd, "-o", `jsonpath={.metadata.annotations.lockstep\.dev/schema}`}
+	now := kubectl(t, schema...)
+	kubectl(t, "annotate", "crd", crd, "lockstep.dev/schema=older", "--overwrite")
 	upgraded := make(chan string, 1)
 	during := turn(t, "during", func() {
 		go func() {
@@ -72,6 +76,9 @@ func TestAnInstallationLives(t *testing.T) {
 		t.Errorf("an upgrade delays a gang by %v, want at most %v", during-usual, delay)
 	}
 	undisturbed(t, "the upgrade", before)
+	if after := kubectl(t, schema...); after != now {
+		t.Errorf("the upgrade left the CRD of another release: its schema is %s, want %s", after, now)
+	}
 	helm(t, slices.Concat([]string{"rollback", "lockstep", "1"}, in)...)
 	undisturbed(t, "the rollback", before)
 	helm(t, "history", "lockstep", "--namespace", namespace())
@@ -79,8 +86,13 @@ func TestAnInstallationLives(t *testing.T) {
 	helm(t, slices.Concat([]string{"uninstall", "lockstep"}, in)...)
 	undisturbed(t, "the removal", before)
 	eventually(t, time.Minute, "an empty namespace", func() bool { return len(left(t)) == 0 })
+	if held := kubectl(t, "get", "podgroups.scheduling.lockstep.dev", "-A", "-o", "jsonpath={.items[*].metadata.finalizers}"); held != "" {
+		t.Errorf("PodGroups have finalizers %s, which nobody takes off", held)
+	}
 	kubectl(t, "delete", "trainjobs", "--all", "--timeout=60s")
-	eventually(t, time.Minute, "the end of what ran", func() bool { return len(podsOf(t, "running", "")) == 0 })
+	eventually(t, time.Minute, "the end of what ran", func() bool {
+		return len(podsOf(t, "running", "")) == 0 && kubectl(t, "get", "podgroups.scheduling.lockstep.dev", "-A", "-o", "name") == ""
+	})
 }
 
 // turn lets a gang wait for another one, does something, ends the other, and returns how long it then takes until the gang runs.

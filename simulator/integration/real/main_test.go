@@ -44,21 +44,13 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(realnode.Main(ctx, func(ctx context.Context) int {
-		dir, err := os.MkdirTemp("", "lockstep-real-")
-		if err == nil {
-			err = start(ctx, dir)
-		}
-		if err != nil {
+	os.Exit(realnode.Main(ctx, func(ctx context.Context, dir string) int {
+		if err := start(ctx, dir); err != nil {
 			say(err.Error())
-			say("the logs are in " + dir)
 			return 1
 		}
 		code := m.Run()
 		shared.Stop(ctx)
-		if code != 0 {
-			say("the logs are in " + dir)
-		}
 		return code
 	}))
 }

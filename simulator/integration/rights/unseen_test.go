@@ -215,6 +215,11 @@ func schedulers() []row {
 	)
 	return []row{
 		{
+			role: "Role lockstep-scheduler", verbs: "create", resources: "coordination.k8s.io/leases",
+			why:  "the chart brings the lease; if somebody deletes it, it is made anew",
+			file: "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go", code: "Leases(ll.LeaseMeta.Namespace).Create(",
+		},
+		{
 			role:      role,
 			verbs:     "list watch",
 			resources: "/services /replicationcontrollers apps/replicasets apps/statefulsets",
