@@ -123,8 +123,8 @@ $(NODE)/containerd: simulator/realnode/containerd/go.mod
 	@cd simulator/realnode/containerd && $(GO) build $(JOBS) -tags "no_btrfs no_devmapper no_zfs netgo osusergo" -ldflags "-s -w" \
 		-o $(NODE)/ $(RUNTIME)
 
-$(NODE)/rank: $(wildcard simulator/realnode/rank/*)
-	@$(GO) build $(JOBS) -ldflags "-s -w" -o $@ ./simulator/realnode/rank
+$(NODE)/rank: $(wildcard simulator/cmd/rank/*)
+	@$(GO) build $(JOBS) -ldflags "-s -w" -o $@ ./simulator/cmd/rank
 
 $(NODE)/runc:
 	@mkdir -p out/runc $(NODE) && cd out/runc && rm -rf * && apt-get download runc && dpkg -x runc_*.deb . && cp usr/sbin/runc $@

@@ -65,7 +65,8 @@ func TestChart_IsTheSameEachTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.Metadata.AppVersion != "v1.2.3" || len(made.Dependencies()) != 1 || made.Dependencies()[0].Name() != "jobset" {
+	if made.Metadata.AppVersion != "v1.2.3" || len(made.Dependencies()) != 1 ||
+		made.Dependencies()[0].Name() != "jobset" {
 		t.Errorf("version %s, dependencies %v", made.Metadata.AppVersion, made.Dependencies())
 	}
 }

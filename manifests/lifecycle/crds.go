@@ -27,7 +27,11 @@ const (
 
 // definitions is where CRDs are.
 func definitions() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	return schema.GroupVersionResource{
+		Group:    "apiextensions.k8s.io",
+		Version:  "v1",
+		Resource: "customresourcedefinitions",
+	}
 }
 
 // ApplyCRDs applies the CRDs of the chart, over those that are there and with force, tells report what it did for each, and waits until they are

@@ -56,7 +56,12 @@ func TestLetGo(t *testing.T) {
 	if err := lifecycle.LetGo(t.Context(), client, func(line string) { said = append(said, line) }); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"PodGroups of scheduling.lockstep.dev/v1beta1: 2 had the finalizer"}; !slices.Equal(said, want) {
+	if want := []string{
+		"PodGroups of scheduling.lockstep.dev/v1beta1: 2 had the finalizer",
+	}; !slices.Equal(
+		said,
+		want,
+	) {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 	left, err := client.Resource(gangapi.Resources.Resource()).List(t.Context(), metav1.ListOptions{})

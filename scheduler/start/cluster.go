@@ -39,7 +39,12 @@ func ask(
 }
 
 // retry asks until the API server answers. An answer that refuses the question is final.
-func retry(ctx context.Context, client kubernetes.Interface, namespace string, wanted gangapi.API) (probe.Offer, error) {
+func retry(
+	ctx context.Context,
+	client kubernetes.Interface,
+	namespace string,
+	wanted gangapi.API,
+) (probe.Offer, error) {
 	choice := probe.Choice{Wanted: wanted, Remember: true}
 	var offer probe.Offer
 	var last error

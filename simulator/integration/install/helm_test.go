@@ -3,6 +3,7 @@ package install_test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -43,9 +44,7 @@ func packed(t *testing.T, version string) *helmchart.Chart {
 // values are those of an installation beside the JobSet that runs in this cluster.
 func values(more map[string]any) map[string]any {
 	all := map[string]any{"jobset": map[string]any{"install": false}}
-	for name, value := range more {
-		all[name] = value
-	}
+	maps.Copy(all, more)
 	return all
 }
 
@@ -90,8 +89,8 @@ func install(t *testing.T, made *helmchart.Chart, values map[string]any) (*relea
 	act.ReleaseName, act.Namespace, act.CreateNamespace = render.Default().Name, render.Default().Namespace, true
 	act.ServerSideApply, act.WaitStrategy, act.Timeout, act.PostRenderer = true, kube.HookOnlyStrategy, patience, onLoopback{}
 	done, err := act.RunWithContext(t.Context(), made, values)
-	made2, _ := done.(*release.Release)
-	return made2, err
+	installed, _ := done.(*release.Release)
+	return installed, err
 }
 
 func upgrade(t *testing.T, made *helmchart.Chart, values map[string]any) *release.Release {

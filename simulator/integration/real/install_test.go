@@ -86,12 +86,20 @@ func TestAnInstallationLives(t *testing.T) {
 	helm(t, slices.Concat([]string{"uninstall", "lockstep"}, in)...)
 	undisturbed(t, "the removal", before)
 	eventually(t, time.Minute, "an empty namespace", func() bool { return len(left(t)) == 0 })
-	if held := kubectl(t, "get", "podgroups.scheduling.lockstep.dev", "-A", "-o", "jsonpath={.items[*].metadata.finalizers}"); held != "" {
+	if held := kubectl(
+		t,
+		"get",
+		"podgroups.scheduling.lockstep.dev",
+		"-A",
+		"-o",
+		"jsonpath={.items[*].metadata.finalizers}",
+	); held != "" {
 		t.Errorf("PodGroups have finalizers %s, which nobody takes off", held)
 	}
 	kubectl(t, "delete", "trainjobs", "--all", "--timeout=60s")
 	eventually(t, time.Minute, "the end of what ran", func() bool {
-		return len(podsOf(t, "running", "")) == 0 && kubectl(t, "get", "podgroups.scheduling.lockstep.dev", "-A", "-o", "name") == ""
+		return len(podsOf(t, "running", "")) == 0 &&
+			kubectl(t, "get", "podgroups.scheduling.lockstep.dev", "-A", "-o", "name") == ""
 	})
 }
 

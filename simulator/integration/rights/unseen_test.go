@@ -215,9 +215,12 @@ func schedulers() []row {
 	)
 	return []row{
 		{
-			role: "Role lockstep-scheduler", verbs: "create", resources: "coordination.k8s.io/leases",
-			why:  "the chart brings the lease; if somebody deletes it, it is made anew",
-			file: "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go", code: "Leases(ll.LeaseMeta.Namespace).Create(",
+			role:      "Role lockstep-scheduler",
+			verbs:     "create",
+			resources: "coordination.k8s.io/leases",
+			why:       "the chart brings the lease; if somebody deletes it, it is made anew",
+			file:      "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
+			code:      "Leases(ll.LeaseMeta.Namespace).Create(",
 		},
 		{
 			role:      role,
