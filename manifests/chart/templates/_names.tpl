@@ -45,17 +45,9 @@ true
 
 {{/* What the schema cannot say about values. */}}
 {{- define "lockstep.check" -}}
-{{- if .Values.jobset.install }}
-{{- range (lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" "").items }}
-{{- range .webhooks }}
-{{- $namespace := dig "clientConfig" "service" "namespace" "" . }}
-{{- range .rules }}
-{{- if and (has "jobsets" .resources) $namespace (ne $namespace $.Release.Namespace) }}
-{{- fail (printf "jobset.install: JobSet is installed already, in namespace %s: set jobset.install=false" $namespace) }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
+{{- $jobset := lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" "jobset-validating-webhook-configuration" }}
+{{- if and .Values.jobset.install (not (include "lockstep.ours" (list . $jobset))) }}
+{{- fail "jobset.install: JobSet is installed already: set jobset.install=false" }}
 {{- end }}
 {{- if and .Values.takeOver .Values.namespaces }}
 {{- fail "takeOver: must not be with namespaces: the TrainJobs of other namespaces would have no controller" }}

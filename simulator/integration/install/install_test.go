@@ -35,6 +35,14 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 		seen.Accelerators["nvidia.com/gpu"] == 0 {
 		t.Errorf("before the installation the doctor sees %+v", seen)
 	}
+	if _, err := install(
+		t,
+		packed(t, "v1.0.0"),
+		nil,
+	); err == nil ||
+		!strings.Contains(err.Error(), "set jobset.install=false") {
+		t.Errorf("beside a JobSet it is installed with another: %v", err)
+	}
 	first, err := install(t, packed(t, "v1.0.0"), values(nil))
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ const (
 // The life of an installation on real nodes, by the commands of its user. The output is the transcript.
 func TestAnInstallationLives(t *testing.T) {
 	packed := chartOf(t)
+	doctor(t)
 	began := time.Now()
 	// JobSet's image is made here, of its own module.
 	jobset := []string{
@@ -45,6 +46,7 @@ func TestAnInstallationLives(t *testing.T) {
 	if took > firstGang {
 		t.Errorf("the first gang runs after %v, want at most %v", took, firstGang)
 	}
+	doctor(t)
 	kubectl(t, "get", "pods", "-A", "-o", "wide")
 	eventually(t, 2*time.Minute, "the end of the first gang", func() bool { return completed(t, "first") })
 	kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=first", "--prefix")
@@ -223,6 +225,12 @@ spec:
 		t.Fatal(err)
 	}
 	kubectl(t, "apply", "-f", file)
+}
+
+// doctor has the doctor look at the cluster, and fails the test if anything is wrong.
+func doctor(t *testing.T) {
+	t.Helper()
+	t.Logf("$ lockstep doctor\n%s", lockstep(t, "doctor", "--kubeconfig", shared.Kubeconfig()))
 }
 
 // lockstep runs the command line of the images.

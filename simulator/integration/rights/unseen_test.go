@@ -215,6 +215,11 @@ func schedulers() []row {
 	)
 	return []row{
 		{
+			role: "Role lockstep-scheduler", verbs: "create", resources: "/configmaps",
+			why:  "the chart brings them; if somebody deletes one, it is made anew",
+			file: "scheduler/waiting/store.go", code: "maps.Create(ctx, object, metav1.CreateOptions{})",
+		},
+		{
 			role:      "Role lockstep-scheduler",
 			verbs:     "create",
 			resources: "coordination.k8s.io/leases",
