@@ -51,7 +51,7 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 		t.Errorf("an installation into an empty cluster ran %v", ran)
 	}
 	fitsItsSecret(t)
-	if seen := examined(t); !strings.Contains(seen.Webhook, "connection refused") {
+	if seen := examined(t); !strings.Contains(seen.Webhook, "failed to call webhook") {
 		t.Errorf("while no webhook answers the doctor hears %q", seen.Webhook)
 	}
 	runInstalled(t)
