@@ -22,7 +22,7 @@ import (
 // ErrDependency indicates that a chart is not the one that Chart.yaml asks for.
 var ErrDependency = errors.New("it is not the chart that Chart.yaml asks for")
 
-// Chart returns the chart in a folder as it is released from a commit: its version is the commit's, and so is the tag of the images.
+// Chart returns the chart in a folder with the version of a commit, which is also the tag of the images.
 // The folders are of the charts that Chart.yaml names, which is JobSet's.
 func Chart(folder fs.FS, of image.Source, dependencies ...string) (*helmchart.Chart, error) {
 	made, err := render.Load(folder)

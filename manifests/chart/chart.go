@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// SchemaAnnotation has, in a CRD, a sum of what the CRD says.
+// SchemaAnnotation is the key of a CRD's annotation with a checksum of its spec.
 const SchemaAnnotation = "lockstep.dev/schema"
 
-// Files are those of the chart, under their paths in it.
+// Files holds the files of the chart, under their paths in it.
 //
 //go:embed Chart.yaml .helmignore values.yaml values.schema.json profile.yaml all:templates crds rights runtimes
 var Files embed.FS
@@ -24,7 +24,7 @@ var Files embed.FS
 //go:embed profile.yaml
 var profile []byte
 
-// Profile returns the configuration of lockstep-scheduler as it is shipped, for namespace lockstep-system.
+// Profile returns the shipped configuration of lockstep-scheduler, for namespace lockstep-system.
 func Profile() []byte { return append([]byte(nil), profile...) }
 
 // CRDs returns the CustomResourceDefinitions, in the order of their files.

@@ -57,7 +57,7 @@ func TestRemember_ProcessesAtOnce(t *testing.T) {
 	}
 }
 
-// The ConfigMap as it is installed, empty, has no choice: the first that writes counts, and what else is in it stays.
+// The installed ConfigMap is empty, which is no choice. The first process that writes one wins, and the labels stay.
 func TestRemember_InWhatIsInstalled(t *testing.T) {
 	installed := memory(nil)
 	installed.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}

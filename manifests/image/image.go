@@ -32,11 +32,11 @@ const (
 type Command struct {
 	// Name is that of the binary and of the image, Title and Description are for people.
 	Name, Title, Description string
-	// Path is where the binary is in the image; empty for /usr/bin/Name.
+	// Path is the path of the binary in the image. The default is /usr/bin/Name.
 	Path string
 }
 
-// path is where the binary is in the image.
+// path returns the path of the binary in the image.
 func (c Command) path() string { return cmp.Or(c.Path, "/usr/bin/"+c.Name) }
 
 // Source identifies the commit that images are built from.

@@ -101,11 +101,11 @@ func artifactOf(kind types.MediaType, content []byte, about oci.Descriptor) (oci
 	return image, nil
 }
 
-// library is what a container runtime puts before a name without a registry, when it looks for an image.
+// library is the prefix that container runtimes add to an image name without a registry.
 const library = "docker.io/library"
 
-// Write writes an image as an OCI layout, a folder of dir that has the command's name. Its name in a container runtime is registry/command:version;
-// without a registry it is what the runtime makes of command:version.
+// Write writes an image as an OCI layout, a folder of dir that has the command's name. Container runtimes name it registry/command:version.
+// The default registry is the one that they add to names without a registry.
 func Write(dir, registry string, of Source, made Made) error {
 	at, err := layout.Write(filepath.Join(dir, made.Command.Name), empty.Index)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	servedWithin = 30 * time.Second
 )
 
-// definitions is where CRDs are.
+// definitions returns the resource of CRDs.
 func definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{
 		Group:    "apiextensions.k8s.io",
@@ -60,7 +60,7 @@ func ApplyCRDs(ctx context.Context, client dynamic.Interface, report func(string
 				if err != nil {
 					return false, fmt.Errorf("reading CRD %s: %w", crd.GetName(), err)
 				}
-				return established(found), nil
+				return Established(found), nil
 			},
 		)
 		if err != nil {
@@ -70,8 +70,8 @@ func ApplyCRDs(ctx context.Context, client dynamic.Interface, report func(string
 	return nil
 }
 
-// established reports whether the API server serves what a CRD says.
-func established(crd *unstructured.Unstructured) bool {
+// Established reports whether the API server serves what a CRD says.
+func Established(crd *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	for _, item := range conditions {
 		condition, ok := item.(map[string]any)

@@ -18,8 +18,8 @@ import (
 // perPage bounds what is listed at once.
 const perPage = 500
 
-// LetGo takes our finalizer off all PodGroups, of either API as far as it is served, and tells report of how many. Only the scheduler takes it
-// off otherwise: without one, a group could not be deleted, nor the namespace that it is in. Pods are not touched.
+// LetGo removes Lockstep's finalizer from all PodGroups of the served APIs, and reports a count for each API. Otherwise only the scheduler removes it:
+// after an uninstall neither a PodGroup nor its namespace could be deleted. Pods are not touched.
 func LetGo(ctx context.Context, client dynamic.Interface, report func(string)) error {
 	for _, api := range []gangapi.API{gangapi.Resources, gangapi.Native, gangapi.NativeV1} {
 		freed, err := letGo(ctx, client.Resource(api.Resource()))

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Release is what the chart is rendered for.
+// Release has the name, the namespace and the values for which the chart is rendered.
 type Release struct {
 	// Name and Namespace are those of the Helm release.
 	Name, Namespace string

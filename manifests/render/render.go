@@ -25,7 +25,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 )
 
-// Rendered is what a chart installs, in the order in which Helm does.
+// Rendered has the objects that a chart installs, in Helm's order.
 type Rendered struct {
 	// CRDs come first, and stay when the release goes.
 	CRDs []*unstructured.Unstructured

@@ -49,6 +49,39 @@ func TestTheClusterDepartsFromTheChart(t *testing.T) {
 	}
 }
 
+// Of the webhooks only how they are called differs: there is no Service that leads anywhere. All other objects are applied as they are rendered.
+func TestTheClustersWebhooksDepartInTheirAddress(t *testing.T) {
+	rendered, err := render.Chart(render.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, object := range rendered.Objects {
+		if !strings.HasSuffix(object.GetKind(), "WebhookConfiguration") {
+			continue
+		}
+		moved := object.DeepCopy()
+		if err := cluster.MoveToLoopback(moved, "https://127.0.0.1:9443", []byte("authority")); err != nil {
+			t.Fatal(err)
+		}
+		before, after := object.Object["webhooks"].([]any), moved.Object["webhooks"].([]any)
+		for i := range before {
+			was, is := before[i].(map[string]any), after[i].(map[string]any)
+			if _, url := is["clientConfig"].(map[string]any)["url"]; !url || reflect.DeepEqual(was, is) {
+				t.Errorf("%v is called by %v", is["name"], is["clientConfig"])
+			}
+			was["clientConfig"] = is["clientConfig"]
+			seen++
+		}
+		if !reflect.DeepEqual(object.Object, moved.Object) {
+			t.Errorf("%s departs in more than its addresses", object.GetName())
+		}
+	}
+	if seen != 4 {
+		t.Errorf("%d webhooks, want 4", seen)
+	}
+}
+
 // The scheduler of an embedded cluster has the shipped profile: limits, election, plugins and all. With default values the chart adds only
 // where reservations are kept, which is where they are by default.
 func TestTheClusterHasTheShippedProfile(t *testing.T) {

@@ -11,8 +11,10 @@ var (
 	OpenState   = openState
 	ChoosePorts = choosePorts
 	OnLoopback  = onLoopback
-	AsJobSet    = asJobSetDeploys
-	Stamp       = stamp
+
+	MoveToLoopback = moveToLoopback
+	AsJobSet       = asJobSetDeploys
+	Stamp          = stamp
 
 	AsKueue      = asKueueDeploys
 	NewKueueKeys = newKueueKeys

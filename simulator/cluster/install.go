@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/lockstep-project/lockstep/manifests/lifecycle"
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 )
@@ -80,7 +81,7 @@ func (c *Cluster) waitForCRDs(ctx context.Context) error {
 				return false, fmt.Errorf("listing CRDs: %w", err)
 			}
 			for i := range list.Items {
-				if !hasTrueCondition(&list.Items[i], "Established") {
+				if !lifecycle.Established(&list.Items[i]) {
 					return false, nil
 				}
 			}
@@ -90,15 +91,4 @@ func (c *Cluster) waitForCRDs(ctx context.Context) error {
 		return fmt.Errorf("waiting for the CRDs to be served: %w", err)
 	}
 	return nil
-}
-
-func hasTrueCondition(object *unstructured.Unstructured, kind string) bool {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, item := range conditions {
-		condition, ok := item.(map[string]any)
-		if ok && condition["type"] == kind && condition["status"] == "True" {
-			return true
-		}
-	}
-	return false
 }

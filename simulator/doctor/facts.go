@@ -8,9 +8,9 @@ import (
 type Facts struct {
 	// Version is the API server's release, such as v1.37.2.
 	Version string
-	// Offer is what it keeps of gangs. Unserved says that it serves PodGroups of neither API.
-	Offer    probe.Offer
-	Unserved bool
+	// Offer is what it keeps of gangs. Unserved says that it serves PodGroups of neither API, Untried that the caller may not try.
+	Offer             probe.Offer
+	Unserved, Untried bool
 	// JobSet, Kueue and Trainer are the projects beside Lockstep, Lockstep itself.
 	JobSet, Kueue, Trainer, Lockstep Project
 	// TrainerCRDs says whose CRDs of trainer.kubeflow.org these are: empty for nobody's, "kubeflow", or the sum of Lockstep's schema.
@@ -23,8 +23,16 @@ type Facts struct {
 	Drivers      []string
 	// Denied are the rights to install that the caller lacks, as verb and resource.
 	Denied []string
-	// Webhook is the error of a TrainJob that was created as a dry run; empty if it went through. It is tried where Lockstep is installed.
-	Webhook string
+	// Webhook is what came of a TrainJob that cannot run, created as a dry run where lockstep-controller is installed.
+	Webhook Webhook
+}
+
+// Webhook is an answer of the API server's that asks webhooks.
+type Webhook struct {
+	// Tried says that it was asked, Refused that a webhook of Lockstep's refused the job, as it must.
+	Tried, Refused bool
+	// Error is another refusal: the API server's own, such as of a webhook that does not answer, or of a caller without the right.
+	Error string
 }
 
 // Project is a controller that may be in a cluster.

@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,7 +33,8 @@ func Gather(ctx context.Context, client kubernetes.Interface, untyped dynamic.In
 	}
 	facts.Version = version.GitVersion
 	facts.Offer, err = probe.Cluster(ctx, client, metav1.NamespaceDefault, probe.Choice{})
-	if facts.Unserved = errors.Is(err, gangapi.ErrNoAPI); err != nil && !facts.Unserved {
+	facts.Unserved, facts.Untried = errors.Is(err, gangapi.ErrNoAPI), apierrors.IsForbidden(err)
+	if err != nil && !facts.Unserved && !facts.Untried {
 		return facts, fmt.Errorf("asking what the cluster keeps of gangs: %w", err)
 	}
 	for _, gather := range []func(context.Context, kubernetes.Interface, dynamic.Interface) error{
@@ -175,9 +175,16 @@ func (f *Facts) rights(ctx context.Context, client kubernetes.Interface, _ dynam
 	return ask("escalate", schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"})
 }
 
-// webhook tries to create a TrainJob, which nobody keeps.
+// refusal is what the API server says when one of Lockstep's webhooks, the defaulter or the validator, refuses a TrainJob.
+const refusal = `.trainjob.trainer.kubeflow.org" denied the request`
+
+// webhook creates a TrainJob of a runtime that does not exist, as a dry run. Lockstep's webhook must refuse it.
 func (f *Facts) webhook(ctx context.Context, _ kubernetes.Interface, untyped dynamic.Interface) error {
-	if len(f.Lockstep.Deployments) == 0 {
+	f.Webhook.Tried = slices.ContainsFunc(
+		f.Lockstep.Deployments,
+		func(d Deployment) bool { return d.Name == "lockstep-controller" },
+	)
+	if !f.Webhook.Tried {
 		return nil
 	}
 	jobs := untyped.Resource(
@@ -188,11 +195,14 @@ func (f *Facts) webhook(ctx context.Context, _ kubernetes.Interface, untyped dyn
 		"metadata": map[string]any{"generateName": "lockstep-doctor-", "namespace": metav1.NamespaceDefault},
 		"spec":     map[string]any{"runtimeRef": map[string]any{"name": "lockstep-doctor"}},
 	}}
-	_, err := jobs.Namespace(corev1.NamespaceDefault).
+	_, err := jobs.Namespace(metav1.NamespaceDefault).
 		Create(ctx, job, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	// A webhook that answers refuses it, because the runtime does not exist; one that does not answer is an error of the server's.
-	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
-		f.Webhook = err.Error()
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), refusal):
+		f.Webhook.Refused = true
+	default:
+		f.Webhook.Error = err.Error()
 	}
 	return nil
 }

@@ -70,6 +70,9 @@ func judgeGangs(facts Facts) Finding {
 	}
 	finding := Finding{Check: "gangs", State: OK, Found: "mode " + string(mode)}
 	switch {
+	case facts.Untried:
+		finding.State, finding.Found = Note, "you may not try which: that is a PodGroup in namespace default, created as a dry run"
+		finding.Mend = "ask an administrator of the cluster"
 	case facts.Unserved:
 		finding.Found += ": custom resources, whose CRD the chart brings; no feature gate is needed"
 	case mode == probe.Resources:
@@ -203,18 +206,19 @@ func judgeLockstep(facts Facts) Finding {
 }
 
 func judgeWebhooks(facts Facts) Finding {
-	switch {
-	case len(facts.Lockstep.Deployments) == 0:
-		return Finding{Check: "webhooks", State: OK, Found: "not tried: Lockstep is not installed"}
-	case facts.Webhook != "":
-		return Finding{
-			"webhooks",
-			Wrong,
-			"a TrainJob cannot be created: " + facts.Webhook,
-			"the API server must reach port 9443 of the controller's pods: look at firewalls, NetworkPolicies and the controller's log",
-		}
+	finding := Finding{Check: "webhooks", State: OK, Found: "they answer"}
+	switch webhook := facts.Webhook; {
+	case !webhook.Tried:
+		finding.Found = "not tried: lockstep-controller is not installed"
+	case webhook.Refused:
+	case webhook.Error == "":
+		finding.State, finding.Found = Note, "not asked about TrainJobs in namespace default"
+		finding.Mend = "right with manage=chosen, or with namespaces that do not have it"
+	default:
+		finding.State, finding.Found = Wrong, "a TrainJob cannot be created: "+webhook.Error
+		finding.Mend = "the API server must reach port 9443 of the controller's pods: look at firewalls, NetworkPolicies and the controller's log"
 	}
-	return Finding{Check: "webhooks", State: OK, Found: "they answer"}
+	return finding
 }
 
 // has reports whether a project has a Deployment in a namespace.

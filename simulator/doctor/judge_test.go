@@ -52,6 +52,8 @@ func TestJudge(t *testing.T) {
 		{func(f *doctor.Facts) {
 			f.Unserved, f.Offer = false, probe.Offer{Mode: probe.Groups, Off: []string{"DRAWorkloadResourceClaims"}}
 		}, "gangs", doctor.Note, "--feature-gates=DRAWorkloadResourceClaims=true"},
+		{func(f *doctor.Facts) { f.Unserved, f.Untried = false, true }, "gangs", doctor.Note, "you may not try"},
+		{func(f *doctor.Facts) { f.Webhook.Tried = true }, "webhooks", doctor.Note, "manage=chosen"},
 		{func(f *doctor.Facts) { f.JobSet.Deployments = []doctor.Deployment{jobset} }, "jobset", doctor.Note, "jobset.install=false"},
 		{func(f *doctor.Facts) { f.JobSet.Served = true }, "jobset", doctor.Note, "no controller is found"},
 		{func(f *doctor.Facts) { f.TrainerCRDs = "kubeflow" }, "trainer", doctor.Note, "CRDs of Kubeflow Trainer"},
@@ -92,7 +94,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("an installation that works: %v", finding)
 		}
 	}
-	facts.Lockstep.Deployments[0].Ready, facts.Webhook = 1, "no route to host"
+	facts.Lockstep.Deployments[0].Ready, facts.Webhook = 1, doctor.Webhook{Tried: true, Error: "no route to host"}
 	for _, finding := range doctor.Judge(facts, "abc") {
 		if wrong := finding.Check == "lockstep" ||
 			finding.Check == "webhooks"; wrong != (finding.State == doctor.Wrong) {

@@ -97,22 +97,7 @@ func (n *Node) write(number int, in Cluster, group string) error {
 func (n *Node) supervise() error {
 	plan, err := json.Marshal(nodePlan{Dir: n.dir, Programs: []program{
 		{"containerd", []string{filepath.Join(n.programs, "containerd"), "--config=" + n.file("containerd.toml")}},
-		{
-			"kubelet",
-			[]string{
-				filepath.Join(
-					n.programs,
-					"kubelet",
-				),
-				"--config=" + n.file("kubelet.yaml"),
-				"--kubeconfig=" + n.file("kubeconfig"),
-				"--hostname-override=" + n.Name,
-				"--node-ip=" + n.Address,
-				"--root-dir=" + n.file("kubelet"),
-				"--cert-dir=" + n.file("pki"),
-				"--v=2",
-			},
-		},
+		{"kubelet", append([]string{filepath.Join(n.programs, "kubelet")}, n.kubeletFlags()...)},
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the plan of a node: %w", err)
@@ -134,6 +119,14 @@ func (n *Node) supervise() error {
 		return fmt.Errorf("starting %s: %w", n.Name, err)
 	}
 	return nil
+}
+
+// kubeletFlags are those that no configuration file has.
+func (n *Node) kubeletFlags() []string {
+	return []string{
+		"--config=" + n.file("kubelet.yaml"), "--kubeconfig=" + n.file("kubeconfig"), "--hostname-override=" + n.Name,
+		"--node-ip=" + n.Address, "--root-dir=" + n.file("kubelet"), "--cert-dir=" + n.file("pki"), "--v=2",
+	}
 }
 
 func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }

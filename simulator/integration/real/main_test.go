@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	run = flag.Bool("real", false, "run the tests, on real nodes")
+	wanted = flag.Bool("real", false, "run the tests, on real nodes")
 
 	shared *cluster.Cluster
 	nodes  []*realnode.Node
@@ -32,7 +32,7 @@ const (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if !*run && !realnode.Again() {
+	if !*wanted && !realnode.Again() {
 		fmt.Println("real: skipped without -args -real; make e2e-install has it")
 		return
 	}
