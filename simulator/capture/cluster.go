@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/redact"
 )
 
 // pageSize is how many objects are asked for at a time.
@@ -137,6 +138,7 @@ func (c Cluster) pages(
 
 // keep puts an object into the spool unless it does not count.
 func keep(index int, k kind, found *unstructured.Unstructured, into *spool) (bool, error) {
+	redact.Environment(found.Object)
 	typed := k.blank()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, typed); err != nil {
 		return false, fmt.Errorf("reading %s %s/%s: %w", k.name, found.GetNamespace(), found.GetName(), err)

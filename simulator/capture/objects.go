@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/lockstep-project/lockstep/simulator/redact"
 	"github.com/lockstep-project/lockstep/simulator/yamlfile"
 )
 
@@ -99,6 +100,7 @@ func (r *objects) read(document yamlfile.Document) error {
 		r.passed[fmt.Sprintf("%s of %s (only %s can be read)", k.resource.Resource, version, k.resource.GroupVersion())]++
 		return nil
 	}
+	redact.Environment(document.Content)
 	o := k.blank()
 	if err := document.DecodeLenient(o); err != nil {
 		return err

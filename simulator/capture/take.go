@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/capture/anonymize"
+	"github.com/lockstep-project/lockstep/simulator/redact"
 )
 
 // Options say how a snapshot is taken.
@@ -18,6 +19,8 @@ type Options struct {
 	Taken time.Time
 	// Anonymize gives everything that has a name of its own another one (see package anonymize).
 	Anonymize bool
+	// Redact removes commands, arguments and what else may be secret (see package redact). An anonymized snapshot has none of it.
+	Redact bool
 	// Dir is where the objects are kept until all are there; "" is the directory for temporary files.
 	Dir string
 }
@@ -43,10 +46,13 @@ func Take(ctx context.Context, from Cluster, options Options, out io.Writer) (ma
 		manifest.Kinds = append(manifest.Kinds, listed)
 	}
 	rewrite := func(_ kind, text []byte) ([]byte, error) { return text, nil }
-	if options.Anonymize {
+	switch {
+	case options.Anonymize:
 		if rewrite, err = renaming(spool); err != nil {
 			return Manifest{}, err
 		}
+	case options.Redact:
+		rewrite = redacted
 	}
 	spool.sort()
 	return manifest, write(manifest, spool, rewrite, out)
@@ -90,6 +96,20 @@ func write(
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
 	return nil
+}
+
+// redacted is an object's text without what may be secret.
+func redacted(k kind, text []byte) ([]byte, error) {
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, fmt.Errorf("reading back a %s: %w", k.name, err)
+	}
+	redact.Object(object)
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("printing a %s: %w", k.name, err)
+	}
+	return text, nil
 }
 
 // renaming gives every name of the spool another one. It renames the entries, so that they are ordered as the objects

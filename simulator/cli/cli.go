@@ -86,6 +86,7 @@ func newRoot(env Environment) *cobra.Command {
 		newCRDs(env),
 		newCleanup(env),
 		newDoctor(env),
+		newSupportBundle(env),
 		newVersion(env),
 	)
 	return root

@@ -3,17 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/doctor"
 )
@@ -52,15 +49,10 @@ func runDoctor(ctx context.Context, env Environment, kubeconfig, output string) 
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	facts, err := doctor.Gather(ctx, client, untyped)
+	_, findings, err := doctor.Examine(ctx, client, untyped)
 	if err != nil {
 		return fmt.Errorf("%s: %w", config.Host, err)
 	}
-	schema, err := schemaOfTrainJobs()
-	if err != nil {
-		return err
-	}
-	findings := doctor.Judge(facts, schema)
 	if err := printFindings(env.Out, findings, output); err != nil {
 		return err
 	}
@@ -68,23 +60,6 @@ func runDoctor(ctx context.Context, env Environment, kubeconfig, output string) 
 		return errUnplaced
 	}
 	return nil
-}
-
-// errNoSchema indicates that the chart in this binary is not whole.
-var errNoSchema = errors.New("the chart has no CRD of TrainJobs")
-
-// schemaOfTrainJobs is the sum of what this release's CRD says.
-func schemaOfTrainJobs() (string, error) {
-	crds, err := chart.CRDs()
-	if err != nil {
-		return "", fmt.Errorf("reading the CRDs: %w", err)
-	}
-	for _, crd := range crds {
-		if crd.GetName() == "trainjobs.trainer.kubeflow.org" {
-			return crd.GetAnnotations()[chart.SchemaAnnotation], nil
-		}
-	}
-	return "", errNoSchema
 }
 
 func printFindings(out io.Writer, findings []doctor.Finding, output string) error {
@@ -96,14 +71,7 @@ func printFindings(out io.Writer, findings []doctor.Finding, output string) erro
 		}
 		return nil
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, finding := range findings {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Check, finding.State, finding.Found) // Flush says it
-		if finding.Mend != "" {
-			_, _ = fmt.Fprintf(table, "\t\t→ %s\n", finding.Mend)
-		}
-	}
-	if err := table.Flush(); err != nil {
+	if err := doctor.Write(out, findings); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return nil
