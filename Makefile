@@ -55,12 +55,12 @@ IMAGES := $(CURDIR)/out/images
 REGISTRY ?=
 
 .PHONY: images
-images: ## Write images of the three commands as OCI layouts into out/images, with SBOM and provenance (a quarter of an hour once).
+images: ## Write images of the three commands and of JobSet as OCI layouts into out/images, with SBOM and provenance (a quarter of an hour once).
 	@mkdir -p $(IMAGES) && rm -rf $(IMAGES)/layout
 	@for platform in $(PLATFORMS); do \
 		echo "building for $$platform"; mkdir -p $(IMAGES)/bin/$$platform; \
 		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(GO) build -v $(JOBS) -trimpath -buildvcs=auto -ldflags "-s -w $(LDFLAGS)" \
-			-o $(IMAGES)/bin/$$platform/ $(BINARIES) 2>&1 | $(PROGRESS) || exit 1; \
+			-o $(IMAGES)/bin/$$platform/ $(BINARIES) sigs.k8s.io/jobset 2>&1 | $(PROGRESS) || exit 1; \
 	done
 	@$(GO) run $(JOBS) ./manifests/cmd/images -binaries $(IMAGES)/bin -dir $(IMAGES)/layout -registry "$(REGISTRY)" \
 		-platforms "$$(echo $(PLATFORMS) | tr ' ' ,)"
@@ -86,8 +86,8 @@ run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample
 test: ## Run every test, with one embedded cluster for the integration tests.
 	$(GO) test $(JOBS) -shuffle=on -timeout 30m ./...
 
-# The release before this one, which the upgrade test installs before this one and rolls back to.
-PREVIOUS ?= 85ea028
+# The release before this one, which the upgrade tests install before this one and roll back to.
+PREVIOUS ?= e8addf7
 
 .PHONY: test-full
 test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
@@ -129,15 +129,31 @@ $(NODE)/rank: $(wildcard simulator/cmd/rank/*)
 $(NODE)/runc:
 	@mkdir -p out/runc $(NODE) && cd out/runc && rm -rf * && apt-get download runc && dpkg -x runc_*.deb . && cp usr/sbin/runc $@
 
-# Helm has a graph of its own.
-HELM_VERSION := v4.3.1
+# Helm has a graph of its own. The one before it is tried, too.
+HELM_VERSION  := v4.3.1
+HELM3_VERSION := v3.22.0
 
 $(BIN)/helm:
 	@echo "building helm $(HELM_VERSION) (four minutes once)"
 	@GOBIN=$(BIN) $(GO) install $(JOBS) helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
 
+$(BIN)/helm3:
+	@echo "building helm $(HELM3_VERSION) (three minutes once)"
+	@GOBIN=$(BIN)/three $(GO) install $(JOBS) helm.sh/helm/v3/cmd/helm@$(HELM3_VERSION)
+	@mv $(BIN)/three/helm $@ && rmdir $(BIN)/three
+
+# Chart and images of the release before this one, built from a clone of this repository.
+BEFORE := $(CURDIR)/out/previous
+
+.PHONY: previous
+previous:
+	@rm -rf $(BEFORE) && mkdir -p $(BEFORE) && git clone -q --no-checkout . $(BEFORE)/tree && git -C $(BEFORE)/tree checkout -q $(PREVIOUS)
+	@$(MAKE) --no-print-directory -C $(BEFORE)/tree images PLATFORMS=linux_amd64 IMAGES=$(BEFORE)
+	@cd $(BEFORE)/tree && $(GO) run $(JOBS) ./manifests/cmd/chart -binary $(BEFORE)/bin/linux_amd64/lockstep \
+		-jobset "$(JOBSET_CHART)" -dir $(BEFORE)
+
 .PHONY: e2e-install
-e2e-install: nodes $(BIN)/helm $(BIN)/kubectl ## Install the chart with helm on real nodes that run the real images, upgrade, roll back, remove (root; a quarter of an hour once).
+e2e-install: nodes previous $(BIN)/helm $(BIN)/helm3 $(BIN)/kubectl ## Install the chart with helm on real nodes that run the real images, upgrade, roll back, remove (root; twenty minutes once).
 	@$(MAKE) --no-print-directory images PLATFORMS=linux_amd64
 	@rm -rf out/e2e && mkdir -p out/e2e
 	@$(GO) run $(JOBS) ./manifests/cmd/chart -binary $(IMAGES)/bin/linux_amd64/lockstep -jobset "$(JOBSET_CHART)" -dir out/e2e

@@ -39,11 +39,12 @@ type Command struct {
 // path returns the path of the binary in the image.
 func (c Command) path() string { return cmp.Or(c.Path, "/usr/bin/"+c.Name) }
 
-// Source identifies the commit that images are built from.
+// Source identifies the commit or the Go module that images are built from.
 type Source struct {
-	// Version and Revision are those of the commit, Created is its instant.
+	// Version and Revision are those of the commit, or the version and the sum of the module (h1:...).
 	Version, Revision string
-	Created           time.Time
+	// Created is the commit's instant. A module has none.
+	Created time.Time
 }
 
 // ErrUnknown indicates a binary that does not say from which commit it is.
@@ -54,6 +55,9 @@ func SourceOf(binary string) (Source, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return Source{}, fmt.Errorf("reading %s: %w", binary, err)
+	}
+	if info.Main.Sum != "" {
+		return Source{Version: info.Main.Version, Revision: info.Main.Sum}, nil
 	}
 	created, err := time.Parse(time.RFC3339, setting(info, "vcs.time"))
 	if err != nil || setting(info, "vcs.revision") == "" {

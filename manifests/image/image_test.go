@@ -236,3 +236,18 @@ func TestMake_RefusesWhatIsNoGoBinary(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A binary of another project's module has that module as its source.
+func TestSourceOf_Module(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "stringer")
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "golang.org/x/tools/cmd/stringer")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	of, err := image.SourceOf(binary)
+	if err != nil || !strings.HasPrefix(of.Version, "v") || !strings.HasPrefix(of.Revision, "h1:") ||
+		!of.Created.IsZero() {
+		t.Errorf("its source is %+v (%v)", of, err)
+	}
+}

@@ -2,8 +2,11 @@ package image
 
 import (
 	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	oci "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -48,7 +51,16 @@ type details struct {
 // buildType names how the images are made: by this project's Makefile.
 const buildType = "https://lockstep.dev/build/make-images/v1"
 
-// Provenance returns how an image was made: from which commit, by which toolchain, with which settings. It is not signed: whoever publishes the image
+// revision is a source's revision as a digest set of in-toto: a commit, or the sum of a Go module, in hexadecimal.
+func revision(of Source) map[string]string {
+	if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(of.Revision, "h1:")); err == nil &&
+		strings.HasPrefix(of.Revision, "h1:") {
+		return map[string]string{"dirHash1": hex.EncodeToString(sum)}
+	}
+	return map[string]string{"gitCommit": of.Revision}
+}
+
+// Provenance returns how an image was made: from which source, by which toolchain, with which settings. It is not signed: whoever publishes the image
 // signs both.
 func Provenance(c Command, of Source, digest oci.Hash, binary string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
@@ -69,7 +81,7 @@ func Provenance(c Command, of Source, digest oci.Hash, binary string) ([]byte, e
 				ExternalParameters: map[string]string{"command": info.Path, "version": of.Version},
 				InternalParameters: settings,
 				ResolvedDependencies: []resource{
-					{Name: info.Main.Path, Digest: map[string]string{"gitCommit": of.Revision}},
+					{Name: info.Main.Path, Digest: revision(of)},
 				},
 			},
 			RunDetails: details{Builder: map[string]string{"id": buildType}},

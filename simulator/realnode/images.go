@@ -67,11 +67,6 @@ func (n *Node) Load(ctx context.Context, layout string) error {
 	return nil
 }
 
-// Alias gives an image that is loaded another name, too.
-func (n *Node) Alias(ctx context.Context, image, other string) error {
-	return n.Ctr(ctx, io.Discard, "images", "tag", "--force", image, other)
-}
-
 // Ctr runs containerd's own client in the namespace of Kubernetes, with its output to out. The error has what it complained of.
 func (n *Node) Ctr(ctx context.Context, out io.Writer, args ...string) error {
 	arguments := append([]string{"--address=" + n.socket(), "--namespace=k8s.io"}, args...)

@@ -1,4 +1,4 @@
-// Command images writes Lockstep's images as OCI layouts, from binaries that are there: DIR/<os>_<arch>/<command>.
+// Command images writes Lockstep's images, and JobSet's, as OCI layouts, from binaries that are there: DIR/<os>_<arch>/<command>.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/lockstep-project/lockstep/manifests/image"
 )
@@ -40,6 +41,11 @@ func commands() []image.Command {
 			Name: "lockstep", Title: "Lockstep's command line",
 			Description: "Explains, snapshots, simulates and migrates.",
 		},
+		// Its chart starts /manager.
+		{
+			Name: "jobset", Title: "JobSet's controller", Path: "/manager",
+			Description: "JobSet, built of its Go module by Lockstep, for installations without a network.",
+		},
 	}
 }
 
@@ -56,6 +62,7 @@ func run(args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
+	var created time.Time
 	for _, c := range commands() {
 		var paths []string
 		for platform := range strings.SplitSeq(*platforms, ",") {
@@ -65,6 +72,10 @@ func run(args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		if of.Created.IsZero() {
+			of.Created = created
+		}
+		created = of.Created
 		made, err := image.Make(c, of, paths)
 		if err != nil {
 			return err

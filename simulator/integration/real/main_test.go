@@ -1,4 +1,5 @@
-// Package real_test installs the packed chart by the real helm on real nodes, which run the images of make images. It needs root, and what
+// Package real_test installs the packed chart by the real helm on real nodes, which run the images of make images, of this release (out/images) and of the
+// one before (out/previous). It needs root, and what
 // make e2e-install builds: go test -v ./simulator/integration/real -args -real.
 package real_test
 
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/manifests/image"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/realnode"
@@ -73,9 +73,9 @@ func start(ctx context.Context, dir string) error {
 	joined := realnode.Cluster{
 		Kubeconfig: shared.Kubeconfig(), Client: shared.Client, Programs: filepath.Join(root, "bin", "node"),
 	}
-	binaries, err := cluster.Build(ctx, say)
+	images, err := filepath.Glob(filepath.Join(root, "out", "*", "layout", "*"))
 	if err != nil {
-		return err
+		return fmt.Errorf("finding the images: %w", err)
 	}
 	for n := 1; n <= nodeCount; n++ {
 		say(fmt.Sprintf("starting node %d", n))
@@ -88,18 +88,10 @@ func start(ctx context.Context, dir string) error {
 			return err
 		}
 		say("loading images")
-		for _, command := range []string{"lockstep-scheduler", "lockstep-controller", "lockstep"} {
-			if err := node.Load(ctx, filepath.Join(root, "out", "images", "layout", command)); err != nil {
+		for _, image := range images {
+			if err := node.Load(ctx, image); err != nil {
 				return err
 			}
-		}
-		// Its chart starts /manager.
-		if err := node.LoadBinary(
-			ctx,
-			binaries.JobSet,
-			image.Command{Name: "jobset", Title: "JobSet", Path: "/manager"},
-		); err != nil {
-			return err
 		}
 	}
 	return nil
