@@ -71,7 +71,7 @@ func TestChart_IsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// What JobSet writes into its Secret is not in the packed chart, which could not be upgraded with it.
+// What JobSet writes into its Secret is not in the packed chart, which could not be upgraded with it; so JobSet starts again to find it.
 func TestChart_LeavesJobSetsCertificateToIt(t *testing.T) {
 	made, err := loader.LoadFile(saved(t))
 	if err != nil {
@@ -86,13 +86,17 @@ func TestChart_LeavesJobSetsCertificateToIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := 0
+	secrets, probes := 0, 0
 	for _, content := range files {
 		objects, err := render.Objects([]byte(content))
 		if err != nil {
 			continue // the notes
 		}
 		for _, object := range objects {
+			if object.GetKind() == "Deployment" && object.GetName() == "jobset-controller" &&
+				strings.Contains(content, "startupProbe:") {
+				probes++
+			}
 			if object.GetKind() != "Secret" || object.GetName() != "jobset-webhook-server-cert" {
 				continue
 			}
@@ -102,8 +106,8 @@ func TestChart_LeavesJobSetsCertificateToIt(t *testing.T) {
 			}
 		}
 	}
-	if secrets != 1 {
-		t.Errorf("there are %d such Secrets", secrets)
+	if secrets != 1 || probes != 1 {
+		t.Errorf("there are %d such Secrets, and %d Deployments of JobSet's with a startup probe", secrets, probes)
 	}
 }
 

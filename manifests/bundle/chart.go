@@ -41,7 +41,7 @@ func Chart(folder fs.FS, of image.Source, dependencies ...string) (*helmchart.Ch
 		}) {
 			return nil, fmt.Errorf("%s %s: %w", loaded.Name(), loaded.Metadata.Version, ErrDependency)
 		}
-		if err := leaveCertificate(loaded); err != nil {
+		if err := adapt(loaded); err != nil {
 			return nil, fmt.Errorf("the chart of %s: %w", loaded.Name(), err)
 		}
 		made.AddDependency(loaded)

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
@@ -32,7 +33,32 @@ func (c *Cluster) RunInstalled(ctx context.Context) error {
 	}
 	c.plan = planned
 	c.StopInstalled(ctx)
-	return c.run(ctx, c.plan.controller(), c.plan.scheduler())
+	if err := c.run(ctx, c.plan.controller(), c.plan.scheduler()); err != nil {
+		return err
+	}
+	return c.reportReady(ctx, objects)
+}
+
+// reportReady says in the status of Deployments that all of their pods are ready, for which processes stand: no controller of Deployments runs.
+func (c *Cluster) reportReady(ctx context.Context, objects []*unstructured.Unstructured) error {
+	deployments := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		replicas, _, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+		if err != nil {
+			return fmt.Errorf("reading the replicas of %s: %w", object.GetName(), err)
+		}
+		patch := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":%[2]d,"updatedReplicas":%[2]d,"readyReplicas":%[2]d,"availableReplicas":%[2]d}}`,
+			object.GetGeneration(), replicas)
+		_, err = deployments.Namespace(object.GetNamespace()).
+			Patch(ctx, object.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		if err != nil {
+			return fmt.Errorf("reporting that %s is ready: %w", object.GetName(), err)
+		}
+	}
+	return nil
 }
 
 // StopInstalled ends the processes that stand for the pods of Lockstep's Deployments.

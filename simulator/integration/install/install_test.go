@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,10 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
+	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/doctor"
+	"github.com/lockstep-project/lockstep/simulator/integration/page"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
@@ -28,11 +33,13 @@ const secretLimit = 1 << 20
 // The life of an installation: a gang starts, an upgrade with another version, other values and an older CRD in the cluster disturbs none, a rollback
 // neither, and after the removal nothing of the release is left while what ran runs on.
 func TestTheChart_FromInstallToUninstall(t *testing.T) {
-	if seen := examined(
-		t,
-	); !seen.Unserved || seen.TrainerCRDs != "" || !seen.JobSet.Served || len(seen.Lockstep.Deployments) > 0 ||
-		len(seen.Denied) > 0 || len(seen.Levels) == 0 ||
-		seen.Accelerators["nvidia.com/gpu"] == 0 {
+	native := *mode != string(probe.Resources)
+	blocks := map[string]string{}
+	examine(t, blocks, "before")
+	if seen := examined(t); seen.Unserved == native || seen.TrainerCRDs != "" || !seen.JobSet.Served ||
+		len(
+			seen.Lockstep.Deployments,
+		) > 0 || len(seen.Denied) > 0 || len(seen.Levels) == 0 || seen.Accelerators["nvidia.com/gpu"] == 0 {
 		t.Errorf("before the installation the doctor sees %+v", seen)
 	}
 	if _, err := install(
@@ -56,12 +63,21 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 		t.Errorf("while no webhook answers the doctor hears %+v", seen.Webhook)
 	}
 	runInstalled(t)
-	if seen := examined(
-		t,
-	); seen.Unserved || !seen.Webhook.Refused || len(seen.Lockstep.Deployments) != 2 ||
+	if seen := examined(t); seen.Unserved || !seen.Webhook.Refused || len(seen.Lockstep.Deployments) != 2 ||
 		seen.TrainerCRDs == "kubeflow" {
 		t.Errorf("after the installation the doctor sees %+v", seen)
 	}
+	examine(t, blocks, "after")
+	page.Page{
+		File:   "docs/doctor.md",
+		Marker: "make test-full",
+		Write:  *write,
+		Mend: fmt.Sprintf(
+			"go test ./simulator/integration/install -args -write -kubernetes %s -mode %s",
+			*minor,
+			*mode,
+		),
+	}.Has(t, blocks)
 	submit(t, "running", 8, "10m")
 	eventually(t, "the first gang", func() bool { return len(podsOf(t, "running", corev1.PodRunning)) == 8 })
 	submit(t, "waiting", 72, "1s")
@@ -100,6 +116,20 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 	uninstall(t)
 	undisturbed(t, "the removal", before)
 	nothingLeft(t)
+}
+
+// examine runs lockstep doctor, and records what it prints if a page shows that.
+func examine(t *testing.T, blocks map[string]string, when string) {
+	t.Helper()
+	var out, problems bytes.Buffer
+	code := cli.Run(t.Context(), []string{"doctor", "--kubeconfig", shared.Kubeconfig()},
+		cli.Environment{Out: &out, Err: &problems, Clock: clock.RealClock{}})
+	text := page.Transcript("lockstep doctor", out.String())
+	t.Logf("%s the installation:\n%s", when, text)
+	if code != 0 || problems.Len() > 0 {
+		t.Errorf("lockstep doctor exits with %d: %s", code, problems.String())
+	}
+	blocks[strings.Join([]string{"doctor", *minor, *mode, when}, "-")] = text
 }
 
 // examined are the answers of the cluster to the doctor's questions.

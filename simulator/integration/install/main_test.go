@@ -14,7 +14,13 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
-var shared stage.Stage
+var (
+	mode  = flag.String("mode", string(probe.Resources), "what the control plane offers: full, groups or resources")
+	minor = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
+	write = flag.Bool("write", false, "write what the doctor says to docs/doctor.md")
+
+	shared stage.Stage
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -25,7 +31,7 @@ func TestMain(m *testing.M) {
 	setting := stage.Setting{
 		Name:     "install",
 		Machines: "gb200-72",
-		Options:  cluster.Options{Mode: probe.Resources, Bare: true},
+		Options:  cluster.Options{Mode: probe.Mode(*mode), Kubernetes: *minor, Bare: true},
 		Out:      os.Stdout,
 	}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))

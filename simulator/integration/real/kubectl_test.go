@@ -35,5 +35,4 @@ func TestKubectlAppliesTwice(t *testing.T) {
 	}
 	kubectl(t, "diff", "-f", manifests)
 	kubectl(t, "delete", "--ignore-not-found", "-f", manifests, "--timeout=2m")
-	kubectl(t, "delete", "-f", crds, "--timeout=1m")
 }

@@ -13,7 +13,7 @@ import (
 
 // Other values than those of the chart work, too, and so does Helm 3.
 func TestOtherValues(t *testing.T) {
-	t.Run("another namespace, for the jobs of some, by Helm 3", func(t *testing.T) {
+	t.Run("another namespace and Helm 3", func(t *testing.T) {
 		const in = "gangs"
 		install(
 			t,
@@ -29,13 +29,13 @@ func TestOtherValues(t *testing.T) {
 		submit(t, "first", "1s", 1)
 		eventually(t, time.Minute, "the gang", func() bool { return started(t, "first") })
 		eventually(t, time.Minute, "its end", func() bool { return completed(t, "first") })
-		run := []string{"upgrade", "lockstep", chartOf(t, "e2e"), "--reuse-values", "--set", "scheduler.replicas=1"}
-		command(t, "helm3", append(run, waiting(in)...)...)
+		change := []string{"upgrade", "lockstep", chartOf(t, "e2e"), "--reuse-values", "--set", "scheduler.replicas=1"}
+		command(t, "helm3", append(change, waiting(in)...)...)
 		command(t, "helm3", append([]string{"rollback", "lockstep", "1"}, waiting(in)...)...)
 		uninstall(t, "helm3", in)
 		kubectl(t, "delete", "trainjobs", "--all", "--timeout=60s")
 	})
-	t.Run("gangs of any pods, without TrainJobs", func(t *testing.T) {
+	t.Run("without TrainJobs", func(t *testing.T) {
 		install(t, "helm", chartOf(t, "e2e"), "--set", "manager.enabled=false,jobset.install=false")
 		kubectl(t, "apply", "-f", indexedJob(t))
 		kubectl(t, "wait", "--for=condition=Complete", "--timeout=1m", "job/sweep")

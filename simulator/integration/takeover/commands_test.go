@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/integration/page"
 )
 
 // folderOfTrainer stands in printed commands for a checkout of Kubeflow Trainer.
@@ -98,46 +98,22 @@ func (s scene) actions(found map[string]controller.AdoptedJob, want map[string]t
 // show prints a command and its output, and records both for the page.
 func (s scene) show(block, command, out string) {
 	s.t.Helper()
-	var lines []string
-	for line := range strings.Lines(out) {
-		lines = append(lines, strings.TrimRight(line, " \n"))
-	}
-	text := "$ " + command + "\n" + strings.Join(lines, "\n")
+	text := page.Transcript(command, out)
 	s.say("\n%s", text)
 	if block != "" {
 		s.blocks[block] = strings.TrimRight(s.blocks[block]+"\n"+text, "\n")
 	}
 }
 
-// blocksOf matches a block of the page that the test writes: its marker, and the fenced text.
-var blocksOf = regexp.MustCompile(
-	"(?s)<!-- make test-takeover: ([a-z-]+) -->\n```\n.*?```\n",
-)
-
 // page fails the test unless docs/takeover.md has the recorded blocks, or writes them there.
 func (s scene) page() {
 	s.t.Helper()
-	file := filepath.Join(sourceTree(s.t), "docs", "takeover.md")
-	before, err := os.ReadFile(file)
-	s.must(err)
-	used := map[string]bool{}
-	after := blocksOf.ReplaceAllStringFunc(string(before), func(block string) string {
-		name := blocksOf.FindStringSubmatch(block)[1]
-		used[name] = true
-		return "<!-- make test-takeover: " + name + " -->\n```\n" + strings.TrimPrefix(s.blocks[name], "\n") + "\n```\n"
-	})
-	for name := range s.blocks {
-		if !used[name] {
-			s.t.Errorf("docs/takeover.md has no block %q", name)
-		}
-	}
-	switch {
-	case after == string(before):
-	case *write:
-		s.must(os.WriteFile(file, []byte(after), 0o644))
-	default:
-		s.t.Error("docs/takeover.md is stale; run make test-takeover TAKEOVER=-write")
-	}
+	page.Page{
+		File:   "docs/takeover.md",
+		Marker: "make test-takeover",
+		Write:  *write,
+		Mend:   "make test-takeover TAKEOVER=-write",
+	}.HasOnly(s.t, s.blocks)
 }
 
 func readObject(t *testing.T, file string) *unstructured.Unstructured {
