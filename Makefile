@@ -93,6 +93,8 @@ PREVIOUS ?= e8addf7
 test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
 	$(GO) test $(JOBS) -count=1 -timeout 30m ./simulator/integration -args -requests check
+	@for release in "1.37 full" "1.37 groups" "1.34 resources"; do \
+		$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/install -args -kubernetes $${release% *} -mode $${release#* } || exit 1; done
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run 'ForgersNeverWin|Guard_' ./simulator/integration -args -rounds 200 -long
 	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/upgrade -args -previous $(PREVIOUS)
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/leader -args -long

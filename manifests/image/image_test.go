@@ -99,6 +99,31 @@ func TestMake_HasTheBinaryAndAnAccount(t *testing.T) {
 	}
 }
 
+// Unpacked, an image takes a little more than its binary; packed, less.
+func TestUnpacked_IsTheBinaryAndAnAccount(t *testing.T) {
+	binary := build(t, "amd64")
+	info, err := os.Stat(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := image.Platform(command, source, binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := image.Size(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := image.Unpacked(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const entries = 16 << 10 // of archives
+	if packed >= info.Size() || unpacked < info.Size() || unpacked > info.Size()+entries {
+		t.Errorf("a binary of %d bytes takes %d, unpacked %d", info.Size(), packed, unpacked)
+	}
+}
+
 // files are the names of what is in the layers of an image.
 func files(t *testing.T, of oci.Image) []string {
 	t.Helper()

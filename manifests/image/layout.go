@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	oci "github.com/google/go-containerregistry/pkg/v1"
@@ -136,6 +137,27 @@ func Size(image oci.Image) (int64, error) {
 	sum := manifest.Config.Size
 	for i := range manifest.Layers {
 		sum += manifest.Layers[i].Size
+	}
+	return sum, nil
+}
+
+// Unpacked returns the size of an image on a node's disk in bytes: of its layers when they are unpacked.
+func Unpacked(image oci.Image) (int64, error) {
+	layers, err := image.Layers()
+	if err != nil {
+		return 0, fmt.Errorf("reading the layers: %w", err)
+	}
+	var sum int64
+	for _, layer := range layers {
+		content, err := layer.Uncompressed()
+		if err != nil {
+			return 0, fmt.Errorf("unpacking a layer: %w", err)
+		}
+		size, err := io.Copy(io.Discard, content)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return 0, fmt.Errorf("unpacking a layer: %w", err)
+		}
+		sum += size
 	}
 	return sum, nil
 }

@@ -41,7 +41,9 @@ func (c *Cluster) RunInstalled(ctx context.Context) error {
 
 // reportReady says in the status of Deployments that all of their pods are ready, for which processes stand: no controller of Deployments runs.
 func (c *Cluster) reportReady(ctx context.Context, objects []*unstructured.Unstructured) error {
-	deployments := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
+	deployments := c.Dynamic.Resource(
+		schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+	)
 	for _, object := range objects {
 		if object.GetKind() != "Deployment" {
 			continue
@@ -50,8 +52,11 @@ func (c *Cluster) reportReady(ctx context.Context, objects []*unstructured.Unstr
 		if err != nil {
 			return fmt.Errorf("reading the replicas of %s: %w", object.GetName(), err)
 		}
-		patch := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":%[2]d,"updatedReplicas":%[2]d,"readyReplicas":%[2]d,"availableReplicas":%[2]d}}`,
-			object.GetGeneration(), replicas)
+		patch := fmt.Sprintf(
+			`{"status":{"observedGeneration":%d,"replicas":%[2]d,"updatedReplicas":%[2]d,"readyReplicas":%[2]d,"availableReplicas":%[2]d}}`,
+			object.GetGeneration(),
+			replicas,
+		)
 		_, err = deployments.Namespace(object.GetNamespace()).
 			Patch(ctx, object.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 		if err != nil {

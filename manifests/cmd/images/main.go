@@ -90,7 +90,7 @@ func run(args []string, out io.Writer) error {
 	return nil
 }
 
-// describe prints a line for each platform: what the image is called by its content, and how large it is.
+// describe prints a line for each platform: what the image is called by its content, and how large it is, compressed and on disk.
 func describe(out io.Writer, made image.Made) error {
 	for _, one := range made.Images {
 		config, err := one.ConfigFile()
@@ -105,14 +105,12 @@ func describe(out io.Writer, made image.Made) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(
-			out,
-			"%-20s %-12s %6.1f MB  %s\n",
-			made.Command.Name,
-			config.Platform(),
-			float64(size)/1e6,
-			digest,
-		)
+		unpacked, err := image.Unpacked(one)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "%-20s %-12s %6.1f MB, unpacked %6.1f MB  %s\n",
+			made.Command.Name, config.Platform(), float64(size)/1e6, float64(unpacked)/1e6, digest)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}

@@ -37,7 +37,7 @@ func Transcript(command, out string) string {
 }
 
 // Has fails the test unless the page has these blocks, by their names. Its other blocks stay as they are.
-func (p Page) Has(t testing.TB, blocks map[string]string) {
+func (p Page) Has(t *testing.T, blocks map[string]string) {
 	t.Helper()
 	before, after, used := p.replaced(t, blocks)
 	for name := range blocks {
@@ -57,7 +57,7 @@ func (p Page) Has(t testing.TB, blocks map[string]string) {
 }
 
 // HasOnly is Has for a page without other blocks.
-func (p Page) HasOnly(t testing.TB, blocks map[string]string) {
+func (p Page) HasOnly(t *testing.T, blocks map[string]string) {
 	t.Helper()
 	_, _, used := p.replaced(t, blocks)
 	for name := range used {
@@ -69,7 +69,7 @@ func (p Page) HasOnly(t testing.TB, blocks map[string]string) {
 }
 
 // replaced returns the page as it is and as it should be, and the names of its blocks.
-func (p Page) replaced(t testing.TB, blocks map[string]string) (before, after string, used map[string]bool) {
+func (p Page) replaced(t *testing.T, blocks map[string]string) (before, after string, used map[string]bool) {
 	t.Helper()
 	content, err := os.ReadFile(p.path(t))
 	if err != nil {
@@ -88,7 +88,7 @@ func (p Page) replaced(t testing.TB, blocks map[string]string) (before, after st
 	return string(content), after, used
 }
 
-func (p Page) path(t testing.TB) string {
+func (p Page) path(t *testing.T) string {
 	t.Helper()
 	root, err := cluster.SourceTree()
 	if err != nil {

@@ -26,6 +26,8 @@ func TestAnUpgradeDisturbsNoGang(t *testing.T) {
 	const crd = "trainjobs.trainer.kubeflow.org"
 	schema := []string{"get", "crd", crd, "-o", `jsonpath={.metadata.annotations.lockstep\.dev/schema}`}
 	kubectl(t, "annotate", "crd", crd, "lockstep.dev/schema=older", "--overwrite")
+	failing(t, now)
+	undisturbed(t, "an upgrade that failed", pods)
 	upgrade := func() error {
 		_, err := run(
 			t,
@@ -70,6 +72,32 @@ func TestAnUpgradeDisturbsNoGang(t *testing.T) {
 	uninstall(t, "helm", namespace())
 	undisturbed(t, "the removal", pods)
 	endOf(t, "running")
+}
+
+// failing upgrades to images that no node can get, with a CRD that differs: the Job that applies CRDs never runs. Its account must not stay.
+func failing(t *testing.T, chart string) {
+	t.Helper()
+	const change = "image.tag=none,image.pullPolicy=Never"
+	in := []string{"--namespace", namespace(), "--wait", "--timeout", "15s"}
+	args := []string{"upgrade", "lockstep", chart, "--reset-then-reuse-values", "--set", change}
+	if _, err := run(t, "helm", append(args, in...)...); err == nil {
+		t.Error("helm upgrades to images that are not there")
+	}
+	rights := kubectl(t, "get", "clusterrole,clusterrolebinding", "lockstep-crds", "--ignore-not-found", "-o", "name")
+	account := kubectl(
+		t,
+		"get",
+		"serviceaccount",
+		"-n",
+		namespace(),
+		"lockstep-crds",
+		"--ignore-not-found",
+		"-o",
+		"name",
+	)
+	if rights+account != "" {
+		t.Errorf("an upgrade that failed leaves %s%s", rights, account)
+	}
 }
 
 // pause does nothing for a while.
