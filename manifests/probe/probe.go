@@ -108,7 +108,7 @@ type Choice struct {
 
 // Cluster probes the API server behind client: discovery says which API can keep gangs, and a dry-run create in namespace, which must exist and
 // in which the caller may create podgroups, which fields of the native one it keeps. The error is a gangapi.ErrNoAPI, or a
-// fault (no connection, no permission).
+// fault (no connection, no permission); the offer then has what was found until then.
 func Cluster(ctx context.Context, client kubernetes.Interface, namespace string, choice Choice) (Offer, error) {
 	var offer Offer
 	var served gangapi.Served
@@ -128,7 +128,7 @@ func Cluster(ctx context.Context, client kubernetes.Interface, namespace string,
 		}
 	}
 	if offer.API, err = choice.choose(ctx, client, namespace, served); err != nil {
-		return Offer{}, err
+		return offer, err
 	}
 	offer.Former = served.Former(offer.API)
 	if offer.API == gangapi.Resources {
@@ -137,7 +137,7 @@ func Cluster(ctx context.Context, client kubernetes.Interface, namespace string,
 	}
 	kept, err := kept(ctx, client, question(namespace), offer.API)
 	if err != nil {
-		return Offer{}, fmt.Errorf("creating a PodGroup in namespace %s as a dry run: %w", namespace, err)
+		return offer, fmt.Errorf("creating a PodGroup in namespace %s as a dry run: %w", namespace, err)
 	}
 	offer.Mode, offer.Off = answer(kept)
 	return offer, nil

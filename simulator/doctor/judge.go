@@ -77,7 +77,10 @@ func judgeGangs(facts Facts) Finding {
 		finding.Found += ": custom resources, whose CRD the chart brings; no feature gate is needed"
 	case mode == probe.Resources:
 		finding.Found += ": custom resources; no feature gate is needed"
+	case mode == probe.Full:
+		finding.Found += ": PodGroups of Kubernetes, with topology and shared claims"
 	case mode == probe.Groups:
+		finding.Found += ": PodGroups of Kubernetes"
 		finding.State, finding.Mend = Note, facts.Offer.Missing()
 	}
 	return finding
