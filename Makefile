@@ -87,7 +87,7 @@ test: ## Run every test, with one embedded cluster for the integration tests.
 	$(GO) test $(JOBS) -shuffle=on -timeout 30m ./...
 
 # The release before this one, which the upgrade tests install before this one and roll back to.
-PREVIOUS ?= e8addf7
+PREVIOUS ?= f83f636
 
 .PHONY: test-full
 test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
