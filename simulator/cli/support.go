@@ -26,7 +26,7 @@ func newSupportBundle(env Environment) *cobra.Command {
 		Use:   "support-bundle",
 		Short: "Save what is needed to answer a question about a cluster, without secrets",
 		Long: "Save what is needed to answer a question about a cluster to one archive: what the doctor finds, a snapshot that\n" +
-			"lockstep explain reads, the objects of the installation, Events, and logs of the pods in its namespace.\n\n" +
+			"lockstep explain reads, the objects of the installation, Events, and logs of its pods.\n\n" +
 			"No Secret is read. Values of environment variables, commands and arguments of jobs, and annotations of unknown domains\n" +
 			"are removed, and what has the form of a credential is replaced. Names stay: read the archive before you hand it on.\n" +
 			"What you may not read is missing, and README.txt in the archive says so.",

@@ -146,7 +146,7 @@ func (b *Bundle) describe(options Options, server string) string {
 	text.WriteString("doctor.txt        what is there, and what is wrong\n" +
 		"snapshot.json.gz  what a scheduler sees: lockstep explain JOB --snapshot snapshot.json.gz\n" +
 		"objects           the installation, JobSets, Events; of a kind the first " + strconv.Itoa(most) + " objects\n" +
-		"logs              of the pods in Lockstep's namespace, the last " + strconv.Itoa(logLines) + " lines of each\n\n" +
+		"logs              of Lockstep's pods, and of JobSet's in the same namespace, the last " + strconv.Itoa(logLines) + " lines of each\n\n" +
 		"Secrets were not read. Removed: values of environment variables, commands and arguments of jobs, annotations of unknown\n" +
 		"domains, and what has the form of a credential. Names of namespaces, jobs, nodes and images are there: read it before\n" +
 		"you hand it on.\n")

@@ -38,7 +38,12 @@ func objects() []runtime.Object {
 	}
 	named := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "lockstep"},
+			Namespace: namespace,
+			Name:      name,
+			Labels: map[string]string{
+				"app.kubernetes.io/part-of": "lockstep",
+				"app.kubernetes.io/name":    "lockstep-controller",
+			},
 			Annotations: map[string]string{"example.com/login": secret},
 		}
 	}
@@ -66,6 +71,15 @@ func objects() []runtime.Object {
 		&corev1.ConfigMap{
 			ObjectMeta: named(namespace, "lockstep-scheduler"),
 			Data:       map[string]string{"profile.yaml": "x"},
+		},
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "of-others"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{users}},
+			Status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "main"}}},
+		},
+		&corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "of-others"}, Message: secret,
+			InvolvedObject: corev1.ObjectReference{Name: "of-others"},
 		},
 		&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
@@ -97,6 +111,8 @@ func gathered(t *testing.T, denied string) support.Bundle {
 			t.Error("Secrets are read")
 		case resource.Resource == denied:
 			return true, nil, apierrors.NewForbidden(resource.GroupResource(), "", errors.New("not you"))
+		case !action.(clienttesting.ListAction).GetListRestrictions().Fields.Empty(): // the fake does not know them
+			return true, nil, apierrors.NewNotFound(resource.GroupResource(), "")
 		case resource.Group != "" && resource.Group != "apps":
 			return true, nil, apierrors.NewNotFound(resource.GroupResource(), "")
 		}
@@ -164,10 +180,10 @@ func TestGather_HasNoSecret(t *testing.T) {
 			continue
 		}
 		snapshot, err := capture.Read(bytes.NewReader(part.Content), part.Name)
-		if err != nil || len(snapshot.Pods) != 2 {
+		if err != nil || len(snapshot.Pods) != 3 {
 			t.Fatalf("%d pods (%v)", len(snapshot.Pods), err)
 		}
-		if found := snapshot.Pods[1].Spec.Containers[0]; !slices.Equal(
+		if found := snapshot.Pods[2].Spec.Containers[0]; !slices.Equal(
 			found.Command,
 			[]string{"(removed)", "(removed)"},
 		) ||

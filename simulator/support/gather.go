@@ -62,7 +62,10 @@ var errMany = errors.New("there are too many")
 
 // write writes an object without what may be secret.
 func write(out *bytes.Buffer, object *unstructured.Unstructured, of kind) error {
-	if of.Resource == "customresourcedefinitions" && !definition(object) {
+	switch {
+	case of.Resource == "customresourcedefinitions" && !definition(object):
+		return nil
+	case of.Resource == "events" && of.inside && !aboutPrograms(object):
 		return nil
 	}
 	redact.Environment(object.Object)
@@ -78,6 +81,12 @@ func write(out *bytes.Buffer, object *unstructured.Unstructured, of kind) error 
 	out.WriteString("---\n")
 	out.Write(content)
 	return nil
+}
+
+// aboutPrograms reports whether an Event is about an object of Lockstep's or JobSet's.
+func aboutPrograms(event *unstructured.Unstructured) bool {
+	name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
+	return strings.HasPrefix(name, "lockstep") || strings.HasPrefix(name, "jobset")
 }
 
 // definition reports whether a CRD is of a group that matters here, and removes its schemas, which are long and known.
@@ -96,9 +105,9 @@ func definition(crd *unstructured.Unstructured) bool {
 	return unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions") == nil
 }
 
-// logs adds the logs of all pods in a namespace, and those of containers that were restarted.
+// logs adds the logs of Lockstep's and JobSet's pods in a namespace, and those of containers that were restarted.
 func (b *Bundle) logs(ctx context.Context, client kubernetes.Interface, namespace string) {
-	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: programs})
 	if err != nil {
 		b.miss("logs of namespace "+namespace, err)
 		return

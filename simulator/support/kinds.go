@@ -6,8 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ours selects what the chart installs.
-const ours = "app.kubernetes.io/part-of=lockstep"
+// Labels that select objects of the installation: ours what the chart installs, and programs what runs of it, with JobSet where that is in the same
+// namespace. Other objects of the namespace may be anybody's.
+const (
+	ours     = "app.kubernetes.io/part-of=lockstep"
+	programs = "app.kubernetes.io/name in (lockstep-scheduler,lockstep-controller,lockstep-crds,lockstep-cleanup,jobset)"
+)
 
 // most is how many objects of a kind are in a bundle at most.
 const most = 2000
@@ -37,17 +41,18 @@ func kinds() []kind {
 			all = append(all, of)
 		}
 	}
-	installation := kind{inside: true, installed: true}
-	add(installation, "", "v1", "pods", "services", "serviceaccounts", "events")
-	add(installation, "apps", "v1", "deployments", "replicasets")
+	running := kind{inside: true, installed: true, labels: programs}
+	add(running, "", "v1", "pods", "services")
+	add(running, "apps", "v1", "deployments", "replicasets")
+	add(running, "discovery.k8s.io", "v1", "endpointslices")
+	installation := kind{inside: true, installed: true, labels: ours}
+	add(installation, "", "v1", "configmaps", "serviceaccounts")
 	add(installation, "batch", "v1", "jobs")
-	add(installation, "discovery.k8s.io", "v1", "endpointslices")
 	add(installation, "coordination.k8s.io", "v1", "leases")
 	add(installation, "policy", "v1", "poddisruptionbudgets")
 	add(installation, "networking.k8s.io", "v1", "networkpolicies")
 	add(installation, "rbac.authorization.k8s.io", "v1", "roles", "rolebindings")
-	// ConfigMaps of others may hold anything.
-	add(kind{inside: true, installed: true, labels: ours}, "", "v1", "configmaps")
+	add(kind{inside: true, installed: true}, "", "v1", "events")
 
 	released := kind{installed: true, labels: ours}
 	add(released, "rbac.authorization.k8s.io", "v1", "clusterroles", "clusterrolebindings")
