@@ -1,0 +1,98 @@
+// Package dialects reads how controllers mark the members of a gang on pods, and how large the gang is: by which label, in which object, and what its owner does
+// when a member is lost.
+package dialects
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Loss is what the owner of a gang does when it loses a member.
+type Loss string
+
+const (
+	// Replaced means that the member is created again, alone.
+	Replaced Loss = "replaced"
+	// Restarted means that all members are deleted and created again.
+	Restarted Loss = "restarted"
+	// Gone means that nothing is created again.
+	Gone Loss = "gone"
+)
+
+// Dialect is one way of marking gangs. Its functions are pure; those that may be nil say so.
+type Dialect struct {
+	// Name is in the names of PodGroups and in explanations: lower case, letters, digits and hyphens.
+	Name string
+	// Group returns the name of a pod's group; empty for a pod that the dialect does not mark.
+	Group func(pod *corev1.Pod) string
+	// Source returns the object that describes a pod's group, in the pod's namespace. Nil if pods describe it themselves.
+	Source func(pod *corev1.Pod) Source
+	// Minimum returns how many members start together, at least 1. object is the source's content, nil without one.
+	Minimum func(pod *corev1.Pod, object map[string]any) (int, error)
+	// Rank returns a pod's place in its gang, from 0. Nil if the indices of Jobs and JobSets say it.
+	Rank func(pod *corev1.Pod) (int, bool)
+	// Loss returns what the owner of a pod does when it is lost.
+	Loss func(pod *corev1.Pod) Loss
+}
+
+// Source names an object.
+type Source struct {
+	Resource schema.GroupVersionResource
+	Name     string
+}
+
+// Mark is what a pod says of its gang.
+type Mark struct {
+	Dialect Dialect
+	// Group is the gang's name in the dialect, PodGroup that of the PodGroup that stands for it.
+	Group, PodGroup string
+}
+
+// Table is an ordered list of dialects: of those that mark a pod, the first counts.
+type Table []Dialect
+
+// Builtin returns the dialects that need no configuration. Those of explicit marks come before those of owners; configured ones belong in between.
+func Builtin() (explicit, owners Table) {
+	return Table{schedulerPlugins(), kueue(), leaderWorkerSet()}, Table{jobSet(), job()}
+}
+
+// Read returns a pod's mark.
+func (t Table) Read(pod *corev1.Pod) (Mark, bool) {
+	for _, dialect := range t {
+		if group := dialect.Group(pod); group != "" {
+			return Mark{Dialect: dialect, Group: group, PodGroup: podGroupName(dialect.Name, group)}, true
+		}
+	}
+	return Mark{}, false
+}
+
+// ByName returns the dialect of a name.
+func (t Table) ByName(name string) (Dialect, bool) {
+	at := slices.IndexFunc(t, func(d Dialect) bool { return d.Name == name })
+	if at < 0 {
+		return Dialect{}, false
+	}
+	return t[at], true
+}
+
+// ErrNoSize indicates a mark whose object or pod does not say how many members there are.
+var ErrNoSize = errors.New("the gang's size cannot be read")
+
+// podGroupName returns the name of the PodGroup for a group. A group's name is a label's value or an annotation's, which may have characters that an
+// object's name must not have: then a digest keeps equal names together and others apart.
+func podGroupName(dialect, group string) string {
+	name := dialect + "." + group
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return name
+	}
+	sum := sha256.Sum256([]byte(group))
+	const length = 16
+	return dialect + "." + strings.ToLower(hex.EncodeToString(sum[:length]))
+}

@@ -1,0 +1,57 @@
+package dialects
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// Group is what a PodGroup has to say about a gang.
+type Group struct {
+	// Minimum is how many members start together, at least 1.
+	Minimum int
+	// Wishes are annotations that say where the gang wants to be, by the keys that the scheduler reads.
+	Wishes map[string]string
+}
+
+// wishes are the annotations that anybody may write about his own gang. All others of lockstep.dev are facts that Lockstep's controllers state.
+func wishes() []string {
+	return []string{
+		topology.AnnotationRequiredTopology, topology.AnnotationPreferredTopology, topology.AnnotationSegmentSize,
+		topology.AnnotationSegmentTopology, topology.AnnotationSegmentEqual, topology.AnnotationSpreadTopology, topology.AnnotationSpreadMax,
+		topology.AnnotationSpares, topology.AnnotationMaxPerNode, topology.AnnotationCommunication,
+		"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology",
+		"kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-size",
+	}
+}
+
+// exclusive are the annotations of dialects by which a group asks for a domain of its own. That it is in one domain is kept; that no other gang is
+// there, is not.
+func exclusive() []string {
+	return []string{"leaderworkerset.sigs.k8s.io/exclusive-topology"}
+}
+
+// Describe returns the group of a marked pod. object is the content of the mark's source, nil for a mark without one. Wishes of the object win
+// over those of the pod.
+func (m Mark) Describe(pod *corev1.Pod, object map[string]any) (Group, error) {
+	minimum, err := m.Dialect.Minimum(pod, object)
+	if err != nil {
+		return Group{}, err
+	}
+	asked := map[string]string{}
+	for _, key := range exclusive() {
+		if level := pod.Annotations[key]; level != "" {
+			asked[topology.AnnotationRequiredTopology] = level
+		}
+	}
+	of, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
+	for _, annotations := range []map[string]string{pod.Annotations, of} {
+		for _, key := range wishes() {
+			if value, has := annotations[key]; has {
+				asked[key] = value
+			}
+		}
+	}
+	return Group{Minimum: minimum, Wishes: asked}, nil
+}

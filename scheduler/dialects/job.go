@@ -1,0 +1,34 @@
+package dialects
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// job is the dialect of Jobs whose pods say that they are a gang: most Jobs are a queue of independent tasks.
+func job() Dialect {
+	const name = "batch.kubernetes.io/job-name"
+	return Dialect{
+		Name: "job",
+		Group: func(pod *corev1.Pod) string {
+			if pod.Annotations[gang] != "on" {
+				return ""
+			}
+			return pod.Labels[name]
+		},
+		Source: func(pod *corev1.Pod) Source {
+			return Source{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, pod.Labels[name]}
+		},
+		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
+			spec, _, _ := unstructured.NestedMap(object, "spec")
+			if pods := podsOf(spec); pods > 0 {
+				return pods, nil
+			}
+			return 0, fmt.Errorf("Job %s has no parallel pods: %w", pod.Labels[name], ErrNoSize)
+		},
+		Loss: func(*corev1.Pod) Loss { return Replaced },
+	}
+}

@@ -1,0 +1,36 @@
+package dialects
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// leaderWorkerSet is the dialect of LeaderWorkerSets: each group of a leader and its workers is a gang.
+func leaderWorkerSet() Dialect {
+	const prefix = "leaderworkerset.sigs.k8s.io/"
+	return Dialect{
+		Name: "leaderworkerset",
+		Group: func(pod *corev1.Pod) string {
+			set, group := pod.Labels[prefix+"name"], pod.Labels[prefix+"group-index"]
+			if set == "" || group == "" {
+				return ""
+			}
+			return set + "-" + group
+		},
+		Source: func(pod *corev1.Pod) Source {
+			sets := schema.GroupVersionResource{Group: "leaderworkerset.x-k8s.io", Version: "v1", Resource: "leaderworkersets"}
+			return Source{sets, pod.Labels[prefix+"name"]}
+		},
+		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
+			// Workers are created when the leader is ready: it must not wait for them.
+			if policy, _, _ := unstructured.NestedString(object, "spec", "startupPolicy"); policy == "LeaderReady" {
+				return 1, nil
+			}
+			return size(pod, prefix+"size")
+		},
+		Rank: rank(prefix + "worker-index"),
+		// RecreateGroupOnPodRestart is the default.
+		Loss: func(*corev1.Pod) Loss { return Restarted },
+	}
+}

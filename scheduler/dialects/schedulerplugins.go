@@ -1,0 +1,32 @@
+package dialects
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// schedulerPlugins is the dialect of the coscheduling plugin of sigs.k8s.io/scheduler-plugins. Kubeflow Trainer, MPI operator, training-operator, KubeRay and
+// Spark operator write it, each with ranks of its own.
+func schedulerPlugins() Dialect {
+	const member = "scheduling.x-k8s.io/pod-group"
+	return Dialect{
+		Name:  "scheduler-plugins",
+		Group: label(member),
+		Source: func(pod *corev1.Pod) Source {
+			groups := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+			return Source{groups, pod.Labels[member]}
+		},
+		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
+			// Spark operator leaves it at 1, and the CRD has no default.
+			if minimum := field(object, 1, "spec", "minMember"); minimum > 0 {
+				return minimum, nil
+			}
+			return 0, fmt.Errorf("spec.minMember of PodGroup %s is not positive: %w", pod.Labels[member], ErrNoSize)
+		},
+		// MPI operator and training-operator number replicas of a type; a launcher or master has no number before the workers.
+		Rank: rank("training.kubeflow.org/replica-index", "spark-exec-id", "batch.kubernetes.io/job-completion-index"),
+		Loss: owned(map[string]Loss{"Pod": Gone}), // Spark's driver owns its executors, and replaces none under this name
+	}
+}
