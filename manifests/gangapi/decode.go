@@ -6,16 +6,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serializer decodes pods with their schedulingGroup filled in from the label. Reading at this place covers informers, watches and live
+// serializer decodes pods with their schedulingGroup filled in from the label or a mark. Reading at this place covers informers, watches and live
 // reads alike.
-type serializer struct{ runtime.NegotiatedSerializer }
+type serializer struct {
+	runtime.NegotiatedSerializer
+
+	marks []Marks
+}
 
 func (s serializer) DecoderToVersion(decoder runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
-	return podDecoder{s.NegotiatedSerializer.DecoderToVersion(decoder, version)}
+	return podDecoder{s.NegotiatedSerializer.DecoderToVersion(decoder, version), s.marks}
 }
 
 // podDecoder is one decoder of a serializer.
-type podDecoder struct{ runtime.Decoder }
+type podDecoder struct {
+	runtime.Decoder
+
+	marks []Marks
+}
 
 func (d podDecoder) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
@@ -23,10 +31,10 @@ func (d podDecoder) Decode(
 	object, kind, err := d.Decoder.Decode(data, defaults, into)
 	switch decoded := object.(type) {
 	case *corev1.Pod:
-		Adopt(decoded)
+		Adopt(decoded, d.marks...)
 	case *corev1.PodList:
 		for i := range decoded.Items {
-			Adopt(&decoded.Items[i])
+			Adopt(&decoded.Items[i], d.marks...)
 		}
 	}
 	return object, kind, err //nolint:wrapcheck // it stands in place of the decoder

@@ -33,9 +33,21 @@ func Join(meta *metav1.ObjectMeta, spec *corev1.PodSpec, group string) {
 	meta.Labels[Label] = group
 }
 
-// Adopt fills in the field of a pod that joined its group by the label.
-func Adopt(pod *corev1.Pod) {
-	if group := pod.Labels[Label]; group != "" && pod.Spec.SchedulingGroup == nil {
+// Marks returns the name of the PodGroup of a pod that names none itself, by another controller's mark; empty for none.
+type Marks func(pod *corev1.Pod) string
+
+// Adopt fills in the field of a pod that joined its group by the label, or, without one, by a mark; marks are read in their order.
+func Adopt(pod *corev1.Pod, marks ...Marks) {
+	if pod.Spec.SchedulingGroup != nil {
+		return
+	}
+	group := pod.Labels[Label]
+	for _, read := range marks {
+		if group == "" {
+			group = read(pod)
+		}
+	}
+	if group != "" {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 	}
 }

@@ -130,7 +130,10 @@ func TestMark_CopiesNoFacts(t *testing.T) {
 		"lockstep.dev/last-checkpoint": "x", "lockstep.dev/reservation": "x", "lockstep.dev/start-patience": "x",
 		"lockstep.dev/finished-members": "x", "lockstep.dev/priority-class": "x",
 	}
-	object := map[string]any{"metadata": map[string]any{"annotations": facts}, "spec": map[string]any{"minMember": int64(2)}}
+	object := map[string]any{
+		"metadata": map[string]any{"annotations": facts},
+		"spec":     map[string]any{"minMember": int64(2)},
+	}
 	pod := &corev1.Pod{}
 	pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
 	pod.Annotations = map[string]string{}

@@ -15,14 +15,23 @@ type Group struct {
 	Wishes map[string]string
 }
 
-// wishes are the annotations that anybody may write about his own gang. All others of lockstep.dev are facts that Lockstep's controllers state.
-func wishes() []string {
+// Wishes returns the keys that Group.Wishes may have: the annotations that anybody may write about his own gang. All others of lockstep.dev are facts that Lockstep's controllers state.
+func Wishes() []string {
 	return []string{
-		topology.AnnotationRequiredTopology, topology.AnnotationPreferredTopology, topology.AnnotationSegmentSize,
-		topology.AnnotationSegmentTopology, topology.AnnotationSegmentEqual, topology.AnnotationSpreadTopology, topology.AnnotationSpreadMax,
-		topology.AnnotationSpares, topology.AnnotationMaxPerNode, topology.AnnotationCommunication,
-		"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology",
-		"kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-size",
+		topology.AnnotationRequiredTopology,
+		topology.AnnotationPreferredTopology,
+		topology.AnnotationSegmentSize,
+		topology.AnnotationSegmentTopology,
+		topology.AnnotationSegmentEqual,
+		topology.AnnotationSpreadTopology,
+		topology.AnnotationSpreadMax,
+		topology.AnnotationSpares,
+		topology.AnnotationMaxPerNode,
+		topology.AnnotationCommunication,
+		"kueue.x-k8s.io/podset-required-topology",
+		"kueue.x-k8s.io/podset-preferred-topology",
+		"kueue.x-k8s.io/podset-slice-required-topology",
+		"kueue.x-k8s.io/podset-slice-size",
 	}
 }
 
@@ -47,7 +56,7 @@ func (m Mark) Describe(pod *corev1.Pod, object map[string]any) (Group, error) {
 	}
 	of, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
 	for _, annotations := range []map[string]string{pod.Annotations, of} {
-		for _, key := range wishes() {
+		for _, key := range Wishes() {
 			if value, has := annotations[key]; has {
 				asked[key] = value
 			}

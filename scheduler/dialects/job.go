@@ -20,14 +20,17 @@ func job() Dialect {
 			return pod.Labels[name]
 		},
 		Source: func(pod *corev1.Pod) Source {
-			return Source{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, pod.Labels[name]}
+			return Source{
+				schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"},
+				pod.Labels[name],
+			}
 		},
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
 			spec, _, _ := unstructured.NestedMap(object, "spec")
 			if pods := podsOf(spec); pods > 0 {
 				return pods, nil
 			}
-			return 0, fmt.Errorf("Job %s has no parallel pods: %w", pod.Labels[name], ErrNoSize)
+			return 0, fmt.Errorf("the parallelism of Job %s is 0: %w", pod.Labels[name], ErrNoSize)
 		},
 		Loss: func(*corev1.Pod) Loss { return Replaced },
 	}

@@ -2,6 +2,7 @@ package dialects
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,9 +28,15 @@ func jobSet() Dialect {
 			return pod.Labels[jobSetName]
 		},
 		Source: func(pod *corev1.Pod) Source {
-			return Source{schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}, pod.Labels[jobSetName]}
+			return Source{
+				schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"},
+				pod.Labels[jobSetName],
+			}
 		},
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
+			if ofTrainJob(object) {
+				return 1, nil // whose controller has decided which of its pods are a gang; the others start one by one
+			}
 			if sum := first(object); sum > 0 {
 				return sum, nil
 			}
@@ -37,6 +44,15 @@ func jobSet() Dialect {
 		},
 		Loss: func(*corev1.Pod) Loss { return Replaced },
 	}
+}
+
+// ofTrainJob reports whether a TrainJob controls a JobSet.
+func ofTrainJob(jobSet map[string]any) bool {
+	owners, _, _ := unstructured.NestedSlice(jobSet, "metadata", "ownerReferences")
+	return slices.ContainsFunc(owners, func(owner any) bool {
+		reference, _ := owner.(map[string]any)
+		return reference["kind"] == "TrainJob" && reference["controller"] == true
+	})
 }
 
 // first counts the pods of the replicated jobs that a JobSet starts at once: those of later ones are not created before.

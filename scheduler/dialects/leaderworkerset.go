@@ -19,7 +19,11 @@ func leaderWorkerSet() Dialect {
 			return set + "-" + group
 		},
 		Source: func(pod *corev1.Pod) Source {
-			sets := schema.GroupVersionResource{Group: "leaderworkerset.x-k8s.io", Version: "v1", Resource: "leaderworkersets"}
+			sets := schema.GroupVersionResource{
+				Group:    "leaderworkerset.x-k8s.io",
+				Version:  "v1",
+				Resource: "leaderworkersets",
+			}
 			return Source{sets, pod.Labels[prefix+"name"]}
 		},
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {

@@ -34,7 +34,13 @@ func size(pod *corev1.Pod, annotation string) (int, error) {
 	text := pod.Annotations[annotation]
 	number, err := strconv.Atoi(text)
 	if err != nil || number < 1 {
-		return 0, fmt.Errorf("annotation %s of pod %s is %q, and must be a positive number: %w", annotation, pod.Name, text, ErrNoSize)
+		return 0, fmt.Errorf(
+			"annotation %s of pod %s is %q, and must be a positive number: %w",
+			annotation,
+			pod.Name,
+			text,
+			ErrNoSize,
+		)
 	}
 	return number, nil
 }

@@ -15,7 +15,11 @@ func schedulerPlugins() Dialect {
 		Name:  "scheduler-plugins",
 		Group: label(member),
 		Source: func(pod *corev1.Pod) Source {
-			groups := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+			groups := schema.GroupVersionResource{
+				Group:    "scheduling.x-k8s.io",
+				Version:  "v1alpha1",
+				Resource: "podgroups",
+			}
 			return Source{groups, pod.Labels[member]}
 		},
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
@@ -27,6 +31,8 @@ func schedulerPlugins() Dialect {
 		},
 		// MPI operator and training-operator number replicas of a type; a launcher or master has no number before the workers.
 		Rank: rank("training.kubeflow.org/replica-index", "spark-exec-id", "batch.kubernetes.io/job-completion-index"),
-		Loss: owned(map[string]Loss{"Pod": Gone}), // Spark's driver owns its executors, and replaces none under this name
+		Loss: owned(
+			map[string]Loss{"Pod": Gone},
+		), // Spark's driver owns its executors, and replaces none under this name
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -137,7 +138,7 @@ func barNode(shape *topology.Shape, node, nodes int, rule string) {
 	}
 }
 
-// InRankOrder sorts pods by rank: replicated job, job index, completion index, name. Indices compare as numbers.
+// InRankOrder sorts pods by rank: replicated job, job index, completion index or the index of another controller's mark, name. Indices compare as numbers.
 func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
 	ranks := make([]rank, len(pods))
 	for i, pod := range pods {
@@ -159,7 +160,11 @@ type rank struct {
 }
 
 func rankOf(pod *corev1.Pod) rank {
-	return rank{pod.Labels[labelReplicatedJob], number(pod.Labels[labelJobIndex]), completionIndex(pod), pod}
+	index := completionIndex(pod)
+	if marked, ok := dialects.RankOf(pod); ok {
+		index = marked
+	}
+	return rank{pod.Labels[labelReplicatedJob], number(pod.Labels[labelJobIndex]), index, pod}
 }
 
 func (r rank) compare(other rank) int {

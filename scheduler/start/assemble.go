@@ -3,9 +3,11 @@ package start
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -20,6 +22,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/dialects"
+	"github.com/lockstep-project/lockstep/scheduler/podgrouper"
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 )
 
@@ -28,6 +32,7 @@ type assembled struct {
 	config    *serverconfig.CompletedConfig
 	scheduler *kubescheduler.Scheduler
 	keeper    *podgroups.Keeper
+	grouper   *podgrouper.Grouper
 }
 
 // assemble makes a kube-scheduler of its options, with our plugins, and with a client whose PodGroups are in an API. kube-scheduler's own
@@ -47,7 +52,8 @@ func assemble(
 		return assembled{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	logLimits(klog.FromContext(ctx), config.KubeConfig)
-	client, err := gangapi.Client(config.KubeConfig, api)
+	marks := marksOf(config.ComponentConfig.Profiles)
+	client, err := gangapi.Client(config.KubeConfig, api, marks.PodGroup)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -79,9 +85,48 @@ func assemble(
 	if err != nil {
 		return assembled{}, err
 	}
+	grouper, err := newGrouper(config, keeping, api, marks, leader.leads.Load)
+	if err != nil {
+		return assembled{}, err
+	}
 	completed := config.Complete()
 	made, err := makeScheduler(ctx, &completed, opts, registry)
-	return assembled{config: &completed, scheduler: made, keeper: keeper}, err
+	return assembled{config: &completed, scheduler: made, keeper: keeper, grouper: grouper}, err
+}
+
+// marksOf returns what reads the marks of pods that name one of the profiles.
+func marksOf(profiles []schedulerconfig.KubeSchedulerProfile) *dialects.Reader {
+	names := make([]string, len(profiles))
+	for i := range profiles {
+		names[i] = profiles[i].SchedulerName
+	}
+	explicit, owners := dialects.Builtin()
+	return dialects.NewReader(slices.Concat(explicit, owners), names)
+}
+
+// newGrouper makes what keeps the PodGroups of marked pods. It shares the requests of what keeps PodGroups.
+func newGrouper(
+	config *serverconfig.Config,
+	client kubernetes.Interface,
+	api gangapi.API,
+	marks *dialects.Reader,
+	leads func() bool,
+) (*podgrouper.Grouper, error) {
+	own := rest.CopyConfig(config.KubeConfig)
+	own.RateLimiter, own.QPS, own.Burst = nil, keeperQPS, keeperBurst
+	own.ContentType, own.AcceptContentTypes = "", "" // the kinds behind marks are custom resources: JSON
+	objects, err := dynamic.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the objects behind marks: %w", err)
+	}
+	grouper, err := podgrouper.New(podgrouper.Cluster{
+		Client: client, Objects: podgrouper.Objects{Dynamic: objects, Discovery: client.Discovery()}, API: api,
+		Factory: config.InformerFactory, Recorder: config.EventBroadcaster.NewRecorder("lockstep-scheduler"),
+	}, marks, leads)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to group marked pods: %w", err)
+	}
+	return grouper, nil
 }
 
 // keeperClient is a client of its own for what keeps PodGroups: what the API server and kube-controller-manager do for native groups takes

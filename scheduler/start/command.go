@@ -143,6 +143,7 @@ func (p *prepared) run(ctx context.Context, c *cobra.Command) error {
 	}
 	p.options.ComponentGlobalsRegistry.AddMetrics()
 	go made.keeper.Run(ctx)
+	go made.grouper.Run(ctx)
 	go func() {
 		if err := gangapi.Follow(ctx, p.asked, p.namespace, p.offer.API, clock.RealClock{}); err != nil {
 			klog.FromContext(ctx).Info("Ending, to start again", "reason", err)

@@ -1,0 +1,245 @@
+package podgrouper_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/scheduler/dialects"
+	"github.com/lockstep-project/lockstep/scheduler/podgrouper"
+)
+
+var foreign = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+
+// world is a cluster of fakes in which a Grouper runs.
+type world struct {
+	t        *testing.T
+	client   *fake.Clientset
+	objects  *dynamicfake.FakeDynamicClient
+	recorder *events.FakeRecorder
+}
+
+func newWorld(t *testing.T, served ...string) *world {
+	t.Helper()
+	w := &world{t: t, client: fake.NewClientset(), recorder: events.NewFakeRecorder(100)}
+	for _, resource := range served {
+		w.client.Resources = append(w.client.Resources, &metav1.APIResourceList{
+			GroupVersion: foreign.GroupVersion().String(), APIResources: []metav1.APIResource{{Name: resource}},
+		})
+	}
+	w.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{foreign: "PodGroupList"})
+	factory := informers.NewSharedInformerFactory(w.client, 0)
+	explicit, owners := dialects.Builtin()
+	reader := dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"})
+	grouper, err := podgrouper.New(podgrouper.Cluster{
+		Client: w.client, Objects: podgrouper.Objects{Dynamic: w.objects, Discovery: w.client.Discovery()},
+		API: gangapi.Resources, Factory: factory, Recorder: w.recorder,
+	}, reader, func() bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { stop(); <-done })
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	go func() { defer close(done); grouper.Run(ctx) }()
+	return w
+}
+
+// pod creates a pod of ours with labels and annotations, as the scheduler's client would read it.
+func (w *world) pod(name string, labels, annotations map[string]string) {
+	w.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Labels: labels, Annotations: annotations},
+	}
+	pod.Spec.SchedulerName = "lockstep-scheduler"
+	explicit, owners := dialects.Builtin()
+	gangapi.Adopt(pod, dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}).PodGroup)
+	if _, err := w.client.CoreV1().Pods("team").Create(w.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// group sets the minimum of a PodGroup of scheduler-plugins.
+func (w *world) group(name string, minimum int64, annotations map[string]any) {
+	w.t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": foreign.GroupVersion().String(), "kind": "PodGroup",
+		"metadata": map[string]any{"namespace": "team", "name": name, "uid": "u-" + name, "annotations": annotations},
+		"spec":     map[string]any{"minMember": minimum},
+	}}
+	_, err := w.objects.Resource(foreign).Namespace("team").Create(w.t.Context(), object, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = w.objects.Resource(foreign).Namespace("team").Update(w.t.Context(), object, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until waits until a PodGroup is as a function says; nil for one that is not there.
+func (w *world) until(name, what string, is func(*schedulingv1beta1.PodGroup) bool) {
+	w.t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		group, err := w.client.SchedulingV1beta1().PodGroups("team").Get(w.t.Context(), name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			group, err = nil, nil
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if is(group) {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("%s: %s; it is %+v", name, what, group)
+		}
+	}
+}
+
+func minimum(of int32) func(*schedulingv1beta1.PodGroup) bool {
+	return func(group *schedulingv1beta1.PodGroup) bool {
+		return group != nil && group.Spec.SchedulingPolicy.Gang.MinCount == of
+	}
+}
+
+// The PodGroup of a mark follows the object behind it, and is owned by it.
+func TestGrouper_FollowsTheObject(t *testing.T) {
+	w := newWorld(t, foreign.Resource)
+	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, nil)
+	time.Sleep(50 * time.Millisecond)
+	w.until(
+		"scheduler-plugins.g",
+		"it is there before the object",
+		func(g *schedulingv1beta1.PodGroup) bool { return g == nil },
+	)
+	w.group(
+		"g",
+		2,
+		map[string]any{"lockstep.dev/required-topology": "rack", "lockstep.dev/queued-at": "2020-01-01T00:00:00Z"},
+	)
+	w.until("scheduler-plugins.g", "it is not created", func(g *schedulingv1beta1.PodGroup) bool {
+		return minimum(2)(g) && g.Annotations["lockstep.dev/required-topology"] == "rack" &&
+			g.Annotations["lockstep.dev/queued-at"] == "" &&
+			g.Annotations[podgrouper.AnnotationDialect] == "scheduler-plugins" &&
+			slices.Contains(g.Finalizers, gangapi.Finalizer) &&
+			len(g.OwnerReferences) == 1 &&
+			g.OwnerReferences[0].UID == "u-g"
+	})
+	w.group("g", 3, map[string]any{"lockstep.dev/preferred-topology": "rack"})
+	w.until("scheduler-plugins.g", "it does not change", func(g *schedulingv1beta1.PodGroup) bool {
+		_, required := g.Annotations["lockstep.dev/required-topology"]
+		return minimum(3)(g) && !required && g.Annotations["lockstep.dev/preferred-topology"] == "rack"
+	})
+	err := w.client.SchedulingV1beta1().
+		PodGroups("team").
+		Delete(t.Context(), "scheduler-plugins.g", metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.until("scheduler-plugins.g", "it does not come back", minimum(3))
+	if err := w.client.CoreV1().Pods("team").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	w.until("scheduler-plugins.g", "it does not keep its place in the queue", minimum(3))
+	if err := w.objects.Resource(foreign).
+		Namespace("team").
+		Delete(t.Context(), "g", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(
+		"scheduler-plugins.g",
+		"it outlives the object",
+		func(g *schedulingv1beta1.PodGroup) bool { return g == nil },
+	)
+}
+
+// A gang that pods describe has a PodGroup as long as it has a pod.
+func TestGrouper_DeletesWithTheLastPod(t *testing.T) {
+	w := newWorld(t)
+	for rank := range 2 {
+		w.pod(fmt.Sprintf("p-%d", rank), map[string]string{"kueue.x-k8s.io/pod-group-name": "sky"},
+			map[string]string{"kueue.x-k8s.io/pod-group-total-count": "2"})
+	}
+	w.until("kueue.sky", "it is not created", minimum(2))
+	for rank := range 2 {
+		if err := w.client.CoreV1().
+			Pods("team").
+			Delete(t.Context(), fmt.Sprintf("p-%d", rank), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if rank == 0 {
+			time.Sleep(50 * time.Millisecond)
+			w.until("kueue.sky", "it is deleted while it has a pod", minimum(2))
+		}
+	}
+	w.until("kueue.sky", "it stays", func(g *schedulingv1beta1.PodGroup) bool { return g == nil })
+}
+
+// What cannot be read is said on the pod, and keeps no other gang from its PodGroup.
+func TestGrouper_SaysWhatItCannotRead(t *testing.T) {
+	w := newWorld(t)
+	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, nil)
+	w.pod(
+		"b",
+		map[string]string{"kueue.x-k8s.io/pod-group-name": "sky"},
+		map[string]string{"kueue.x-k8s.io/pod-group-total-count": "x"},
+	)
+	w.pod(
+		"c",
+		map[string]string{"kueue.x-k8s.io/pod-group-name": "good"},
+		map[string]string{"kueue.x-k8s.io/pod-group-total-count": "1"},
+	)
+	w.until("kueue.good", "it is not created", minimum(1))
+	said := map[string]bool{}
+	for end := time.After(10 * time.Second); !said["podgroups.scheduling.x-k8s.io are not served"] || !said["must be a positive number"]; {
+		select {
+		case event := <-w.recorder.Events:
+			for _, part := range []string{"podgroups.scheduling.x-k8s.io are not served", "must be a positive number"} {
+				said[part] = said[part] || strings.Contains(event, part)
+			}
+		case <-end:
+			t.Fatalf("said: %v", said)
+		}
+	}
+}
+
+// Pods of other schedulers, and pods that name their group themselves, are left alone.
+func TestGrouper_LeavesOthersAlone(t *testing.T) {
+	w := newWorld(t)
+	mark := map[string]string{"kueue.x-k8s.io/pod-group-name": "theirs"}
+	size := map[string]string{"kueue.x-k8s.io/pod-group-total-count": "1"}
+	theirs := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "theirs", Labels: mark, Annotations: size},
+	}
+	theirs.Spec.SchedulerName = "default-scheduler"
+	if _, err := w.client.CoreV1().Pods("team").Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.pod("own", map[string]string{"kueue.x-k8s.io/pod-group-name": "x", gangapi.Label: "own"}, size)
+	w.pod("marker", map[string]string{"kueue.x-k8s.io/pod-group-name": "last"}, size)
+	w.until("kueue.last", "it is not created", minimum(1))
+	list, err := w.client.SchedulingV1beta1().PodGroups("team").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Errorf("%d PodGroups (%v)", len(list.Items), err)
+	}
+}

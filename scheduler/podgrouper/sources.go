@@ -1,0 +1,235 @@
+package podgrouper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/lockstep-project/lockstep/scheduler/dialects"
+)
+
+// Objects reads the objects behind marks.
+type Objects struct {
+	Dynamic   dynamic.Interface
+	Discovery discovery.DiscoveryInterface
+}
+
+// errNoSource indicates that the object behind a mark does not exist yet, or that its kind is not served.
+var errNoSource = errors.New("the object that describes the gang does not exist")
+
+// source is an object behind a mark, as far as dialects read it.
+type source struct {
+	reference metav1.OwnerReference
+	content   map[string]any
+}
+
+// identity is an object's place in the cluster.
+type identity struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+}
+
+// sources follows the objects behind marks. A kind is followed from the first mark that needs it: a cluster has few of the kinds that there are.
+type sources struct {
+	objects Objects
+	// changed is called with the key of a PodGroup whose object has changed.
+	changed func(key string)
+
+	mu       sync.Mutex
+	followed map[schema.GroupVersionResource]informers.GenericInformer
+	// behind has the object behind each PodGroup, ahead the PodGroups of each object.
+	behind map[string]identity
+	ahead  map[identity][]string
+}
+
+func newSources(objects Objects, changed func(key string)) *sources {
+	return &sources{
+		objects: objects, changed: changed, followed: make(map[schema.GroupVersionResource]informers.GenericInformer),
+		behind: make(map[string]identity), ahead: make(map[identity][]string),
+	}
+}
+
+// of returns the object behind a mark; nil for a mark that needs none. The PodGroup of that key is looked at again when the object changes.
+func (s *sources) of(ctx context.Context, key string, mark dialects.Mark, pod *corev1.Pod) (*source, error) {
+	if mark.Dialect.Source == nil {
+		return nil, nil
+	}
+	names := mark.Dialect.Source(pod)
+	id := identity{names.Resource, pod.Namespace, names.Name}
+	s.depend(key, id)
+	lister, err := s.follow(ctx, names.Resource)
+	if err != nil {
+		return nil, err
+	}
+	object, err := lister.ByNamespace(id.namespace).Get(id.name)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s %s: %w", names.Resource.GroupResource(), names.Name, errNoSource)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", names.Resource.GroupResource(), names.Name, err)
+	}
+	found, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("reading %s %s: it is a %T", names.Resource.GroupResource(), names.Name, object)
+	}
+	return &source{
+		reference: metav1.OwnerReference{
+			APIVersion: found.GetAPIVersion(), Kind: found.GetKind(), Name: found.GetName(), UID: found.GetUID(),
+		},
+		content: found.Object,
+	}, nil
+}
+
+// exists reports whether the object behind a PodGroup exists, as far as that is known. After a restart it is not known of PodGroups without pods:
+// the garbage collector deletes these with the object.
+func (s *sources) exists(key string) bool {
+	s.mu.Lock()
+	id, known := s.behind[key]
+	s.mu.Unlock()
+	followed := s.followed[id.resource]
+	if !known || followed == nil || !followed.Informer().HasSynced() {
+		return true
+	}
+	_, err := followed.Lister().ByNamespace(id.namespace).Get(id.name)
+	return !apierrors.IsNotFound(err)
+}
+
+// depend notes which object is behind a PodGroup.
+func (s *sources) depend(key string, on identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.behind[key] == on {
+		return
+	}
+	s.drop(key)
+	s.behind[key] = on
+	s.ahead[on] = append(s.ahead[on], key)
+}
+
+// forget ends what depend began.
+func (s *sources) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(key)
+}
+
+func (s *sources) drop(key string) {
+	on, has := s.behind[key]
+	if !has {
+		return
+	}
+	delete(s.behind, key)
+	s.ahead[on] = slices.DeleteFunc(s.ahead[on], func(other string) bool { return other == key })
+	if len(s.ahead[on]) == 0 {
+		delete(s.ahead, on)
+	}
+}
+
+// patience is how long the worker waits for the objects of a kind, which many gangs may need that come next.
+const patience = 5 * time.Second
+
+// follow returns what is known of a kind, which it begins to follow at the first call. Only the worker calls it.
+func (s *sources) follow(ctx context.Context, resource schema.GroupVersionResource) (cache.GenericLister, error) {
+	followed, known := s.followed[resource]
+	if !known {
+		var err error
+		if followed, err = s.begin(ctx, resource); err != nil {
+			return nil, err
+		}
+		s.followed[resource] = followed
+	}
+	waiting, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	if !cache.WaitForCacheSync(waiting.Done(), followed.Informer().HasSynced) {
+		return nil, fmt.Errorf("%s are not known yet: %w", resource.GroupResource(), errNoSource)
+	}
+	return followed.Lister(), nil
+}
+
+// begin starts to follow a kind, if it is served.
+func (s *sources) begin(ctx context.Context, resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	served, err := s.objects.Discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("asking whether %s are served: %w", resource.GroupResource(), err)
+	}
+	is := func(r metav1.APIResource) bool { return r.Name == resource.Resource }
+	if err != nil || !slices.ContainsFunc(served.APIResources, is) {
+		return nil, fmt.Errorf("%s are not served: %w", resource.GroupResource(), errNoSource)
+	}
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	followed := dynamicinformer.NewFilteredDynamicInformer(
+		s.objects.Dynamic,
+		resource,
+		metav1.NamespaceAll,
+		0,
+		indexers,
+		nil,
+	)
+	happened := func(object any) { s.happened(resource, object) }
+	_, err = followed.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: happened, UpdateFunc: func(_, now any) { happened(now) }, DeleteFunc: happened,
+	})
+	if err := errors.Join(err, followed.Informer().SetTransform(slim)); err != nil {
+		return nil, fmt.Errorf("following %s: %w", resource.GroupResource(), err)
+	}
+	go followed.Informer().RunWithContext(ctx)
+	return followed, nil
+}
+
+func (s *sources) happened(resource schema.GroupVersionResource, object any) {
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
+	}
+	found, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	keys := slices.Clone(s.ahead[identity{resource, found.GetNamespace(), found.GetName()}])
+	s.mu.Unlock()
+	for _, key := range keys {
+		s.changed(key)
+	}
+}
+
+// slim keeps of an object what dialects may read: templates of pods are most of it, and its status and managed fields change all the time.
+func slim(object any) (any, error) {
+	if found, ok := object.(*unstructured.Unstructured); ok {
+		found.SetManagedFields(nil)
+		delete(found.Object, "status")
+		dropPodTemplates(found.Object)
+	}
+	return object, nil
+}
+
+// dropPodTemplates removes every map that has containers.
+func dropPodTemplates(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, below := range value {
+			if spec, ok := below.(map[string]any); ok && spec["containers"] != nil {
+				delete(value, key)
+				continue
+			}
+			dropPodTemplates(below)
+		}
+	case []any:
+		for _, below := range value {
+			dropPodTemplates(below)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package podgrouper
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/scheduler/dialects"
+)
+
+// AnnotationDialect names the dialect that a PodGroup was read in.
+const AnnotationDialect = "lockstep.dev/dialect"
+
+// wanted returns the PodGroup that a marked pod and the object behind its mark ask for.
+func wanted(mark dialects.Mark, pod *corev1.Pod, from *source, api gangapi.API) (*schedulingv1beta1.PodGroup, error) {
+	var content map[string]any
+	if from != nil {
+		content = from.content
+	}
+	group, err := mark.Describe(pod, content)
+	if err != nil {
+		return nil, fmt.Errorf("reading gang %s: %w", mark.Group, err)
+	}
+	annotations := maps.Clone(group.Wishes)
+	annotations[AnnotationDialect] = mark.Dialect.Name
+	made := &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: mark.PodGroup, Annotations: annotations, OwnerReferences: ownedBy(from),
+		},
+		Spec: schedulingv1beta1.PodGroupSpec{
+			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1beta1.GangSchedulingPolicy{
+					MinCount: int32(group.Minimum),
+				}, //nolint:gosec // dialects read no more
+			},
+			// One member less leaves nothing that could go on, whatever preempts.
+			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
+			PriorityClassName: pod.Spec.PriorityClassName,
+		},
+	}
+	if api == gangapi.Resources {
+		made.Finalizers = []string{gangapi.Finalizer}
+	}
+	return made, nil
+}
+
+func (g *Grouper) create(ctx context.Context, wants *schedulingv1beta1.PodGroup) error {
+	if _, err := g.client.SchedulingV1beta1().
+		PodGroups(wants.Namespace).
+		Create(ctx, wants, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating PodGroup %s: %w", wants.Name, err)
+	}
+	return nil
+}
+
+// delete deletes a PodGroup that has no members, unless it is another one by now.
+func (g *Grouper) delete(ctx context.Context, now *schedulingv1beta1.PodGroup) error {
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &now.UID}}
+	err := g.client.SchedulingV1beta1().PodGroups(now.Namespace).Delete(ctx, now.Name, options)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting PodGroup %s: %w", now.Name, err)
+	}
+	return nil
+}
+
+// change writes what a PodGroup lacks or has too much: its minimum and its wishes. All else cannot change.
+func (g *Grouper) change(ctx context.Context, now, wants *schedulingv1beta1.PodGroup) error {
+	patch := difference(now, wants)
+	if patch == nil {
+		return nil
+	}
+	content, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encoding a change of PodGroup %s: %w", now.Name, err)
+	}
+	_, err = g.client.SchedulingV1beta1().PodGroups(now.Namespace).
+		Patch(ctx, now.Name, types.MergePatchType, content, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("changing PodGroup %s: %w", now.Name, err)
+	}
+	return nil
+}
+
+// difference returns the merge patch (RFC 7386) from a PodGroup to the one that is wanted; nil for none.
+func difference(now, wants *schedulingv1beta1.PodGroup) map[string]any {
+	annotations := map[string]any{}
+	for _, key := range append(dialects.Wishes(), AnnotationDialect) {
+		before, had := now.Annotations[key]
+		after, has := wants.Annotations[key]
+		switch {
+		case has && (!had || before != after):
+			annotations[key] = after
+		case had && !has:
+			annotations[key] = nil
+		}
+	}
+	patch := map[string]any{}
+	if len(annotations) > 0 {
+		patch["metadata"] = map[string]any{"annotations": annotations}
+	}
+	minimum := wants.Spec.SchedulingPolicy.Gang.MinCount
+	if minimum != ptr.Deref(now.Spec.SchedulingPolicy.Gang, schedulingv1beta1.GangSchedulingPolicy{}).MinCount {
+		patch["spec"] = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": minimum}}}
+	}
+	if len(patch) == 0 {
+		return nil
+	}
+	return patch
+}
