@@ -1,6 +1,8 @@
 package gangapi
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,21 +35,42 @@ func Join(meta *metav1.ObjectMeta, spec *corev1.PodSpec, group string) {
 	meta.Labels[Label] = group
 }
 
-// Marks returns the name of the PodGroup of a pod that names none itself, by another controller's mark; empty for none.
-type Marks func(pod *corev1.Pod) string
+// AnnotationRank is a pod's place in its gang, from 0. Pods of Jobs and JobSets have theirs from these; for others it says so, and it is filled in from
+// another controller's mark.
+const AnnotationRank = "lockstep.dev/rank"
 
-// Adopt fills in the field of a pod that joined its group by the label, or, without one, by a mark; marks are read in their order.
+// Membership is what a mark says of a pod.
+type Membership struct {
+	// Group is the name of the pod's PodGroup.
+	Group string
+	// Rank is its place in the gang; nil if the mark has none.
+	Rank *int
+}
+
+// Marks returns the membership of a pod that names no group itself, by another controller's mark; false for a pod without one.
+type Marks func(pod *corev1.Pod) (Membership, bool)
+
+// Adopt fills in the field of a pod that joined its group by the label, or, without one, by a mark, with its rank; marks are read in their order.
 func Adopt(pod *corev1.Pod, marks ...Marks) {
 	if pod.Spec.SchedulingGroup != nil {
 		return
 	}
-	group := pod.Labels[Label]
-	for _, read := range marks {
-		if group == "" {
-			group = read(pod)
-		}
-	}
-	if group != "" {
+	if group := pod.Labels[Label]; group != "" {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+		return
+	}
+	for _, read := range marks {
+		member, marked := read(pod)
+		if !marked {
+			continue
+		}
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &member.Group}
+		if _, has := pod.Annotations[AnnotationRank]; member.Rank != nil && !has {
+			if pod.Annotations == nil {
+				pod.Annotations = map[string]string{}
+			}
+			pod.Annotations[AnnotationRank] = strconv.Itoa(*member.Rank)
+		}
+		return
 	}
 }

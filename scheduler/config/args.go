@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -47,6 +48,9 @@ type GangPlacementArgs struct {
 	UnhealthyConditions []Condition `json:"unhealthyConditions"`
 	// Quarantine is how nodes are judged by what happened to pods there.
 	Quarantine Quarantine `json:"quarantine,omitzero"`
+	// Dialects are further ways in which controllers mark the members of a gang, beside those that are built in (see package dialects). They hold for
+	// all profiles of the scheduler.
+	Dialects []dialects.Row `json:"dialects,omitempty"`
 }
 
 // Condition is a node condition that says that something is wrong.
@@ -149,6 +153,9 @@ func (a GangPlacementArgs) validate() field.ErrorList {
 		}
 	}
 	faults = append(faults, a.validateHealth()...)
+	if _, err := a.Table(); err != nil {
+		faults = append(faults, field.Invalid(field.NewPath("dialects"), len(a.Dialects), err.Error()))
+	}
 	if len(faults) > 0 {
 		return faults
 	}
@@ -156,6 +163,22 @@ func (a GangPlacementArgs) validate() field.ErrorList {
 		faults = append(faults, field.Invalid(field.NewPath("levels"), len(a.Levels), err.Error()))
 	}
 	return faults
+}
+
+// Table returns the dialects, built in and configured, in the order in which they are read.
+func (a GangPlacementArgs) Table() (dialects.Table, error) {
+	table, owners := dialects.Builtin()
+	for _, row := range a.Dialects {
+		made, err := dialects.Configured(row)
+		if err != nil {
+			return nil, fmt.Errorf("reading a dialect: %w", err)
+		}
+		if _, taken := slices.Concat(table, owners).ByName(made.Name); taken {
+			return nil, fmt.Errorf("reading a dialect: name %s is taken: %w", made.Name, dialects.ErrRow)
+		}
+		table = append(table, made)
+	}
+	return slices.Concat(table, owners), nil
 }
 
 // Ladder returns the configured levels, nil if they are to be detected.

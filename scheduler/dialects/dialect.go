@@ -38,6 +38,8 @@ type Dialect struct {
 	Minimum func(pod *corev1.Pod, object map[string]any) (int, error)
 	// Rank returns a pod's place in its gang, from 0. Nil if the indices of Jobs and JobSets say it.
 	Rank func(pod *corev1.Pod) (int, bool)
+	// Wishes returns annotations that stand for what the gang asks for in fields or annotations of the dialect. Nil for none.
+	Wishes func(pod *corev1.Pod, object map[string]any) map[string]string
 	// Loss returns what the owner of a pod does when it is lost.
 	Loss func(pod *corev1.Pod) Loss
 }

@@ -36,9 +36,79 @@ type reading struct {
 	Error string `json:"error,omitempty"`
 }
 
-func builtin() dialects.Table {
-	explicit, owners := dialects.Builtin()
-	return slices.Concat(explicit, owners)
+// rows are the dialects that ship as configuration.
+const rows = "../../manifests/dialects"
+
+// all has the dialects that are built in, and all that ship as configuration.
+func all(t *testing.T) dialects.Table {
+	t.Helper()
+	table, owners := dialects.Builtin()
+	files, err := filepath.Glob(filepath.Join(rows, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d dialects (%v)", len(files), err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const most = 15
+		if lines := strings.Count(string(content), "\n"); lines > most {
+			t.Errorf("%s has %d lines, want at most %d", file, lines, most)
+		}
+		var row dialects.Row
+		if err := yaml.UnmarshalStrict(content, &row); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		dialect, err := dialects.Configured(row)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		table = append(table, dialect)
+	}
+	return slices.Concat(table, owners)
+}
+
+// A row that is no dialect is refused, with the field and what to write.
+func TestConfigured_RefusesWhatIsNoDialect(t *testing.T) {
+	for row, says := range map[string]string{
+		"{name: My_Kind, member: {labels: [a]}, minimum: '1'}":                                      `name "My_Kind"`,
+		"{name: a, minimum: '1'}":                                                                   "member: name the labels",
+		"{name: a, member: {labels: [a]}}":                                                          "minimum: say how many",
+		"{name: a, member: {labels: [a]}, minimum: object.spec.size}":                               "undeclared reference to 'object'",
+		"{name: a, member: {labels: [a]}, minimum: '\"3\"'}":                                        "minimum is of type string, and must be of type int",
+		"{name: a, member: {labels: [a]}, minimum: '1 +'}":                                          "minimum: ERROR",
+		"{name: a, member: {labels: [a]}, minimum: '1', object: {resource: podgroups}}":             "write PLURAL.VERSION.GROUP",
+		"{name: a, member: {labels: [a]}, minimum: '1', onLoss: x}":                                 `onLoss "x": use replaced, restarted or gone`,
+		"{name: a, member: {labels: [a]}, minimum: '1', wishes: {lockstep.dev/queued-at: '\"x\"'}}": "lockstep.dev/queued-at is no wish",
+		"{name: a, member: {labels: [a]}, minimum: '1', rank: 'pod.x +'}":                           "rank: ERROR",
+	} {
+		var of dialects.Row
+		if err := yaml.UnmarshalStrict([]byte(row), &of); err != nil {
+			t.Fatal(err)
+		}
+		_, err := dialects.Configured(of)
+		if !errors.Is(err, dialects.ErrRow) || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with %q", row, err, says)
+		}
+	}
+}
+
+// An expression without end is cut off, and says so as a size that cannot be read.
+func TestConfigured_LimitsExpressions(t *testing.T) {
+	const long = "[1,2,3,4,5,6,7,8,9,10]"
+	row := dialects.Row{
+		Name: "slow", Member: dialects.Keys{Labels: []string{"a"}},
+		Minimum: strings.Repeat(long+".map(x, ", 6) + "x" + strings.Repeat(").map(y, 1).size()", 6),
+	}
+	dialect, err := dialects.Configured(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dialect.Minimum(&corev1.Pod{}, nil); !errors.Is(err, dialects.ErrNoSize) {
+		t.Errorf("it ends with %v", err)
+	}
 }
 
 // Each dialect reads what its controllers write.
@@ -68,7 +138,7 @@ func TestTable_Read(t *testing.T) {
 
 func read(t *testing.T, s *scene) reading {
 	t.Helper()
-	mark, marked := builtin().Read(&s.Pod)
+	mark, marked := all(t).Read(&s.Pod)
 	if !marked {
 		return reading{}
 	}
@@ -111,8 +181,8 @@ func TestTable_NamesPodGroups(t *testing.T) {
 	for _, group := range []string{"a", "A", "a_b", "a-b", strings.Repeat("x", 63), strings.Repeat("x", 300)} {
 		pod := &corev1.Pod{}
 		pod.Annotations = map[string]string{"kueue.x-k8s.io/pod-group-name": group}
-		mark, _ := builtin().Read(pod)
-		again, _ := builtin().Read(pod)
+		mark, _ := all(t).Read(pod)
+		again, _ := all(t).Read(pod)
 		if mark.PodGroup != again.PodGroup || len(mark.PodGroup) > 253 || !strings.HasPrefix(mark.PodGroup, "kueue.") {
 			t.Errorf("group %q is %q, and then %q", group, mark.PodGroup, again.PodGroup)
 		}
@@ -140,7 +210,7 @@ func TestMark_CopiesNoFacts(t *testing.T) {
 	for key := range facts {
 		pod.Annotations[key] = "x"
 	}
-	mark, _ := builtin().Read(pod)
+	mark, _ := all(t).Read(pod)
 	group, err := mark.Describe(pod, object)
 	if err != nil || len(group.Wishes) > 0 {
 		t.Errorf("it takes over %v (%v)", slices.Sorted(maps.Keys(group.Wishes)), err)

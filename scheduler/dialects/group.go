@@ -1,6 +1,9 @@
 package dialects
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,11 +38,8 @@ func Wishes() []string {
 	}
 }
 
-// exclusive are the annotations of dialects by which a group asks for a domain of its own. That it is in one domain is kept; that no other gang is
-// there, is not.
-func exclusive() []string {
-	return []string{"leaderworkerset.sigs.k8s.io/exclusive-topology"}
-}
+// isWish reports whether an annotation is a wish.
+func isWish(key string) bool { return slices.Contains(Wishes(), key) }
 
 // Describe returns the group of a marked pod. object is the content of the mark's source, nil for a mark without one. Wishes of the object win
 // over those of the pod.
@@ -49,10 +49,8 @@ func (m Mark) Describe(pod *corev1.Pod, object map[string]any) (Group, error) {
 		return Group{}, err
 	}
 	asked := map[string]string{}
-	for _, key := range exclusive() {
-		if level := pod.Annotations[key]; level != "" {
-			asked[topology.AnnotationRequiredTopology] = level
-		}
+	if m.Dialect.Wishes != nil {
+		maps.Copy(asked, m.Dialect.Wishes(pod, object))
 	}
 	of, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
 	for _, annotations := range []map[string]string{pod.Annotations, of} {

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // leaderWorkerSet is the dialect of LeaderWorkerSets: each group of a leader and its workers is a gang.
@@ -34,6 +36,14 @@ func leaderWorkerSet() Dialect {
 			return size(pod, prefix+"size")
 		},
 		Rank: rank(prefix + "worker-index"),
+		// That the group is in one domain is kept; that no other group is there, is not.
+		Wishes: func(pod *corev1.Pod, _ map[string]any) map[string]string {
+			level := pod.Annotations[prefix+"exclusive-topology"]
+			if level == "" {
+				return nil
+			}
+			return map[string]string{topology.AnnotationRequiredTopology: level}
+		},
 		// RecreateGroupOnPodRestart is the default.
 		Loss: func(*corev1.Pod) Loss { return Restarted },
 	}

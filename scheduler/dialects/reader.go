@@ -2,9 +2,10 @@ package dialects
 
 import (
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
 // Reader reads the marks of the pods of some schedulers: a mark means nothing on pods of others.
@@ -27,24 +28,17 @@ func (r *Reader) Read(pod *corev1.Pod) (Mark, bool) {
 	return r.table.Read(pod)
 }
 
-// PodGroup returns the name of the PodGroup that stands for a pod's mark; empty for none.
-func (r *Reader) PodGroup(pod *corev1.Pod) string {
-	mark, _ := r.Read(pod)
-	return mark.PodGroup
-}
-
-// RankOf returns a pod's place in its gang by the first mark that has one; false for a pod without. Pods of Jobs and JobSets have theirs from these.
-func RankOf(pod *corev1.Pod) (int, bool) {
-	for _, dialect := range explicit() {
-		if dialect.Rank != nil && dialect.Group(pod) != "" {
-			return dialect.Rank(pod)
+// Membership returns what a pod's mark says, for the clients that decode pods with it.
+func (r *Reader) Membership(pod *corev1.Pod) (gangapi.Membership, bool) {
+	mark, marked := r.Read(pod)
+	if !marked {
+		return gangapi.Membership{}, false
+	}
+	member := gangapi.Membership{Group: mark.PodGroup}
+	if mark.Dialect.Rank != nil {
+		if rank, has := mark.Dialect.Rank(pod); has {
+			member.Rank = &rank
 		}
 	}
-	return 0, false
+	return member, true
 }
-
-// explicit has the dialects of explicit marks: they are asked about every member of every gang.
-var explicit = sync.OnceValue(func() Table { //nolint:gochecknoglobals // made once
-	marks, _ := Builtin()
-	return marks
-})

@@ -72,7 +72,7 @@ func (w *world) pod(name string, labels, annotations map[string]string) {
 	}
 	pod.Spec.SchedulerName = "lockstep-scheduler"
 	explicit, owners := dialects.Builtin()
-	gangapi.Adopt(pod, dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}).PodGroup)
+	gangapi.Adopt(pod, dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}).Membership)
 	if _, err := w.client.CoreV1().Pods("team").Create(w.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/lockstep-project/lockstep/scheduler/dialects"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -138,7 +138,7 @@ func barNode(shape *topology.Shape, node, nodes int, rule string) {
 	}
 }
 
-// InRankOrder sorts pods by rank: replicated job, job index, completion index or the index of another controller's mark, name. Indices compare as numbers.
+// InRankOrder sorts pods by rank: replicated job, job index, completion index or rank by annotation, name. Indices compare as numbers.
 func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
 	ranks := make([]rank, len(pods))
 	for i, pod := range pods {
@@ -161,8 +161,8 @@ type rank struct {
 
 func rankOf(pod *corev1.Pod) rank {
 	index := completionIndex(pod)
-	if marked, ok := dialects.RankOf(pod); ok {
-		index = marked
+	if text, marked := pod.Annotations[gangapi.AnnotationRank]; marked {
+		index = number(text)
 	}
 	return rank{pod.Labels[labelReplicatedJob], number(pod.Labels[labelJobIndex]), index, pod}
 }

@@ -3,7 +3,6 @@ package start
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -22,7 +21,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler"
+	configuration "github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
+	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/podgrouper"
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 )
@@ -52,8 +53,11 @@ func assemble(
 		return assembled{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	logLimits(klog.FromContext(ctx), config.KubeConfig)
-	marks := marksOf(config.ComponentConfig.Profiles)
-	client, err := gangapi.Client(config.KubeConfig, api, marks.PodGroup)
+	marks, err := marksOf(config.ComponentConfig.Profiles)
+	if err != nil {
+		return assembled{}, err
+	}
+	client, err := gangapi.Client(config.KubeConfig, api, marks.Membership)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -94,14 +98,27 @@ func assemble(
 	return assembled{config: &completed, scheduler: made, keeper: keeper, grouper: grouper}, err
 }
 
-// marksOf returns what reads the marks of pods that name one of the profiles.
-func marksOf(profiles []schedulerconfig.KubeSchedulerProfile) *dialects.Reader {
-	names := make([]string, len(profiles))
+// marksOf returns what reads the marks of pods that name one of the profiles. All profiles read the dialects of the first that configures some.
+func marksOf(profiles []schedulerconfig.KubeSchedulerProfile) (*dialects.Reader, error) {
+	var names []string
+	var args configuration.GangPlacementArgs
 	for i := range profiles {
-		names[i] = profiles[i].SchedulerName
+		names = append(names, profiles[i].SchedulerName)
+		for _, of := range profiles[i].PluginConfig {
+			if of.Name != gangplacement.Name || len(args.Dialects) > 0 {
+				continue
+			}
+			var err error
+			if args, err = configuration.Placement(of.Args); err != nil {
+				return nil, fmt.Errorf("reading the arguments of %s: %w", gangplacement.Name, err)
+			}
+		}
 	}
-	explicit, owners := dialects.Builtin()
-	return dialects.NewReader(slices.Concat(explicit, owners), names)
+	table, err := args.Table()
+	if err != nil {
+		return nil, fmt.Errorf("reading the arguments of %s: %w", gangplacement.Name, err)
+	}
+	return dialects.NewReader(table, names), nil
 }
 
 // newGrouper makes what keeps the PodGroups of marked pods. It shares the requests of what keeps PodGroups.

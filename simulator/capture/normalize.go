@@ -20,7 +20,7 @@ func normalize(k kind, o object) {
 		o.SetAnnotations(nil)
 	}
 	if pod, ok := o.(*corev1.Pod); ok {
-		gangapi.Adopt(pod, marks().PodGroup)
+		gangapi.Adopt(pod, marks().Membership)
 	}
 }
 

@@ -86,8 +86,13 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 
 	age(t, "trainjobs.trainer.kubeflow.org")
 	second := upgrade(t, packed(t, "v1.1.0"), values(map[string]any{
-		"manager":   map[string]any{"replicas": 3},
-		"scheduler": map[string]any{"pluginArgs": map[string]any{"GangPermit": map[string]any{"grace": "90s"}}},
+		"manager": map[string]any{"replicas": 3},
+		"scheduler": map[string]any{"pluginArgs": map[string]any{
+			"GangPermit": map[string]any{
+				"grace": "90s",
+			},
+			"GangPlacement": map[string]any{"dialects": dialectsOfThePage(t)},
+		}},
 	}))
 	if ran := hooks(second, release.HookPreUpgrade); !slices.Equal(ran, []string{"lockstep-crds"}) {
 		t.Errorf("an upgrade over an older CRD ran %v", ran)
@@ -99,6 +104,8 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 		deployed.GetLabels()["app.kubernetes.io/version"] != "v1.1.0" {
 		t.Errorf("after the upgrade there are %d replicas of %v", replicas, deployed.GetLabels())
 	}
+
+	crew(t)
 
 	rollBack(t, 1)
 	runInstalled(t)

@@ -1,0 +1,296 @@
+package dialects
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// Row is a dialect as configuration says it: a mark by keys, and expressions (CEL) over the pod and the object that describes the gang.
+//
+//	name: volcano
+//	member: {annotations: [scheduling.k8s.io/group-name]}
+//	object: {resource: podgroups.v1beta1.scheduling.volcano.sh}
+//	minimum: object.spec.minMember
+//	rank: int(pod.metadata.labels["volcano.sh/task-index"])
+type Row struct {
+	// Name is that of the dialect: lower case letters, digits and hyphens.
+	Name string `json:"name"`
+	// Member has the keys of which the first on a pod names its group.
+	Member Keys `json:"member"`
+	// Group is an expression of type string over a pod that has one of the keys: its group's name. The default is the key's value; empty is no gang.
+	Group string `json:"group,omitempty"`
+	// Object describes the gang. Without one the expressions have the pod alone.
+	Object *Object `json:"object,omitempty"`
+	// Minimum is an expression of type int, at least 1: how many members start together. Variables are pod, and object if there is one.
+	Minimum string `json:"minimum"`
+	// Rank is an expression of type int over pod, from 0: its place in the gang. Where it fails, the pod has no rank.
+	Rank string `json:"rank,omitempty"`
+	// Wishes are expressions of type string by the annotations that they stand for. One that fails is no wish.
+	Wishes map[string]string `json:"wishes,omitempty"`
+	// OnLoss is what the gang's owner does when a member is lost: replaced (the default), restarted or gone.
+	OnLoss Loss `json:"onLoss,omitempty"`
+}
+
+// Keys are keys of labels and annotations, labels first.
+type Keys struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// Object is the kind of the objects that describe gangs.
+type Object struct {
+	// Resource is PLURAL.VERSION.GROUP, as kubectl takes it.
+	Resource string `json:"resource"`
+	// Name is an expression of type string over pod; the default is the group's name.
+	Name string `json:"name,omitempty"`
+}
+
+// ErrRow indicates a row that is no dialect. The text says which field, and what to write.
+var ErrRow = errors.New("not a dialect")
+
+// cost limits what one evaluation may do: a hundred times what a row of this kind needs.
+const cost = 100_000
+
+// Configured returns the dialect of a row.
+func Configured(row Row) (Dialect, error) {
+	if faults := validation.IsDNS1123Label(row.Name); len(faults) > 0 {
+		return Dialect{}, fmt.Errorf("name %q: %s: %w", row.Name, strings.Join(faults, ", "), ErrRow)
+	}
+	if len(row.Member.Labels)+len(row.Member.Annotations) == 0 {
+		return Dialect{}, fmt.Errorf(
+			"%s: member: name the labels or annotations that name a pod's group: %w",
+			row.Name,
+			ErrRow,
+		)
+	}
+	made := Dialect{Name: row.Name}
+	loss := cmp.Or(row.OnLoss, Replaced)
+	if loss != Replaced && loss != Restarted && loss != Gone {
+		return Dialect{}, fmt.Errorf(
+			"%s: onLoss %q: use %s, %s or %s: %w",
+			row.Name,
+			loss,
+			Replaced,
+			Restarted,
+			Gone,
+			ErrRow,
+		)
+	}
+	made.Loss = func(*corev1.Pod) Loss { return loss }
+	for _, complete := range []func(Row, *Dialect) error{member, source, minimum, ranks, asks} {
+		if err := complete(row, &made); err != nil {
+			return Dialect{}, fmt.Errorf("%s: %w", row.Name, err)
+		}
+	}
+	return made, nil
+}
+
+// first returns the value of the first key that a pod has.
+func (k Keys) first(pod *corev1.Pod) string {
+	for _, key := range k.Labels {
+		if value := pod.Labels[key]; value != "" {
+			return value
+		}
+	}
+	for _, key := range k.Annotations {
+		if value := pod.Annotations[key]; value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+func member(row Row, into *Dialect) error {
+	into.Group = row.Member.first
+	if row.Group == "" {
+		return nil
+	}
+	name, err := compile(row.Group, "group", cel.StringType, "pod")
+	if err != nil {
+		return err
+	}
+	into.Group = func(pod *corev1.Pod) string {
+		if row.Member.first(pod) == "" {
+			return ""
+		}
+		return text(name, pod)
+	}
+	return nil
+}
+
+// text evaluates an expression of type string over a pod; empty where it fails.
+func text(of expression, pod *corev1.Pod) string {
+	value, _ := of(pod, nil)
+	text, _ := value.(string)
+	return text
+}
+
+// resourceForm is PLURAL.VERSION.GROUP.
+var resourceForm = regexp.MustCompile(`^([a-z0-9-]+)\.(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\.([a-z0-9.-]+)$`)
+
+func source(row Row, into *Dialect) error {
+	if row.Object == nil {
+		return nil
+	}
+	parts := resourceForm.FindStringSubmatch(row.Object.Resource)
+	if parts == nil {
+		return fmt.Errorf(
+			"object.resource %q: write PLURAL.VERSION.GROUP, such as podgroups.v1beta1.scheduling.volcano.sh: %w",
+			row.Object.Resource,
+			ErrRow,
+		)
+	}
+	resource := schema.GroupVersionResource{Resource: parts[1], Version: parts[2], Group: parts[3]}
+	named := into.Group
+	if row.Object.Name != "" {
+		name, err := compile(row.Object.Name, "object.name", cel.StringType, "pod")
+		if err != nil {
+			return err
+		}
+		named = func(pod *corev1.Pod) string { return text(name, pod) }
+	}
+	into.Source = func(pod *corev1.Pod) Source { return Source{resource, named(pod)} }
+	return nil
+}
+
+func minimum(row Row, into *Dialect) error {
+	if row.Minimum == "" {
+		return fmt.Errorf("minimum: say how many members start together, such as object.spec.minMember: %w", ErrRow)
+	}
+	variables := []string{"pod"}
+	if row.Object != nil {
+		variables = append(variables, "object")
+	}
+	evaluate, err := compile(row.Minimum, "minimum", cel.IntType, variables...)
+	if err != nil {
+		return err
+	}
+	into.Minimum = func(pod *corev1.Pod, object map[string]any) (int, error) {
+		value, err := evaluate(pod, object)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w: %w", row.Minimum, err, ErrNoSize)
+		}
+		number := whole(value)
+		if number < 1 || number > maxMembers {
+			return 0, fmt.Errorf(
+				"%s is %v, and must be between 1 and %d: %w",
+				row.Minimum,
+				value,
+				maxMembers,
+				ErrNoSize,
+			)
+		}
+		return number, nil
+	}
+	return nil
+}
+
+// whole returns a whole number, however it was decoded; -1 for any other value.
+func whole(value any) int {
+	switch number := value.(type) {
+	case int64:
+		return int(number)
+	case float64:
+		if number == math.Trunc(number) && math.Abs(number) <= maxMembers {
+			return int(number)
+		}
+	}
+	return -1
+}
+
+// maxMembers is more than any gang has, and fits into the field of a PodGroup.
+const maxMembers = 1 << 24
+
+func ranks(row Row, into *Dialect) error {
+	if row.Rank == "" {
+		return nil
+	}
+	evaluate, err := compile(row.Rank, "rank", cel.IntType, "pod")
+	if err != nil {
+		return err
+	}
+	into.Rank = func(pod *corev1.Pod) (int, bool) {
+		value, err := evaluate(pod, nil)
+		number := whole(value)
+		return number, err == nil && number >= 0 && number <= maxMembers
+	}
+	return nil
+}
+
+func asks(row Row, into *Dialect) error {
+	variables := []string{"pod"}
+	if row.Object != nil {
+		variables = append(variables, "object")
+	}
+	wished := map[string]expression{}
+	for key, text := range row.Wishes {
+		if !isWish(key) {
+			return fmt.Errorf("wishes: %s is no wish; use one of %s: %w", key, strings.Join(Wishes(), ", "), ErrRow)
+		}
+		evaluate, err := compile(text, "wishes."+key, cel.StringType, variables...)
+		if err != nil {
+			return err
+		}
+		wished[key] = evaluate
+	}
+	into.Wishes = func(pod *corev1.Pod, object map[string]any) map[string]string {
+		asked := map[string]string{}
+		for key, evaluate := range wished {
+			value, err := evaluate(pod, object)
+			if text, ok := value.(string); err == nil && ok && text != "" {
+				asked[key] = text
+			}
+		}
+		return asked
+	}
+	return nil
+}
+
+// expression is a compiled expression. object may be nil.
+type expression func(pod *corev1.Pod, object map[string]any) (any, error)
+
+// compile compiles an expression of a type over variables; field is what errors call it.
+func compile(text, field string, of *cel.Type, variables ...string) (expression, error) {
+	options := []cel.EnvOption{ext.Strings(), cel.OptionalTypes(), library.Lists(), library.Regex()}
+	for _, variable := range variables {
+		options = append(options, cel.Variable(variable, cel.DynType))
+	}
+	environment, err := cel.NewEnv(options...)
+	if err != nil {
+		return nil, fmt.Errorf("preparing expressions: %w", err)
+	}
+	checked, issues := environment.Compile(text)
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("%s: %s: %w", field, strings.Join(strings.Fields(issues.Err().Error()), " "), ErrRow)
+	}
+	if got := checked.OutputType(); !got.IsExactType(of) && !got.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("%s is of type %s, and must be of type %s: %w", field, got, of, ErrRow)
+	}
+	program, err := environment.Program(checked, cel.CostLimit(cost))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", field, err, ErrRow)
+	}
+	return func(pod *corev1.Pod, object map[string]any) (any, error) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+		if err != nil {
+			return nil, fmt.Errorf("reading the pod: %w", err)
+		}
+		value, _, err := program.Eval(map[string]any{"pod": content, "object": object})
+		if err != nil {
+			return nil, fmt.Errorf("it cannot be evaluated: %w", err)
+		}
+		return value.Value(), nil
+	}, nil
+}

@@ -1,0 +1,87 @@
+package install_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+)
+
+// dialectsOfThePage returns the rows that docs/dialects.md adds to the chart's values.
+func dialectsOfThePage(t *testing.T) []any {
+	t.Helper()
+	root, err := cluster.SourceTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(root, "docs", "dialects.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```yaml\n(scheduler:.*?)```").FindSubmatch(content)
+	if block == nil {
+		t.Fatal("docs/dialects.md has no values")
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(block[1], &values); err != nil {
+		t.Fatal(err)
+	}
+	rows, _, err := unstructured.NestedSlice(values, "scheduler", "pluginArgs", "GangPlacement", "dialects")
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("docs/dialects.md has %d dialects (%v)", len(rows), err)
+	}
+	return rows
+}
+
+// crew creates a gang of a kind that only a row of the configuration knows, and waits until it runs.
+func crew(t *testing.T) {
+	t.Helper()
+	for number := range 2 {
+		pod := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": map[string]any{
+				"namespace":   "default",
+				"name":        fmt.Sprintf("crew-%d", number),
+				"labels":      map[string]any{"example.com/crew": "night"},
+				"annotations": map[string]any{"example.com/crew-size": "2", "example.com/number": strconv.Itoa(number)},
+			},
+			"spec": map[string]any{
+				"schedulerName": "lockstep-scheduler",
+				"containers":    []any{map[string]any{"name": "main", "image": "example.com/a"}},
+			},
+		}}
+		if _, err := shared.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(name string) bool {
+		pod, err := shared.Client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+		return err == nil && pod.Status.Phase == corev1.PodRunning
+	}
+	eventually(t, "a gang of a configured dialect", func() bool { return is("crew-0") && is("crew-1") })
+	group, err := shared.Client.SchedulingV1beta1().
+		PodGroups("default").
+		Get(t.Context(), "crew.night", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := group.Annotations["lockstep.dev/dialect"]; of != "crew" {
+		t.Errorf("its PodGroup is of dialect %q", of)
+	}
+	for number := range 2 {
+		if err := shared.Client.CoreV1().
+			Pods("default").
+			Delete(t.Context(), fmt.Sprintf("crew-%d", number), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
