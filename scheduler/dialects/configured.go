@@ -183,13 +183,10 @@ func minimum(row Row, into *Dialect) error {
 			return 0, fmt.Errorf("%s: %w: %w", row.Minimum, err, ErrNoSize)
 		}
 		number := whole(value)
-		if number < 1 || number > maxMembers {
+		if number < 1 {
 			return 0, fmt.Errorf(
-				"%s is %v, and must be between 1 and %d: %w",
-				row.Minimum,
-				value,
-				maxMembers,
-				ErrNoSize,
+				"%s is %v, and must be a positive whole number: %w",
+				row.Minimum, value, ErrNoSize,
 			)
 		}
 		return number, nil
@@ -209,9 +206,6 @@ func whole(value any) int {
 	}
 	return -1
 }
-
-// maxMembers is more than any gang has, and fits into the field of a PodGroup.
-const maxMembers = 1 << 24
 
 func ranks(row Row, into *Dialect) error {
 	if row.Rank == "" {

@@ -1,6 +1,7 @@
 package dialects
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -17,6 +18,9 @@ type Group struct {
 	// Wishes are annotations that say where the gang wants to be, by the keys that the scheduler reads.
 	Wishes map[string]string
 }
+
+// maxMembers is more than any gang has, and fits into the field of a PodGroup.
+const maxMembers = 1 << 24
 
 // Wishes returns the keys that Group.Wishes may have: the annotations that anybody may write about his own gang. All others of lockstep.dev are facts that Lockstep's controllers state.
 func Wishes() []string {
@@ -47,6 +51,9 @@ func (m Mark) Describe(pod *corev1.Pod, object map[string]any) (Group, error) {
 	minimum, err := m.Dialect.Minimum(pod, object)
 	if err != nil {
 		return Group{}, err
+	}
+	if minimum < 1 || minimum > maxMembers {
+		return Group{}, fmt.Errorf("its size is %d, and must be between 1 and %d: %w", minimum, maxMembers, ErrNoSize)
 	}
 	asked := map[string]string{}
 	if m.Dialect.Wishes != nil {

@@ -89,7 +89,7 @@ func assemble(
 	if err != nil {
 		return assembled{}, err
 	}
-	grouper, err := newGrouper(config, keeping, api, marks, leader.leads.Load)
+	grouper, err := newGrouper(config, api, marks, leader.leads.Load)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -121,14 +121,18 @@ func marksOf(profiles []schedulerconfig.KubeSchedulerProfile) (*dialects.Reader,
 	return dialects.NewReader(table, names), nil
 }
 
-// newGrouper makes what keeps the PodGroups of marked pods. It shares the requests of what keeps PodGroups.
+// newGrouper makes what keeps the PodGroups of marked pods, with a client of its own: a tenant who creates many groups takes nothing of the requests of
+// a scheduler, nor of what keeps PodGroups.
 func newGrouper(
 	config *serverconfig.Config,
-	client kubernetes.Interface,
 	api gangapi.API,
 	marks *dialects.Reader,
 	leads func() bool,
 ) (*podgrouper.Grouper, error) {
+	client, err := keeperClient(config.KubeConfig, api)
+	if err != nil {
+		return nil, err
+	}
 	own := rest.CopyConfig(config.KubeConfig)
 	own.RateLimiter, own.QPS, own.Burst = nil, keeperQPS, keeperBurst
 	own.ContentType, own.AcceptContentTypes = "", "" // the kinds behind marks are custom resources: JSON
