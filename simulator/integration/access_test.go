@@ -290,6 +290,7 @@ func TestAccess_TheCacheInitializerDoesWhatItNeeds(t *testing.T) {
 	} {
 		allowed[what] = true
 	}
+	eventually(t, "the role counts", func() bool { return may(t, account, namespace, "create /serviceaccounts") })
 	for _, resource := range []string{
 		"trainer.kubeflow.org/trainjobs", "trainer.kubeflow.org/trainjobs/finalizers", "leaderworkerset.x-k8s.io/leaderworkersets",
 		"/services", "/serviceaccounts", "/serviceaccounts/token", "/secrets", "/configmaps", "/pods",
