@@ -7,7 +7,7 @@ import (
 )
 
 // Labels that select objects of the installation: ours what the chart installs, and programs what runs of it, with JobSet where that is in the same
-// namespace. Other objects of the namespace may be anybody's.
+// namespace. Other objects of the namespace may belong to other users.
 const (
 	ours     = "app.kubernetes.io/part-of=lockstep"
 	programs = "app.kubernetes.io/name in (lockstep-scheduler,lockstep-controller,lockstep-crds,lockstep-cleanup,jobset)"
