@@ -22,7 +22,8 @@ type Group struct {
 // maxMembers is more than any gang has, and fits into the field of a PodGroup.
 const maxMembers = 1 << 24
 
-// Wishes returns the keys that Group.Wishes may have: the annotations that users may write about their own gangs. All others of lockstep.dev are facts that Lockstep's controllers state.
+// Wishes returns the keys that Group.Wishes may have: the annotations that users may write about their own gangs. All others of lockstep.dev are facts
+// that Lockstep's controllers state.
 func Wishes() []string {
 	return []string{
 		topology.AnnotationRequiredTopology,
