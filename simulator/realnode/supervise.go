@@ -38,6 +38,7 @@ func fixed() []string {
 		"/var/log/pods",
 		"/var/log/containers",
 		"/run/containerd",
+		"/run/netns",
 		"/var/lib/cni",
 		"/etc/cni",
 	}
