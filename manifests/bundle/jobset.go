@@ -12,7 +12,7 @@ type change struct {
 	file, text, by string
 }
 
-// changes are what must differ in JobSet's chart.
+// changes returns the edits of JobSet's chart.
 //
 // JobSet writes its certificate into a Secret that its chart makes, with empty content. Helm 4 applies on the server, finds that JobSet owns these
 // fields since its start, and refuses every upgrade and rollback. So the packed chart makes the Secret without content.

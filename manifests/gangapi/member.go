@@ -39,7 +39,7 @@ func Join(meta *metav1.ObjectMeta, spec *corev1.PodSpec, group string) {
 // another controller's mark.
 const AnnotationRank = "lockstep.dev/rank"
 
-// Membership is what a mark says of a pod.
+// Membership names the group of a marked pod, and its place there.
 type Membership struct {
 	// Group is the name of the pod's PodGroup.
 	Group string

@@ -27,7 +27,7 @@ import (
 type Row struct {
 	// Name is that of the dialect: lower case letters, digits and hyphens.
 	Name string `json:"name"`
-	// Member has the keys of which the first on a pod names its group.
+	// Member lists the keys of marks: the first that a pod has names its group.
 	Member Keys `json:"member"`
 	// Group is an expression of type string over a pod that has one of the keys: its group's name. The default is the key's value; empty is no gang.
 	Group string `json:"group,omitempty"`
@@ -39,7 +39,8 @@ type Row struct {
 	Rank string `json:"rank,omitempty"`
 	// Wishes are expressions of type string by the annotations that they stand for. One that fails is no wish.
 	Wishes map[string]string `json:"wishes,omitempty"`
-	// OnLoss is what the gang's owner does when a member is lost: replaced (the default), restarted or gone.
+	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced, the default), creates all members again
+	// (restarted), or does nothing (gone). The scheduler judges lost members by their pods and Jobs, and does not read it.
 	OnLoss Loss `json:"onLoss,omitempty"`
 }
 
@@ -255,7 +256,7 @@ func asks(row Row, into *Dialect) error {
 // expression is a compiled expression. object may be nil.
 type expression func(pod *corev1.Pod, object map[string]any) (any, error)
 
-// compile compiles an expression of a type over variables; field is what errors call it.
+// compile compiles an expression of a type over variables. Errors name it by field.
 func compile(text, field string, of *cel.Type, variables ...string) (expression, error) {
 	options := []cel.EnvOption{ext.Strings(), cel.OptionalTypes(), library.Lists(), library.Regex()}
 	for _, variable := range variables {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Loss is what the owner of a gang does when it loses a member.
+// Loss describes the owner of a gang after the loss of a member.
 type Loss string
 
 const (
@@ -40,7 +40,7 @@ type Dialect struct {
 	Rank func(pod *corev1.Pod) (int, bool)
 	// Wishes returns annotations that stand for what the gang asks for in fields or annotations of the dialect. Nil for none.
 	Wishes func(pod *corev1.Pod, object map[string]any) map[string]string
-	// Loss returns what the owner of a pod does when it is lost.
+	// Loss describes the owner of a pod after its loss. It is for people: the scheduler judges lost members by their pods and Jobs.
 	Loss func(pod *corev1.Pod) Loss
 }
 
@@ -50,7 +50,7 @@ type Source struct {
 	Name     string
 }
 
-// Mark is what a pod says of its gang.
+// Mark names the gang of a pod, in the dialect of the controller that marked it.
 type Mark struct {
 	Dialect Dialect
 	// Group is the gang's name in the dialect, PodGroup that of the PodGroup that stands for it.

@@ -23,7 +23,7 @@ type scene struct {
 	Want   reading        `json:"want"`
 }
 
-// reading is what is read of a marked pod; empty for a pod without a mark.
+// reading has all that dialects read of a marked pod; empty for a pod without a mark.
 type reading struct {
 	Dialect  string            `json:"dialect,omitempty"`
 	PodGroup string            `json:"podGroup,omitempty"`

@@ -11,9 +11,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Group is what a PodGroup has to say about a gang.
+// Group describes a gang, as its PodGroup must.
 type Group struct {
-	// Minimum is how many members start together, at least 1.
+	// Minimum counts the members that start together, at least 1.
 	Minimum int
 	// Wishes are annotations that say where the gang wants to be, by the keys that the scheduler reads.
 	Wishes map[string]string

@@ -27,7 +27,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// standby is how long a scheduler that does not lead waits until it looks again whether it does.
+// standby is the pause after which a scheduler that does not lead looks at a group again.
 const standby = 5 * time.Second
 
 // Reader reads the marks of pods.
@@ -51,7 +51,7 @@ type Grouper struct {
 	leads func() bool
 }
 
-// Cluster is what a Grouper needs of the cluster.
+// Cluster has the clients and informers of a Grouper.
 type Cluster struct {
 	// Client writes PodGroups of the API, Objects reads the objects behind marks.
 	Client  kubernetes.Interface
@@ -89,8 +89,10 @@ func New(in Cluster, marks Reader, leads func() bool) (*Grouper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
-	// A PodGroup that was deleted while it has members comes back.
-	ofGroups, err := groups.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: g.groupDeleted})
+	// A PodGroup that was deleted while it has members comes back; one whose last pod ended while no scheduler ran is deleted.
+	ofGroups, err := groups.Informer().AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: g.groupChanged, DeleteFunc: g.groupChanged},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("watching PodGroups: %w", err)
 	}
@@ -220,7 +222,7 @@ func (g *Grouper) podChanged(object any) {
 	}
 }
 
-func (g *Grouper) groupDeleted(object any) {
+func (g *Grouper) groupChanged(object any) {
 	if group, ok := snapshot.Deleted(object); ok && group.Annotations[AnnotationDialect] != "" {
 		g.queue.Add(group.Namespace + "/" + group.Name)
 	}

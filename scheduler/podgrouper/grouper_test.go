@@ -243,3 +243,22 @@ func TestGrouper_LeavesOthersAlone(t *testing.T) {
 		t.Errorf("%d PodGroups (%v)", len(list.Items), err)
 	}
 }
+
+// A PodGroup whose last pod ended while no scheduler ran is deleted at the next start, and one that a user made is not.
+func TestGrouper_DeletesWhatWasLeft(t *testing.T) {
+	w := newWorld(t)
+	for name, annotations := range map[string]map[string]string{
+		"kueue.left": {podgrouper.AnnotationDialect: "kueue"}, "own": nil,
+	} {
+		group := &schedulingv1beta1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Annotations: annotations},
+		}
+		if _, err := w.client.SchedulingV1beta1().
+			PodGroups("team").
+			Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until("kueue.left", "it stays", func(g *schedulingv1beta1.PodGroup) bool { return g == nil })
+	w.until("own", "it is deleted", func(g *schedulingv1beta1.PodGroup) bool { return g != nil })
+}

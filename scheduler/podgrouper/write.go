@@ -40,7 +40,7 @@ func wanted(mark dialects.Mark, pod *corev1.Pod, from *source, api gangapi.API) 
 			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 				Gang: &schedulingv1beta1.GangSchedulingPolicy{
 					MinCount: int32(group.Minimum),
-				}, //nolint:gosec // dialects read no more
+				}, //nolint:gosec // Describe bounds it
 			},
 			// One member less leaves nothing that could go on, whatever preempts.
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/simulator/cluster"
@@ -76,6 +78,11 @@ func crew(t *testing.T) {
 	}
 	if of := group.Annotations["lockstep.dev/dialect"]; of != "crew" {
 		t.Errorf("its PodGroup is of dialect %q", of)
+	}
+	_, err = shared.Client.CoreV1().Pods("default").Patch(t.Context(), "crew-0", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"example.com/crew":"day"}}}`), metav1.PatchOptions{})
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("a pod can be moved into another gang: %v", err)
 	}
 	for number := range 2 {
 		if err := shared.Client.CoreV1().
