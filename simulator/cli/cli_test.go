@@ -63,6 +63,11 @@ status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 	}
 	defer listener.Close()
 	taken := listener.Addr().(*net.TCPAddr).Port
+	gone := write(
+		"gone.yaml",
+		`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}],
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`,
+	)
 
 	for _, test := range []struct {
 		name string
@@ -87,6 +92,14 @@ status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 		{"no runtime", []string{"up", "--jobs=" + orphan}, []string{"orphan.yaml:", "torch-distribute", "torch-distributed"}},
 		{"queue without Kueue", []string{"up", "--jobs=" + job, "--jobs=" + queue}, []string{"queue.yaml:1", "LocalQueue training", "--kueue"}},
 		{"taken port", []string{"up", "--jobs=" + job, fmt.Sprintf("--port=%d", taken)}, []string{"--port", "in use"}},
+		{"doctor without a cluster", []string{"doctor", "--kubeconfig=" + gone}, []string{"https://127.0.0.1:1: ", "cannot be used", "check"}},
+		{"doctor in another form", []string{"doctor", "-o", "yaml"}, []string{"-o yaml: ", "text or json"}},
+		{
+			"support bundle without a cluster",
+			[]string{"support-bundle", "--kubeconfig=" + gone},
+			[]string{"https://127.0.0.1:1: ", "cannot be used", "check"},
+		},
+		{"support bundle without a file", []string{"support-bundle", "-o", ""}, []string{"-o: ", "no file is named", "lockstep-support.tar.gz"}},
 		{"foreign directory", []string{"up", "--jobs=" + job, "--dir=" + foreign}, []string{foreign, "--dir"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

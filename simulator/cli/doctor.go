@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/doctor"
 )
 
@@ -41,15 +41,15 @@ func runDoctor(ctx context.Context, env Environment, kubeconfig, output string) 
 	if err != nil {
 		return err
 	}
+	cluster, err := capture.Connect(ctx, config)
+	if err != nil {
+		return err
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	untyped, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	_, findings, err := doctor.Examine(ctx, client, untyped)
+	_, findings, err := doctor.Examine(ctx, client, cluster.Dynamic)
 	if err != nil {
 		return fmt.Errorf("%s: %w", config.Host, err)
 	}
