@@ -22,6 +22,7 @@ const (
 	adminUser   = "admin"
 	kueueUser   = "system:serviceaccount:kueue-system:kueue-controller-manager"
 	trainerUser = "system:serviceaccount:" + TrainerNamespace + ":" + trainerAccount
+	guestUser   = "system:serviceaccount:" + GuestNamespace + ":guest"
 )
 
 // access is who may talk to the API server and how: certificates, tokens and kubeconfigs, as files of the run.
@@ -30,7 +31,7 @@ type access struct {
 	certPEM                                   []byte
 	accountKeyFile, tokenFile                 string
 
-	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig, kueueKubeconfig, trainerKubeconfig string
+	adminKubeconfig, controllerKubeconfig, schedulerKubeconfig, kueueKubeconfig, trainerKubeconfig, guestKubeconfig string
 	// For clients in this process: the administrator's, that of the player of NVIDIA's driver, and that of the others.
 	admin, driver, drivers *rest.Config
 }
@@ -84,6 +85,7 @@ func (a *access) writeUsers(s *state, server, controller, scheduler string) erro
 		{scheduler, "system:serviceaccounts", &a.schedulerKubeconfig, []string{"config", "scheduler.kubeconfig"}},
 		{kueueUser, "system:serviceaccounts", &a.kueueKubeconfig, []string{"config", "kueue.kubeconfig"}},
 		{trainerUser, "system:serviceaccounts", &a.trainerKubeconfig, []string{"config", "trainer.kubeconfig"}},
+		{guestUser, "system:serviceaccounts", &a.guestKubeconfig, []string{"config", "guest.kubeconfig"}},
 	}
 	// In this process, so without a file.
 	a.driver, a.drivers = a.client(server, newToken(), 200), a.client(server, newToken(), 500)

@@ -14,9 +14,11 @@ import (
 // errNotHosted indicates that a Deployment of the chart asks for what a process of this machine cannot have.
 var errNotHosted = errors.New("it cannot be run on this machine")
 
-// takeChart returns the plan with what the chart renders with its default values, and with how its pods are run. It writes their files.
+// takeChart returns the plan with what the chart renders with the values of the run, and with how its pods are run. It writes their files.
 func (p plan) takeChart() (plan, error) {
-	rendered, err := render.Chart(render.Default())
+	release := render.Default()
+	release.Values = p.values
+	rendered, err := render.Chart(release)
 	if err != nil {
 		return p, fmt.Errorf("rendering the chart: %w", err)
 	}

@@ -48,6 +48,10 @@ type Options struct {
 	Real *RealNodes
 	// Kueue asks for Kueue too, which takes minutes to build the first time.
 	Kueue bool
+	// KueuePods has Kueue manage groups of plain pods, too.
+	KueuePods bool
+	// Values are those of the chart that differ from its own.
+	Values map[string]any
 	// Audit has the API server log the requests of Lockstep's components in AuditLog.
 	Audit bool
 	// Port is the API server's port on loopback; 0 chooses a free one.
@@ -99,6 +103,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		plan: plan{
 			state: directory, mode: options.Mode, nodes: len(options.Nodes), audited: options.Audit,
 			bare: options.Bare || options.Real != nil, real: options.Real,
+			values: options.Values, kueuePods: options.KueuePods,
 			cliques: slices.ContainsFunc(options.Nodes, func(node corev1.Node) bool { return nvlink.InClique(&node) }),
 		},
 		died: make(chan *DeathError, 1), spawner: newSpawner(spawning), stopSpawner: stop,

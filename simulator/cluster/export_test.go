@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // The tests are black-box but for these: the parts of Start that can go wrong one by one.
@@ -13,12 +15,21 @@ var (
 	OnLoopback  = onLoopback
 
 	MoveToLoopback = moveToLoopback
-	AsJobSet       = asJobSetDeploys
 	Stamp          = stamp
-
-	AsKueue      = asKueueDeploys
-	NewKueueKeys = newKueueKeys
 )
+
+// AsJobSet returns a webhook configuration as JobSet's deployment has it.
+func AsJobSet(configuration *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return AsDeployed(configuration, "jobset", labelJobSet)
+}
+
+// AsKueue returns the objects of manifests as Kueue's deployment has them.
+func AsKueue(content []byte, base string, authority []byte) ([]*unstructured.Unstructured, error) {
+	return asKueueDeploys(content, base, authority, plan{}.kueueGroups())
+}
+
+// NewKueueKeys are the certificate of Kueue's webhooks and its authority.
+func NewKueueKeys() (map[string][]byte, error) { return newKeys(kueueServing()) }
 
 // KWOKConfig is KWOK's configuration for a fleet of so many nodes, in NVLink cliques or not.
 func KWOKConfig(nodes int, cliques bool) ([]byte, error) {

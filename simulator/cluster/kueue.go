@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,10 @@ const (
 	kueueService = "kueue-webhook-service"
 	kueueSecret  = "kueue-webhook-server-cert"
 )
+
+func kueueServing() Serving {
+	return Serving{Namespace: kueueNamespace, Secret: kueueSecret, Service: kueueService, Authority: "kueue-ca"}
+}
 
 func (p plan) kueue() component {
 	return component{
@@ -45,15 +50,33 @@ internalCertManagement: {enable: true, webhookServiceName: %s, webhookSecretName
 clientConnection: {qps: 500, burst: 1000}
 manageJobsWithoutQueueName: false
 waitForPodsReady: {timeout: 24h, recoveryTimeout: 24h}
-integrations: {frameworks: [trainer.kubeflow.org/trainjob, jobset.x-k8s.io/jobset, batch/job]}
-`, kueueNamespace, p.ports.kueueHealth, p.ports.kueueWebhook, p.kueueCertDir(), kueueService, kueueSecret)
+integrations: {frameworks: [%s]}
+`, kueueNamespace, p.ports.kueueHealth, p.ports.kueueWebhook, p.kueueCertDir(), kueueService, kueueSecret, strings.Join(p.kueueKinds(), ", "))
+}
+
+// kueueKinds are the kinds of jobs that Kueue manages, as its configuration names them.
+func (p plan) kueueKinds() []string {
+	kinds := []string{"trainer.kubeflow.org/trainjob", "jobset.x-k8s.io/jobset", "batch/job"}
+	if p.kueuePods {
+		kinds = append(kinds, "pod")
+	}
+	return kinds
+}
+
+// kueueGroups are the API groups of the objects about which Kueue's webhooks are called.
+func (p plan) kueueGroups() []string {
+	groups := []string{"kueue.x-k8s.io", "trainer.kubeflow.org", "jobset.x-k8s.io", "batch"}
+	if p.kueuePods {
+		groups = append(groups, "")
+	}
+	return groups
 }
 
 func (p plan) kueueCertDir() string { return p.state.path("pki", "kueue") }
 
 // startKueue installs Kueue and starts it, and returns when it answers for TrainJobs. The controllers run already.
 func (c *Cluster) startKueue(ctx context.Context) error {
-	keys, err := newKueueKeys()
+	made, err := newKeys(kueueServing())
 	if err != nil {
 		return err
 	}
@@ -61,14 +84,14 @@ func (c *Cluster) startKueue(ctx context.Context) error {
 		return fmt.Errorf("creating the folder of Kueue's certificate: %w", err)
 	}
 	for _, name := range []string{fileCert, fileKey} {
-		if _, err := c.plan.state.write(keys[name], "pki", "kueue", name); err != nil {
+		if _, err := c.plan.state.write(made[name], "pki", "kueue", name); err != nil {
 			return err
 		}
 	}
 	if _, err := c.plan.state.write([]byte(c.plan.kueueConfig()), "config", "kueue.yaml"); err != nil {
 		return err
 	}
-	if err := c.installKueue(ctx, keys); err != nil {
+	if err := c.installKueue(ctx, made); err != nil {
 		return err
 	}
 	if err := c.run(ctx, c.plan.kueue()); err != nil {
@@ -79,7 +102,7 @@ func (c *Cluster) startKueue(ctx context.Context) error {
 
 // installKueue applies what Kueue expects to find: its CRDs, its roles, its certificate and its webhooks. It does not
 // become ready before it has seen the last two.
-func (c *Cluster) installKueue(ctx context.Context, keys kueueKeys) error {
+func (c *Cluster) installKueue(ctx context.Context, made keys) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": kueueNamespace},
 	}}
@@ -92,7 +115,7 @@ func (c *Cluster) installKueue(ctx context.Context, keys kueueKeys) error {
 		if err != nil {
 			return fmt.Errorf("reading Kueue's manifests: %w", err)
 		}
-		objects, err := asKueueDeploys(content, base, keys[fileAuthority])
+		objects, err := asKueueDeploys(content, base, made[fileAuthority], c.plan.kueueGroups())
 		if err != nil {
 			return fmt.Errorf("reading Kueue's %s: %w", file, err)
 		}
@@ -102,7 +125,7 @@ func (c *Cluster) installKueue(ctx context.Context, keys kueueKeys) error {
 			}
 		}
 	}
-	if err := c.Apply(ctx, keys.secret()); err != nil {
+	if err := c.Apply(ctx, made.secret(kueueServing())); err != nil {
 		return err
 	}
 	return c.waitForCRDs(ctx)

@@ -60,7 +60,7 @@ func copyKueueManifests(ctx context.Context, module, dir string) error {
 		}},
 		{kueueWebhooks, []string{"webhook/manifests.yaml"}},
 	} {
-		content, err := joinFiles(filepath.Join(folder, "config", "components"), kept.from)
+		content, err := JoinFiles(filepath.Join(folder, "config", "components"), kept.from...)
 		if err != nil {
 			return fmt.Errorf("reading Kueue's manifests: %w", err)
 		}
@@ -71,8 +71,8 @@ func copyKueueManifests(ctx context.Context, module, dir string) error {
 	return nil
 }
 
-// joinFiles makes one YAML stream of files. A pattern that matches none is an error: the manifests have moved.
-func joinFiles(folder string, patterns []string) ([]byte, error) {
+// JoinFiles makes one YAML stream of files below a folder. A pattern that matches none is an error: the manifests have moved.
+func JoinFiles(folder string, patterns ...string) ([]byte, error) {
 	var parts [][]byte
 	for _, pattern := range patterns {
 		files, err := filepath.Glob(filepath.Join(folder, pattern))

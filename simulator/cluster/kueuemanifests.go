@@ -16,8 +16,13 @@ const (
 
 // asKueueDeploys reads manifests of Kueue's components and returns the objects as its own deployment has them: with
 // names that say whose they are, in its namespace, and with CRDs that Kueue converts. What Kueue is called for is called
-// at base, on loopback.
-func asKueueDeploys(content []byte, base string, authority []byte) ([]*unstructured.Unstructured, error) {
+// at base, on loopback; managed are the API groups of the kinds that it manages.
+func asKueueDeploys(
+	content []byte,
+	base string,
+	authority []byte,
+	managed []string,
+) ([]*unstructured.Unstructured, error) {
 	var deployed []*unstructured.Unstructured
 	err := eachObject(content, func(object *unstructured.Unstructured) error {
 		deployed = append(deployed, object)
@@ -33,7 +38,7 @@ func asKueueDeploys(content []byte, base string, authority []byte) ([]*unstructu
 				return err
 			}
 		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
-			if err := callAt(object, base, authority); err != nil {
+			if err := callAt(object, base, authority, managed); err != nil {
 				return err
 			}
 		}
@@ -126,8 +131,7 @@ func nameBound(binding *unstructured.Unstructured) error {
 
 // callAt has webhooks called at base. Those about kinds that Kueue is not asked to manage are left out: they would only
 // be in the way of every pod.
-func callAt(configuration *unstructured.Unstructured, base string, authority []byte) error {
-	managed := []string{"kueue.x-k8s.io", "trainer.kubeflow.org", "jobset.x-k8s.io", "batch"}
+func callAt(configuration *unstructured.Unstructured, base string, authority []byte, managed []string) error {
 	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", configuration.GetName(), err)

@@ -49,6 +49,12 @@ type plan struct {
 	real *RealNodes
 	// audited has the API server log requests.
 	audited bool
+	// extra are feature gates beside those of the mode.
+	extra []string
+	// kueuePods has Kueue manage groups of plain pods, too.
+	kueuePods bool
+	// values are those of the chart.
+	values map[string]any
 }
 
 // gates are the feature gates of Kubernetes' own components in each mode (DESIGN §1).
@@ -69,7 +75,7 @@ func (p plan) gated() []string {
 	if p.mode == probe.Resources {
 		return nil
 	}
-	return []string{"--feature-gates=" + gates(p.mode)}
+	return []string{"--feature-gates=" + strings.Join(append([]string{gates(p.mode)}, p.extra...), ",")}
 }
 
 func (p plan) etcd() component {
@@ -150,6 +156,7 @@ func (p plan) controllers() []string {
 	}
 	names := []string{
 		"job-controller",
+		"statefulset-controller",
 		"garbage-collector-controller",
 		"namespace-controller",
 		"resourceclaim-controller",

@@ -59,6 +59,12 @@ func (c *Cluster) Regate(ctx context.Context, mode probe.Mode) error {
 	return c.run(ctx, c.plan.controllerManager(), c.plan.stockScheduler())
 }
 
+// Gate is Regate for feature gates of Kubernetes' components, NAME=true, beside those of the mode.
+func (c *Cluster) Gate(ctx context.Context, gates ...string) error {
+	c.plan.extra = gates
+	return c.Regate(ctx, c.plan.mode)
+}
+
 // RestartScheduler stops lockstep-scheduler, and starts it again with flags that win over its usual ones.
 func (c *Cluster) RestartScheduler(ctx context.Context, flags ...string) error {
 	scheduler := c.plan.scheduler()

@@ -33,7 +33,7 @@ func (c *Cluster) installWebhooks(ctx context.Context) error {
 		return fmt.Errorf("JobSet's webhooks: %w", err)
 	}
 	for i, configuration := range configurations {
-		if configurations[i], err = asJobSetDeploys(configuration); err != nil {
+		if configurations[i], err = AsDeployed(configuration, "jobset", labelJobSet); err != nil {
 			return fmt.Errorf("JobSet's webhooks: %w", err)
 		}
 	}
@@ -117,11 +117,11 @@ func clientConfig(url string, authority []byte) map[string]any {
 	return map[string]any{"url": url, "caBundle": base64.StdEncoding.EncodeToString(authority)}
 }
 
-// asJobSetDeploys returns a configuration as JobSet's own deployment has it: with a name that says whose it is, and the
-// webhooks on pods limited to a JobSet's pods.
-func asJobSetDeploys(configuration *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// AsDeployed returns a configuration as a project's own deployment has it: with a name that says whose it is, and the
+// webhooks on pods limited to pods with a label.
+func AsDeployed(configuration *unstructured.Unstructured, project, label string) (*unstructured.Unstructured, error) {
 	deployed := configuration.DeepCopy()
-	deployed.SetName("jobset-" + configuration.GetName())
+	deployed.SetName(project + "-" + configuration.GetName())
 	return deployed, eachWebhook(deployed, func(webhook map[string]any) error {
 		rules, _, err := unstructured.NestedSlice(webhook, "rules")
 		if err != nil {
@@ -129,7 +129,7 @@ func asJobSetDeploys(configuration *unstructured.Unstructured) (*unstructured.Un
 		}
 		if slices.ContainsFunc(rules, isAboutPods) {
 			webhook["objectSelector"] = map[string]any{
-				"matchExpressions": []any{map[string]any{"key": labelJobSet, "operator": "Exists"}},
+				"matchExpressions": []any{map[string]any{"key": label, "operator": "Exists"}},
 			}
 		}
 		return nil

@@ -15,35 +15,41 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// The names under which Kueue's certificate management looks for things, in its Secret and in its folder.
+// The names under which controllers that manage their certificates look for things, in their Secrets and in their folders.
 const (
 	fileAuthority    = "ca.crt"
 	fileAuthorityKey = "ca.key"
 	fileCert         = "tls.crt"
 	fileKey          = "tls.key"
-	// kueueAuthority is the name that Kueue asks of its authority.
-	kueueAuthority = "kueue-ca"
 )
 
-// kueueKeys are the certificate of Kueue's webhooks and its authority, with their keys, in PEM by file name. They are
-// such that Kueue finds nothing to renew: it asks for an authority of its own, and for a certificate of the Service that
-// its webhooks would have in a cluster; that it also holds for loopback is ours.
-type kueueKeys map[string][]byte
+// Serving names what a controller that manages the certificate of its own webhooks expects.
+type Serving struct {
+	// Namespace has the Secret in which the certificate is kept, and the Service that it is for.
+	Namespace, Secret, Service string
+	// Authority is the common name of its own authority.
+	Authority string
+}
 
-func newKueueKeys() (kueueKeys, error) {
+// keys are the certificate of a controller's webhooks and its authority, with their keys, in PEM by file name. They are
+// such that the controller finds nothing to renew: it asks for an authority of its own, and for a certificate of the Service
+// that its webhooks would have in a cluster; that it also holds for loopback is ours.
+type keys map[string][]byte
+
+func newKeys(of Serving) (keys, error) {
 	authorityKey, authorityKeyPEM, err := newKey()
 	if err != nil {
 		return nil, err
 	}
-	authority, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: kueueAuthority}, authorityKey)
+	authority, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: of.Authority}, authorityKey)
 	if err != nil {
-		return nil, fmt.Errorf("making Kueue's authority: %w", err)
+		return nil, fmt.Errorf("making authority %s: %w", of.Authority, err)
 	}
 	key, keyPEM, err := newKey()
 	if err != nil {
 		return nil, err
 	}
-	name := kueueService + "." + kueueNamespace + ".svc"
+	name := of.Service + "." + of.Namespace + ".svc"
 	certificate, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{CommonName: name},
@@ -55,22 +61,22 @@ func newKueueKeys() (kueueKeys, error) {
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, authority, key.Public(), authorityKey)
 	if err != nil {
-		return nil, fmt.Errorf("making Kueue's certificate: %w", err)
+		return nil, fmt.Errorf("making the certificate of %s: %w", name, err)
 	}
 	parsed, err := x509.ParseCertificate(certificate)
 	if err != nil {
-		return nil, fmt.Errorf("making Kueue's certificate: %w", err)
+		return nil, fmt.Errorf("making the certificate of %s: %w", name, err)
 	}
-	keys := kueueKeys{fileAuthorityKey: authorityKeyPEM, fileKey: keyPEM}
+	made := keys{fileAuthorityKey: authorityKeyPEM, fileKey: keyPEM}
 	for name, cert := range map[string]*x509.Certificate{fileAuthority: authority, fileCert: parsed} {
-		if keys[name], err = certutil.EncodeCertificates(cert); err != nil {
-			return nil, fmt.Errorf("encoding Kueue's certificate: %w", err)
+		if made[name], err = certutil.EncodeCertificates(cert); err != nil {
+			return nil, fmt.Errorf("encoding the certificate of %s: %w", of.Service, err)
 		}
 	}
-	return keys, nil
+	return made, nil
 }
 
-// newKey makes a key, and its PEM in the form that Kueue reads.
+// newKey makes a key, and its PEM in the form that controllers read.
 func newKey() (*rsa.PrivateKey, []byte, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -83,14 +89,14 @@ func newKey() (*rsa.PrivateKey, []byte, error) {
 	return key, content, nil
 }
 
-// secret is the Secret that Kueue keeps its certificate in.
-func (k kueueKeys) secret() *unstructured.Unstructured {
+// secret is the Secret that a controller keeps its certificate in.
+func (k keys) secret(of Serving) *unstructured.Unstructured {
 	data := map[string]any{}
 	for name, content := range k {
 		data[name] = base64.StdEncoding.EncodeToString(content)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "data": data,
-		"metadata": map[string]any{"namespace": kueueNamespace, "name": kueueSecret},
+		"metadata": map[string]any{"namespace": of.Namespace, "name": of.Secret},
 	}}
 }

@@ -1,0 +1,149 @@
+package operators_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-project/lockstep/controller"
+	"github.com/lockstep-project/lockstep/simulator/operators"
+)
+
+// whole is the size of gangs that fit, large of one for which no clique has nodes enough.
+const (
+	whole = 4
+	large = 40
+)
+
+// Gangs of each kind, made by its own controller: one is placed whole in one clique with its ranks in order, comes back from the loss of a member as its
+// owner has it, and goes with its owner; one that is too large waits, and says why.
+func TestKinds(t *testing.T) {
+	var rows []row
+	for _, kind := range kinds() {
+		t.Run(kind.name, func(t *testing.T) {
+			prepare(t, kind)
+			seen := row{kind: kind}
+			t.Run("whole", func(t *testing.T) { placedWhole(t, &seen) })
+			t.Run("large", func(t *testing.T) { tooLarge(t, &seen) })
+			rows = append(rows, seen)
+		})
+	}
+	publish(t, rows)
+}
+
+// placedWhole plays a gang that fits from its creation to its removal.
+func placedWhole(t *testing.T, seen *row) {
+	t.Helper()
+	gang := create(t, seen.kind, whole)
+	gang.running(t, whole)
+	gang.inOneClique(t)
+	gang.says(t, whole)
+	seen.whole = "in one clique"
+	seen.order = gang.inOrder(t)
+	gang.lose(t)
+	gang.inOneClique(t)
+	seen.lost = string(seen.loss)
+	gang.remove(t)
+	seen.removed = "all gone"
+}
+
+// tooLarge plays a gang that fits nowhere.
+func tooLarge(t *testing.T, seen *row) {
+	t.Helper()
+	gang := create(t, seen.kind, large)
+	gang.waits(t, "40 members")
+	if running := gang.pods(t, corev1.PodRunning); len(running) > 0 {
+		t.Fatalf("%d of its pods run", len(running))
+	}
+	gang.remove(t)
+	seen.waits = "waits, says why"
+}
+
+// prepare brings the cluster to where a kind can be made.
+func prepare(t *testing.T, kind kind) {
+	t.Helper()
+	if kind.operator == "kubeflow-trainer" {
+		dismiss(t)
+	}
+	if kind.gate != "" {
+		if err := shared.Gate(t.Context(), kind.gate); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kind.operator != "" {
+		start(t, operator(kind.operator))
+	}
+}
+
+// operator returns the operator of a name.
+func operator(name string) operators.Operator {
+	all := operators.All()
+	return all[slices.IndexFunc(all, func(o operators.Operator) bool { return o.Name == name })]
+}
+
+// start starts an operator for a test.
+func start(t *testing.T, operator operators.Operator) {
+	t.Helper()
+	dir := *built
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join("../../..", dir)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("building %s %s (minutes once)", operator.Name, operator.Module.Version)
+	binary, err := operator.Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.Start(t.Context(), shared.Cluster, binary); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := operator.Stop(context.WithoutCancel(t.Context()), shared.Cluster); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// dismiss stops Lockstep's controller for the rest of the tests.
+func dismiss(t *testing.T) {
+	t.Helper()
+	if err := shared.StopController(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.DeleteWebhooks(
+		t.Context(),
+		controller.MutatingConfiguration,
+		controller.ValidatingConfiguration,
+	); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manifest is the objects of a kind for a gang of so many members in a namespace. A document with RANK is one for each member, the last first.
+func manifest(t *testing.T, name, namespace string, size int) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE}\n"}
+	for document := range strings.SplitSeq(string(content), "\n---\n") {
+		if !strings.Contains(document, "RANK") {
+			documents = append(documents, document)
+			continue
+		}
+		for rank := range size {
+			documents = append(documents, strings.ReplaceAll(document, "RANK", number10(size-1-rank)))
+		}
+	}
+	return strings.NewReplacer("SIZE", number10(size), "OTHERS", number10(size-1), "HALF", number10(size/2), "NAMESPACE", namespace).
+		Replace(strings.Join(documents, "\n---\n"))
+}

@@ -1,0 +1,204 @@
+package operators_test
+
+import (
+	"cmp"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// loss says what a kind's owner does when a pod of a running gang is deleted.
+type loss string
+
+const (
+	// again: the member comes back alone, where it was if it has a rank.
+	again loss = "comes back alone"
+	// all: every member is deleted and comes back.
+	all loss = "all are restarted"
+	// gone: nobody brings it back, and the others go on.
+	gone loss = "does not come back"
+)
+
+// kind is a kind of gang that another project makes.
+type kind struct {
+	// name is that of its file in testdata, title what people call it.
+	name, title string
+	// operator is the program that makes the pods, in package operators; empty for one that always runs. by names it for people.
+	operator, by string
+	// dialect is how its PodGroup says that it was read; empty for Kubernetes' own.
+	dialect string
+	// gate is a feature gate that the cluster needs, NAME=true.
+	gate string
+	// owner is the object whose deletion ends the gang.
+	owner schema.GroupVersionResource
+	// rank returns a pod's place; nil if the kind has none.
+	rank func(corev1.Pod) (int, bool)
+	loss loss
+}
+
+func resource(resource, version, group string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+}
+
+// maker names the program that makes the pods, with its release.
+func (k kind) maker() string {
+	if k.operator == "" {
+		return k.by
+	}
+	return k.by + " " + operator(k.operator).Module.Version
+}
+
+// number reads a rank from a label or annotation.
+func number(key string) func(corev1.Pod) (int, bool) {
+	return func(pod corev1.Pod) (int, bool) {
+		rank, err := strconv.Atoi(cmp.Or(pod.Labels[key], pod.Annotations[key]))
+		return rank, err == nil
+	}
+}
+
+// kinds are those with controllers that run here, as they were released.
+func kinds() []kind {
+	const index = "batch.kubernetes.io/job-completion-index"
+	return []kind{
+		{
+			name:    "job",
+			title:   "Job, indexed",
+			by:      "Kubernetes",
+			dialect: "job",
+			owner:   resource("jobs", "v1", "batch"),
+			rank:    number(index),
+			loss:    again,
+		},
+		{
+			name:    "statefulset",
+			title:   "StatefulSet",
+			by:      "Kubernetes",
+			dialect: "statefulset",
+			owner:   resource("statefulsets", "v1", "apps"),
+			rank:    number("apps.kubernetes.io/pod-index"),
+			loss:    again,
+		},
+		{
+			name:    "jobset",
+			title:   "JobSet",
+			by:      "JobSet v0.12.0",
+			dialect: "jobset",
+			owner:   resource("jobsets", "v1alpha2", "jobset.x-k8s.io"),
+			rank: func(pod corev1.Pod) (int, bool) {
+				job, known := number("jobset.sigs.k8s.io/job-global-index")(pod)
+				place, has := number(index)(pod)
+				const half = whole / 2
+				return job*half + place, known && has
+			},
+			loss: again,
+		},
+		{
+			name: "kueue", title: "group of plain pods", by: "Kueue v0.19.2", dialect: "kueue",
+			owner: resource("workloads", "v1beta2", "kueue.x-k8s.io"),
+			rank:  number("kueue.x-k8s.io/pod-group-pod-index"), loss: gone,
+		},
+		asDocumented("kai", "PodGroup of KAI", nil),
+		asDocumented("grove", "PodGang of Grove", number("grove.io/podclique-pod-index")),
+		asDocumented("yunikorn", "task groups of YuniKorn", nil),
+		asDocumented("koordinator", "gang of Koordinator", nil),
+		asDocumented("ack", "gang of ACK", nil),
+		asDocumented("armada", "gang of Armada", nil),
+		{
+			name:     "leaderworkerset",
+			title:    "LeaderWorkerSet",
+			by:       "LeaderWorkerSet",
+			operator: "leaderworkerset",
+			dialect:  "leaderworkerset",
+			owner: resource(
+				"leaderworkersets",
+				"v1",
+				"leaderworkerset.x-k8s.io",
+			),
+			rank: number("leaderworkerset.sigs.k8s.io/worker-index"),
+			loss: all,
+		},
+		{
+			name:     "mpijob",
+			title:    "MPIJob",
+			by:       "MPI operator",
+			operator: "mpi-operator",
+			dialect:  "scheduler-plugins",
+			owner: resource(
+				"mpijobs",
+				"v2beta1",
+				"kubeflow.org",
+			),
+			rank: number("training.kubeflow.org/replica-index"),
+			loss: again,
+		},
+		{
+			name:     "pytorchjob",
+			title:    "PyTorchJob",
+			by:       "training-operator",
+			operator: "training-operator",
+			dialect:  "scheduler-plugins",
+			owner:    resource("pytorchjobs", "v1", "kubeflow.org"),
+			rank:     torchRank,
+			loss:     again,
+		},
+		{
+			name: "raycluster", title: "RayCluster", by: "KubeRay", operator: "kuberay", dialect: "scheduler-plugins",
+			owner: resource("rayclusters", "v1", "ray.io"), loss: again,
+		},
+		{
+			name:     "volcanojob",
+			title:    "Volcano Job",
+			by:       "Volcano's controllers",
+			operator: "volcano",
+			dialect:  "volcano",
+			owner:    resource("jobs", "v1alpha1", "batch.volcano.sh"),
+			rank:     number("volcano.sh/task-index"),
+			loss:     all,
+		},
+		// From here on the cluster changes: Lockstep's controller does not run beside the one, and the other needs a gate, with which all Jobs have PodGroups.
+		{
+			name:     "trainjob",
+			title:    "TrainJob with `coscheduling`",
+			by:       "Kubeflow Trainer",
+			operator: "kubeflow-trainer",
+			dialect:  "scheduler-plugins",
+			owner:    resource("trainjobs", "v1alpha1", "trainer.kubeflow.org"),
+			rank:     number(index),
+			loss:     again,
+		},
+		{
+			name:  "workloadwithjob",
+			title: "Job with `spec.scheduling`",
+			by:    "Kubernetes",
+			gate:  "WorkloadWithJob=true",
+			owner: resource("jobs", "v1", "batch"),
+			rank:  number(index),
+			loss:  again,
+		},
+	}
+}
+
+// asDocumented is a kind whose controller is not here: the test makes the objects that its project documents.
+func asDocumented(name, title string, rank func(corev1.Pod) (int, bool)) kind {
+	return kind{
+		name:    name,
+		title:   title,
+		by:      "the test, as documented",
+		dialect: name,
+		owner:   resource("pods", "v1", ""),
+		rank:    rank,
+		loss:    gone,
+	}
+}
+
+// torchRank is the rank that training-operator tells a PyTorchJob's pod.
+func torchRank(pod corev1.Pod) (int, bool) {
+	for _, variable := range pod.Spec.Containers[0].Env {
+		if variable.Name == "RANK" {
+			rank, err := strconv.Atoi(variable.Value)
+			return rank, err == nil
+		}
+	}
+	return 0, false
+}
