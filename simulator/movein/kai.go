@@ -119,13 +119,13 @@ func (p *page) kai() {
 	}
 }
 
-// queueObject tells about a queue, field by field.
+// queueObject reports on a queue, field by field.
 func (p *page) queueObject(source string) {
 	p.note(unread, at("kind"), "Lockstep has no queues: %s's can be a ClusterQueue and a LocalQueue of Kueue", source)
 	p.unreadFields(at("spec"), nil, "Kueue has quotas and weights in its ClusterQueue")
 }
 
-// unreadFields tells about all fields of a mapping but some.
+// unreadFields reports on all fields of a mapping but some.
 func (p *page) unreadFields(where path, known []string, text string) {
 	for _, key := range sortedKeys(p.fields(where)) {
 		if !slices.Contains(known, key) {
@@ -177,7 +177,7 @@ func (p *page) level(where path, annotation string) {
 	}
 }
 
-// subgroups tells about the subgroups of a PodGroup, and returns how many pods they need together.
+// subgroups reports on the subgroups of a PodGroup, and returns how many pods they need together.
 func (p *page) subgroups(spec path) int {
 	if p.has(spec.child("minSubGroup")) {
 		p.note(unread, spec.child("minSubGroup"), "Lockstep counts the whole gang, and no subgroups")
@@ -192,7 +192,7 @@ func (p *page) subgroups(spec path) int {
 	return sum
 }
 
-// placed tells what a subgroup asks for that is not carried over.
+// placed reports what a subgroup asks for that is not carried over.
 func (p *page) placed(group path) string {
 	if p.has(group.child("topologyConstraint")) {
 		return ", nor its topologyConstraint; of ranks in equal groups write " + topology.AnnotationSegmentSize + " and " +

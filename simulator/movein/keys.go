@@ -102,6 +102,10 @@ func dropped(text string) rule {
 
 // named is the rule for marks that name the pod's gang. On pods gangs says which dialect reads them.
 func named(p *page, of mark) {
+	if p.becomesTrainJob() {
+		dropped("the TrainJob's own PodGroup makes its pods a gang")(p, of)
+		return
+	}
 	if slices.ContainsFunc(p.parts.templates, func(template path) bool {
 		return slices.Equal(template, of.meta.owner())
 	}) {
@@ -237,9 +241,21 @@ func (p *page) priority(where, object path, class string, left verdict) {
 
 // gangSize is the rule for marks on objects that say how many pods start together.
 func gangSize(p *page, of mark) {
-	switch job := typeOf(p.object); job.group + "/" + job.kind {
+	job := typeOf(p.object)
+	if p.becomesTrainJob() {
+		dropped("all pods of a TrainJob that start at once are its gang")(p, of)
+		return
+	}
+	switch job.group + "/" + job.kind {
 	case "batch/Job":
 		p.jobGang(of)
+	case "batch/CronJob":
+		p.note(
+			todo,
+			of.where(),
+			"Lockstep does not read it: write annotation %s: \"on\" on the pods of its Jobs to make each Job a gang",
+			topology.AnnotationGang,
+		)
 	case "jobset.x-k8s.io/JobSet":
 		dropped(
 			"all pods that the JobSet starts at once are its gang; annotation "+topology.AnnotationGang+": \"off\" on the pods makes "+

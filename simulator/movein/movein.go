@@ -169,9 +169,28 @@ func (p *page) workload() {
 	p.pods = controllerOf(of, p.name(), p.object)
 	p.keys()
 	p.schedulers()
-	if of.group != groupKubeflow && of.group != groupTrainer { // package migrate reads these after us
-		p.gangs()
+	if p.becomesTrainJob() {
+		p.podGroupPolicy(at("spec", "podGroupPolicy"))
+		return
 	}
+	p.gangs()
+}
+
+// becomesTrainJob reports whether the document is a TrainJob or a runtime, or package migrate makes a TrainJob of it: Lockstep's controller decides
+// about its gang.
+func (p *page) becomesTrainJob() bool {
+	of := typeOf(p.object)
+	return of.group == groupTrainer || of.group == groupKubeflow && !p.keep
+}
+
+// podGroupPolicy removes the policy by which the pods of a runtime's TrainJobs are a gang of another scheduler.
+func (p *page) podGroupPolicy(where path) {
+	if p.fields(where) == nil {
+		return
+	}
+	p.networkTopology(where.child("volcano", "networkTopology"), nil)
+	p.remove(where)
+	p.note(removed, where, "Lockstep's controller creates the PodGroup of a TrainJob")
 }
 
 // unsupported refuses a kind of another scheduler.

@@ -47,7 +47,7 @@ func (p *page) mpiJob() {
 	p.gangs()
 }
 
-// schedulingPolicy tells about what the MPI operator hands to a gang scheduler.
+// schedulingPolicy reports on what the MPI operator hands to a gang scheduler.
 func (p *page) schedulingPolicy(where path) {
 	if p.has(where.child("minAvailable")) {
 		p.note(stays, where.child("minAvailable"), "the MPI operator writes it as the PodGroup's minMember")

@@ -18,7 +18,7 @@ func (p *page) podGroupSize(dialect string, instead int) {
 	if p.err != nil {
 		return
 	}
-	p.needs(at("spec"), dialect)
+	defer p.needs(where, dialect)
 	switch {
 	case err == nil:
 		p.note(stays, where, "dialect %s reads a gang of at least %s", dialect, count(size, "pod"))
@@ -35,7 +35,7 @@ func (p *page) podGroupSize(dialect string, instead int) {
 	}
 }
 
-// podGroupQueue tells about the queue of a PodGroup.
+// podGroupQueue reports on the queue of a PodGroup.
 func (p *page) podGroupQueue(where path) {
 	if p.text(where) != "" {
 		p.note(
@@ -47,7 +47,7 @@ func (p *page) podGroupQueue(where path) {
 	}
 }
 
-// podGroupPriority tells about the priority of a PodGroup.
+// podGroupPriority reports on the priority of a PodGroup.
 func (p *page) podGroupPriority(where path) {
 	if class := p.text(where); class != "" {
 		p.note(unread, where, "a gang has the priority of its pods; write priorityClassName: %s there", class)

@@ -77,7 +77,7 @@ func (p *page) pod(template path, pods podsOf) *corev1.Pod {
 
 // gangs says which dialect reads the marks of the pods, and what the gang needs.
 func (p *page) gangs() {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, template := range p.parts.templates {
 		name := cmp.Or(p.text(template.child("spec", "schedulerName")), p.pods.scheduler)
 		if name != schedulerName {
@@ -87,10 +87,10 @@ func (p *page) gangs() {
 		}
 		pod := p.pod(template, p.pods)
 		mark, marked := p.run.table.Read(pod)
-		if told[mark.PodGroup] {
+		if reported[mark.PodGroup] {
 			continue
 		}
-		told[mark.PodGroup] = true
+		reported[mark.PodGroup] = true
 		if !marked {
 			p.note(stays, template.child("spec"), "no dialect marks these pods, so they are placed one by one")
 			continue
@@ -99,10 +99,10 @@ func (p *page) gangs() {
 	}
 }
 
-// gang tells about the gang of one mark.
+// gang reports on the gang of one mark.
 func (p *page) gang(template path, pod *corev1.Pod, mark dialects.Mark) {
 	where := template.child(metadata)
-	p.needs(where, mark.Dialect.Name)
+	defer p.needs(where, mark.Dialect.Name)
 	var object map[string]any
 	if mark.Dialect.Source != nil {
 		source := mark.Dialect.Source(pod)
@@ -174,7 +174,13 @@ func (p *page) schedulers() {
 
 // scheduler changes one name of another scheduler.
 func (p *page) scheduler(where path) {
-	if name := p.text(where); sourceOfScheduler(name) != "" {
+	name := p.text(where)
+	switch {
+	case sourceOfScheduler(name) == "":
+	case p.becomesTrainJob():
+		p.remove(where)
+		p.note(removed, where, "%s; Lockstep's controller writes the name of the scheduler", name)
+	default:
 		p.set(where, schedulerName)
 		p.note(changed, where, "%s is %s now", name, schedulerName)
 	}

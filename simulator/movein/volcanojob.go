@@ -68,7 +68,7 @@ func (p *page) volcanoSchedulers() {
 	}
 }
 
-// volcanoStays tells what of Volcano has to stay installed.
+// volcanoStays reports what of Volcano has to stay installed.
 func (p *page) volcanoStays() {
 	p.note(
 		stays,
@@ -84,7 +84,7 @@ func (p *page) volcanoStays() {
 	)
 }
 
-// volcanoFields tells about the fields of a Job. first counts the pods of tasks that depend on no other.
+// volcanoFields reports on the fields of a Job. first counts the pods of tasks that depend on no other.
 func (p *page) volcanoFields(minimum, first int) {
 	spec := at("spec")
 	if minimum > first {
@@ -142,7 +142,7 @@ func (p *page) volcanoFields(minimum, first int) {
 	)
 }
 
-// pluginText tells about a plugin of Volcano's controller, and what does its work for a TrainJob.
+// pluginText reports on a plugin of Volcano's controller, and what does its work for a TrainJob.
 func pluginText(plugin string) string {
 	const runs = "Volcano's controller runs it"
 	switch plugin {
@@ -160,7 +160,7 @@ func pluginText(plugin string) string {
 	return runs + "; Lockstep has no counterpart, so the Job stays with Volcano's controller"
 }
 
-// volcanoTask tells about one of so many tasks.
+// volcanoTask reports on one of so many tasks.
 func (p *page) volcanoTask(task path, of int) {
 	replicas := p.number(task.child("replicas"), 0)
 	if where := task.child("minAvailable"); p.has(where) && p.number(where, 0) != replicas {
