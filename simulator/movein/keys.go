@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -161,8 +163,7 @@ const kueueLabel = "kueue.x-k8s.io/queue-name"
 
 // queued is the rule for marks that name a queue.
 func queued(p *page, of mark) {
-	of.value = strings.TrimSpace(of.value)
-	if of.value == "" || !p.kueueTakes() {
+	if of.value == "" || len(validation.IsValidLabelValue(of.value)) > 0 || !p.kueueTakes() {
 		p.note(
 			unread,
 			of.where(),

@@ -3,7 +3,6 @@ package movein
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
@@ -103,38 +102,51 @@ func (p *page) signOnTop() bool {
 func (p *page) rayGang(of typed, cluster path) {
 	name := p.text(at(metadata, "name"))
 	if name == "" {
-		p.refuse(
-			at(metadata),
-			"the "+of.kind+" has no name, by which its pods could name their PodGroup",
-			"write metadata.name",
-		)
+		p.refuse(at(metadata), "the "+of.kind+" has no name, by which its pods could name their PodGroup",
+			"write metadata.name")
 		return
 	}
+	members := 0
 	for _, template := range p.parts.templates {
-		p.set(template.child("spec", "schedulerName"), schedulerName)
-		if on := template.child(metadata, labels, podGroupLabel); p.text(on) == "" {
-			p.set(on, name)
-			p.note(
-				changed,
-				template.child(metadata),
-				"label %s: %s makes these pods members of the gang",
-				podGroupLabel,
-				name,
-			)
+		if p.rayMember(template, name) == name {
+			members++
 		}
 	}
+	if members > 0 {
+		p.rayPodGroup(of, name, p.rayPods(cluster))
+	}
+}
+
+// rayMember makes the pods of a template members of a gang, and returns the name of the gang that they are members of.
+func (p *page) rayMember(template path, gang string) string {
+	scheduler := template.child("spec", "schedulerName")
+	if had := p.text(scheduler); had != "" && had != schedulerName {
+		p.note(changed, scheduler, "%s is %s now", had, schedulerName)
+	}
+	p.set(scheduler, schedulerName)
+	on := template.child(metadata, labels, podGroupLabel)
+	if p.text(on) == "" {
+		p.set(on, gang)
+		p.note(changed, template.child(metadata), "label %s: %s and schedulerName make these pods a gang of Lockstep's",
+			podGroupLabel, gang)
+	}
+	return p.text(on)
+}
+
+// rayPodGroup writes the PodGroup of a Ray object, unless it is one of the documents.
+func (p *page) rayPodGroup(of typed, name string, pods int) {
+	namespace := p.text(at(metadata, "namespace"))
 	group := map[string]any{
 		"apiVersion": groupCoscheduling + "/v1alpha1", "kind": kindPodGroup,
 		metadata: map[string]any{"name": name},
-		"spec":   map[string]any{"minMember": int64(p.rayPods(cluster))},
+		"spec":   map[string]any{"minMember": int64(pods)},
 	}
-	if namespace := p.text(at(metadata, "namespace")); namespace != "" {
+	if namespace != "" {
 		group[metadata] = map[string]any{"name": name, "namespace": namespace}
 	}
-	p.pods = podsOf{write: func(*corev1.Pod) {}, object: group, describes: groupCoscheduling}
-	if p.run.find(dialects.Source{
-		Resource: schema.GroupVersionResource{Group: groupCoscheduling, Resource: "podgroups"}, Name: name,
-	}, p.text(at(metadata, "namespace"))) != nil {
+	p.pods = podsOf{object: group, describes: groupCoscheduling}
+	resource := schema.GroupVersionResource{Group: groupCoscheduling, Resource: "podgroups"}
+	if p.run.find(dialects.Source{Resource: resource, Name: name}, namespace) != nil {
 		return
 	}
 	p.added = append(p.added, group)
