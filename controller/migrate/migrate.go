@@ -20,6 +20,8 @@ type Document struct {
 	// Line returns the line, counted from 1, of the part at a path of keys (string) and indexes (int), or of the nearest
 	// part that exists.
 	Line func(path ...any) int
+	// Keep leaves the object to the controller that has it: it passes unchanged.
+	Keep bool
 }
 
 // Note says what happened to a field, and what now does its work.
@@ -98,6 +100,9 @@ const (
 
 // migrate returns what the document becomes.
 func (p *page) migrate() ([]map[string]any, error) {
+	if p.from.Keep {
+		return []map[string]any{p.from.Content}, nil
+	}
 	version, _ := p.from.Content["apiVersion"].(string)
 	kind, _ := p.from.Content["kind"].(string)
 	if version == "" || kind == "" {

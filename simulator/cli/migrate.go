@@ -2,15 +2,21 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/controller/migrate"
+	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/movein"
 	"github.com/lockstep-project/lockstep/simulator/yamlfile"
 )
 
@@ -18,21 +24,40 @@ import (
 const standardInput = "-"
 
 func newMigrate(env Environment) *cobra.Command {
-	return &cobra.Command{
+	var options movein.Options
+	command := &cobra.Command{
 		Use:   "migrate FILE...",
-		Short: "Make TrainJobs and RuntimePatches of older manifests: the result on stdout, what changed on stderr",
-		Long: "Make TrainJobs and RuntimePatches of older manifests.\n\n" +
-			"Reads TrainJobs and runtimes of Kubeflow Trainer 2.0 and 2.1, PyTorchJobs, JAXJobs, XGBoostJobs and MPIJobs\n" +
-			"(- is standard input), and prints what to apply instead; objects of other kinds pass through. A job of the\n" +
-			"training operator or the MPI operator becomes a TrainingRuntime called <job>-runtime and a TrainJob.\n" +
-			"Each line on stderr names a field that is not there as it was, and what does its work now.",
+		Short: "Change manifests of older controllers and of other schedulers: the result on stdout, what changed on stderr",
+		Long: "Change manifests of older controllers and of other schedulers.\n\n" +
+			"Reads objects (- is standard input), and prints what to apply instead; objects of other kinds pass through.\n\n" +
+			"TrainJobs and runtimes of Kubeflow Trainer 2.0 and 2.1, PyTorchJobs, JAXJobs, XGBoostJobs and MPIJobs become TrainJobs:\n" +
+			"a job of the training operator or the MPI operator a TrainingRuntime called <job>-runtime and a TrainJob.\n\n" +
+			"Jobs and PodGroups of Volcano, PodGroups of KAI and of scheduler-plugins, RayClusters, RayJobs, RayServices, and objects of any\n" +
+			"kind with labels, annotations or a schedulerName of Volcano, KAI, scheduler-plugins or YuniKorn stay what they are, as\n" +
+			"Lockstep schedules them.\n\n" +
+			"Each line on stderr names a field, and what does its work now. In manifests of other schedulers it begins with a verdict:\n" +
+			"stays, changed, removed, unread (nothing in Lockstep reads it), or to do (before the manifest works). The last line has the\n" +
+			"values of the chart by which Lockstep reads the gangs, if they need any.",
 		Args: usage(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, files []string) error { return runMigrate(env, files) },
+		RunE: func(_ *cobra.Command, files []string) error { return runMigrate(env, files, options) },
 	}
+	command.Flags().StringToStringVar(&options.Levels, "tier", nil,
+		"the level of a tier of Volcano's HyperNodes, as TIER=LEVEL: a level of lockstep doctor, or the key of a node label")
+	command.Flags().BoolVar(&options.KeepMPIJobs, "keep-mpijobs", false,
+		"leave MPIJobs (v2beta1) to the MPI operator, which marks their gangs with --gang-scheduling=lockstep-scheduler")
+	return command
 }
 
 // runMigrate prints nothing but the error if any object of any file cannot be migrated.
-func runMigrate(env Environment, files []string) error {
+func runMigrate(env Environment, files []string, options movein.Options) error {
+	for tier, level := range options.Levels {
+		if faults := validation.IsQualifiedName(level); len(faults) > 0 || tier == "" {
+			return &badinput.Error{
+				Where: "--tier " + tier + "=" + level, What: "it names no level",
+				Mend: "write TIER=LEVEL, such as --tier 2=rack",
+			}
+		}
+	}
 	var documents []migrate.Document
 	for _, file := range files {
 		found, err := readForMigration(env.In, file)
@@ -41,15 +66,31 @@ func runMigrate(env Environment, files []string) error {
 		}
 		documents = append(documents, found...)
 	}
-	result, err := migrate.Documents(documents)
+	moved, err := movein.Documents(documents, options)
+	if err != nil {
+		return refused(err)
+	}
+	result, err := migrate.Documents(moved.Documents)
+	if err != nil {
+		return refused(err)
+	}
+	if err := printMigrated(env.Out, result.Objects); err != nil {
+		return err
+	}
+	return printNotes(env.Err, inOrder(documents, slices.Concat(moved.Notes, result.Notes)), moved.Rows)
+}
+
+// refused is an object that cannot be migrated, as the command line says it.
+func refused(err error) error {
 	if bad, isBad := errors.AsType[*migrate.InputError](err); isBad {
 		return badinput.At(bad.File, bad.Line, bad.What, bad.Mend)
 	}
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+func printMigrated(to io.Writer, objects []map[string]any) error {
 	var out bytes.Buffer
-	for i, object := range result.Objects {
+	for i, object := range objects {
 		text, err := yaml.Marshal(object)
 		if err != nil {
 			return fmt.Errorf("printing the migrated objects: %w", err)
@@ -59,13 +100,42 @@ func runMigrate(env Environment, files []string) error {
 		}
 		out.Write(text)
 	}
-	if _, err := out.WriteTo(env.Out); err != nil {
+	if _, err := out.WriteTo(to); err != nil {
 		return fmt.Errorf("printing the migrated objects: %w", err)
 	}
-	for _, note := range result.Notes {
-		if _, err := fmt.Fprintln(env.Err, note); err != nil {
-			return fmt.Errorf("printing the notes: %w", err)
+	return nil
+}
+
+// inOrder sorts notes by the files, in the order in which they were read, and by line.
+func inOrder(documents []migrate.Document, notes []migrate.Note) []migrate.Note {
+	order := map[string]int{}
+	for i, document := range slices.Backward(documents) {
+		order[document.File] = i
+	}
+	slices.SortStableFunc(notes, func(a, b migrate.Note) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line))
+	})
+	return notes
+}
+
+// printNotes prints the notes, and then the values of the chart that the gangs need, as helm takes them.
+func printNotes(to io.Writer, notes []migrate.Note, rows []dialects.Row) error {
+	var out bytes.Buffer
+	for _, note := range notes {
+		fmt.Fprintln(&out, note)
+	}
+	if len(rows) > 0 {
+		out.WriteString("values of the chart: --set-json 'scheduler.pluginArgs.GangPlacement.dialects=")
+		encoder := json.NewEncoder(&out)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(rows); err != nil {
+			return fmt.Errorf("printing the chart's values: %w", err)
 		}
+		out.Truncate(out.Len() - 1) // the end of the line
+		out.WriteString("'\n")
+	}
+	if _, err := out.WriteTo(to); err != nil {
+		return fmt.Errorf("printing the notes: %w", err)
 	}
 	return nil
 }
