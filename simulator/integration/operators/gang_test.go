@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
@@ -235,17 +234,15 @@ func (g gang) remove(t *testing.T) {
 	within(t, patience, "the end of its PodGroup", func() bool { return g.group(t) == nil })
 }
 
-func (g gang) objects() dynamic.ResourceInterface {
-	return shared.Dynamic.Resource(g.owner).Namespace(g.namespace)
-}
-
 func (g gang) deleteOwner(t *testing.T) {
 	t.Helper()
 	background := metav1.DeletePropagationBackground
-	err := g.objects().DeleteCollection(context.WithoutCancel(t.Context()),
-		metav1.DeleteOptions{GracePeriodSeconds: new(int64), PropagationPolicy: &background}, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
+	for _, owner := range g.owners {
+		err := shared.Dynamic.Resource(owner).Namespace(g.namespace).DeleteCollection(context.WithoutCancel(t.Context()),
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64), PropagationPolicy: &background}, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

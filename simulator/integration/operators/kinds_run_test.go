@@ -67,7 +67,7 @@ func tooLarge(t *testing.T, seen *row) {
 // prepare brings the cluster to where a kind can be made.
 func prepare(t *testing.T, kind kind) {
 	t.Helper()
-	if kind.operator == "kubeflow-trainer" {
+	if slices.Contains(kind.operators, "kubeflow-trainer") {
 		dismiss(t)
 	}
 	if kind.gate != "" {
@@ -75,8 +75,8 @@ func prepare(t *testing.T, kind kind) {
 			t.Fatal(err)
 		}
 	}
-	if kind.operator != "" {
-		start(t, operator(kind.operator))
+	for _, name := range kind.operators {
+		start(t, operator(name))
 	}
 }
 

@@ -24,18 +24,21 @@ const (
 type kind struct {
 	// name is that of its file in testdata, title what people call it.
 	name, title string
-	// operator is the program that makes the pods, in package operators; empty for one that always runs. by names it for people.
-	operator, by string
+	// operators are the programs that make the pods, in package operators; none for one that always runs. by names the first for people.
+	operators []string
+	by        string
 	// dialect is how its PodGroup says that it was read; empty for Kubernetes' own.
 	dialect string
 	// gate is a feature gate that the cluster needs, NAME=true.
 	gate string
-	// owner is the object whose deletion ends the gang.
-	owner schema.GroupVersionResource
+	// owners are the objects whose deletion ends the gang.
+	owners []schema.GroupVersionResource
 	// rank returns a pod's place; nil if the kind has none.
 	rank func(corev1.Pod) (int, bool)
 	loss loss
 }
+
+func owners(all ...schema.GroupVersionResource) []schema.GroupVersionResource { return all }
 
 func resource(resource, version, group string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
@@ -43,10 +46,10 @@ func resource(resource, version, group string) schema.GroupVersionResource {
 
 // maker names the program that makes the pods, with its release.
 func (k kind) maker() string {
-	if k.operator == "" {
+	if len(k.operators) == 0 {
 		return k.by
 	}
-	return k.by + " " + operator(k.operator).Module.Version
+	return k.by + " " + operator(k.operators[0]).Module.Version
 }
 
 // number reads a rank from a label or annotation.
@@ -66,7 +69,7 @@ func kinds() []kind {
 			title:   "Job, indexed",
 			by:      "Kubernetes",
 			dialect: "job",
-			owner:   resource("jobs", "v1", "batch"),
+			owners:  owners(resource("jobs", "v1", "batch")),
 			rank:    number(index),
 			loss:    again,
 		},
@@ -75,7 +78,7 @@ func kinds() []kind {
 			title:   "StatefulSet",
 			by:      "Kubernetes",
 			dialect: "statefulset",
-			owner:   resource("statefulsets", "v1", "apps"),
+			owners:  owners(resource("statefulsets", "v1", "apps")),
 			rank:    number("apps.kubernetes.io/pod-index"),
 			loss:    again,
 		},
@@ -84,7 +87,7 @@ func kinds() []kind {
 			title:   "JobSet",
 			by:      "JobSet v0.12.0",
 			dialect: "jobset",
-			owner:   resource("jobsets", "v1alpha2", "jobset.x-k8s.io"),
+			owners:  owners(resource("jobsets", "v1alpha2", "jobset.x-k8s.io")),
 			rank: func(pod corev1.Pod) (int, bool) {
 				job, known := number("jobset.sigs.k8s.io/job-global-index")(pod)
 				place, has := number(index)(pod)
@@ -95,98 +98,98 @@ func kinds() []kind {
 		},
 		{
 			name: "kueue", title: "group of plain pods", by: "Kueue v0.19.2", dialect: "kueue",
-			owner: resource("workloads", "v1beta2", "kueue.x-k8s.io"),
-			rank:  number("kueue.x-k8s.io/pod-group-pod-index"), loss: gone,
+			owners: owners(resource("workloads", "v1beta2", "kueue.x-k8s.io")),
+			rank:   number("kueue.x-k8s.io/pod-group-pod-index"), loss: gone,
 		},
-		asDocumented("kai", "PodGroup of KAI", nil),
-		asDocumented("grove", "PodGang of Grove", number("grove.io/podclique-pod-index")),
+		asDocumented("kai", "PodGroup of KAI", nil, resource("podgroups", "v2alpha2", "scheduling.run.ai")),
+		asDocumented("grove", "PodGang of Grove", number("grove.io/podclique-pod-index"), resource("podgangs", "v1alpha1", "scheduler.grove.io")),
 		asDocumented("yunikorn", "task groups of YuniKorn", nil),
 		asDocumented("koordinator", "gang of Koordinator", nil),
 		asDocumented("ack", "gang of ACK", nil),
 		asDocumented("armada", "gang of Armada", nil),
 		{
-			name:     "leaderworkerset",
-			title:    "LeaderWorkerSet",
-			by:       "LeaderWorkerSet",
-			operator: "leaderworkerset",
-			dialect:  "leaderworkerset",
-			owner: resource(
+			name:      "leaderworkerset",
+			title:     "LeaderWorkerSet",
+			by:        "LeaderWorkerSet",
+			operators: []string{"leaderworkerset"},
+			dialect:   "leaderworkerset",
+			owners: owners(resource(
 				"leaderworkersets",
 				"v1",
 				"leaderworkerset.x-k8s.io",
-			),
+			)),
 			rank: number("leaderworkerset.sigs.k8s.io/worker-index"),
 			loss: all,
 		},
 		{
-			name:     "mpijob",
-			title:    "MPIJob",
-			by:       "MPI operator",
-			operator: "mpi-operator",
-			dialect:  "scheduler-plugins",
-			owner: resource(
+			name:      "mpijob",
+			title:     "MPIJob",
+			by:        "MPI operator",
+			operators: []string{"mpi-operator"},
+			dialect:   "scheduler-plugins",
+			owners: owners(resource(
 				"mpijobs",
 				"v2beta1",
 				"kubeflow.org",
-			),
+			)),
 			rank: number("training.kubeflow.org/replica-index"),
 			loss: again,
 		},
 		{
-			name:     "pytorchjob",
-			title:    "PyTorchJob",
-			by:       "training-operator",
-			operator: "training-operator",
-			dialect:  "scheduler-plugins",
-			owner:    resource("pytorchjobs", "v1", "kubeflow.org"),
-			rank:     torchRank,
-			loss:     again,
+			name:      "pytorchjob",
+			title:     "PyTorchJob",
+			by:        "training-operator",
+			operators: []string{"training-operator"},
+			dialect:   "scheduler-plugins",
+			owners:    owners(resource("pytorchjobs", "v1", "kubeflow.org")),
+			rank:      torchRank,
+			loss:      again,
 		},
 		{
-			name: "raycluster", title: "RayCluster", by: "KubeRay", operator: "kuberay", dialect: "scheduler-plugins",
-			owner: resource("rayclusters", "v1", "ray.io"), loss: again,
+			name: "raycluster", title: "RayCluster", by: "KubeRay", operators: []string{"kuberay"}, dialect: "scheduler-plugins",
+			owners: owners(resource("rayclusters", "v1", "ray.io")), loss: again,
 		},
 		{
-			name:     "volcanojob",
-			title:    "Volcano Job",
-			by:       "Volcano's controllers",
-			operator: "volcano",
-			dialect:  "volcano",
-			owner:    resource("jobs", "v1alpha1", "batch.volcano.sh"),
-			rank:     number("volcano.sh/task-index"),
-			loss:     all,
+			name:      "volcanojob",
+			title:     "Volcano Job",
+			by:        "Volcano's controllers",
+			operators: []string{"volcano", "volcano-scheduler"},
+			dialect:   "volcano",
+			owners:    owners(resource("jobs", "v1alpha1", "batch.volcano.sh")),
+			rank:      number("volcano.sh/task-index"),
+			loss:      all,
 		},
 		// From here on the cluster changes: Lockstep's controller does not run beside the one, and the other needs a gate, with which all Jobs have PodGroups.
 		{
-			name:     "trainjob",
-			title:    "TrainJob with `coscheduling`",
-			by:       "Kubeflow Trainer",
-			operator: "kubeflow-trainer",
-			dialect:  "scheduler-plugins",
-			owner:    resource("trainjobs", "v1alpha1", "trainer.kubeflow.org"),
-			rank:     number(index),
-			loss:     again,
+			name:      "trainjob",
+			title:     "TrainJob with `coscheduling`",
+			by:        "Kubeflow Trainer",
+			operators: []string{"kubeflow-trainer"},
+			dialect:   "scheduler-plugins",
+			owners:    owners(resource("trainjobs", "v1alpha1", "trainer.kubeflow.org")),
+			rank:      number(index),
+			loss:      again,
 		},
 		{
-			name:  "workloadwithjob",
-			title: "Job with `spec.scheduling`",
-			by:    "Kubernetes",
-			gate:  "WorkloadWithJob=true",
-			owner: resource("jobs", "v1", "batch"),
-			rank:  number(index),
-			loss:  again,
+			name:   "workloadwithjob",
+			title:  "Job with `spec.scheduling`",
+			by:     "Kubernetes",
+			gate:   "WorkloadWithJob=true",
+			owners: owners(resource("jobs", "v1", "batch")),
+			rank:   number(index),
+			loss:   again,
 		},
 	}
 }
 
 // asDocumented is a kind whose controller is not here: the test makes the objects that its project documents.
-func asDocumented(name, title string, rank func(corev1.Pod) (int, bool)) kind {
+func asDocumented(name, title string, rank func(corev1.Pod) (int, bool), groups ...schema.GroupVersionResource) kind {
 	return kind{
 		name:    name,
 		title:   title,
 		by:      "the test, as documented",
 		dialect: name,
-		owner:   resource("pods", "v1", ""),
+		owners:  append(groups, resource("pods", "v1", "")),
 		rank:    rank,
 		loss:    gone,
 	}
