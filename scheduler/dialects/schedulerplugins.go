@@ -29,8 +29,14 @@ func schedulerPlugins() Dialect {
 			}
 			return 0, fmt.Errorf("spec.minMember of PodGroup %s is not positive: %w", pod.Labels[member], ErrNoSize)
 		},
-		// MPI operator and training-operator number replicas of a type; a launcher or master has no number before the workers.
-		Rank: rank("training.kubeflow.org/replica-index", "spark-exec-id", "batch.kubernetes.io/job-completion-index"),
+		// MPI operator and training-operator, then KubeRay.
+		Rank: numbered([]replicas{
+			{
+				[]string{"training.kubeflow.org/replica-type", "training.kubeflow.org/job-role"},
+				"training.kubeflow.org/replica-index",
+			},
+			{[]string{"ray.io/node-type"}, "ray.io/worker-group-replica-index"},
+		}, "spark-exec-id", "batch.kubernetes.io/job-completion-index"),
 		Loss: owned(
 			map[string]Loss{"Pod": Gone},
 		), // Spark's driver owns its executors, and replaces none under this name

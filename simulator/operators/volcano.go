@@ -22,8 +22,11 @@ func volcanoScheduler() Operator {
 	return Operator{
 		Name: "volcano-scheduler", Module: volcanoModule(), Main: "./cmd/scheduler", Replacing: volcanoReplacing(),
 		start: func(ctx context.Context, at place) error {
-			configuration, err := at.WriteState([]byte("actions: enqueue\ntiers: [{plugins: [{name: gang}, {name: priority}, {name: proportion}]}]\n"),
-				"config", "volcano-scheduler.yaml")
+			configuration, err := at.WriteState(
+				[]byte("actions: enqueue\ntiers: [{plugins: [{name: gang}, {name: priority}, {name: proportion}]}]\n"),
+				"config",
+				"volcano-scheduler.yaml",
+			)
 			if err != nil {
 				return err
 			}
@@ -45,8 +48,12 @@ func (p place) volcano(ctx context.Context, flags ...string) error {
 	}
 	return p.run(ctx, cluster.Guest{
 		Args: append([]string{
-			"--kubeconfig=" + p.GuestKubeconfig(), "--leader-elect=false", "--enable-healthz=true", onLoopback("--healthz-address", port),
-			"--kube-api-qps=200", "--kube-api-burst=400",
+			"--kubeconfig=" + p.GuestKubeconfig(),
+			"--leader-elect=false",
+			"--enable-healthz=true",
+			onLoopback("--healthz-address", port),
+			"--kube-api-qps=200",
+			"--kube-api-burst=400",
 		}, flags...),
 		Ports: []int{port}, Health: health(port, "/healthz"),
 	})
