@@ -236,7 +236,8 @@ func stayed(before, after []corev1.Pod) int {
 func (g gang) remove(t *testing.T) {
 	t.Helper()
 	g.deleteOwner(t)
-	within(t, patience, "the end of its pods", func() bool { return len(g.pods(t, "")) == 0 })
+	// The garbage collector looks for new kinds of owners every half minute.
+	within(t, 2*patience, "the end of its pods", func() bool { return len(g.pods(t, "")) == 0 })
 	within(t, patience, "the end of its PodGroup", func() bool { return g.group(t) == nil })
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lockstep-project/lockstep/controller"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/operators"
 )
 
@@ -26,6 +27,9 @@ func TestKinds(t *testing.T) {
 	var rows []row
 	for _, kind := range kinds() {
 		t.Run(kind.name, func(t *testing.T) {
+			if kind.gate != "" && probe.Mode(*mode) == probe.Resources {
+				t.Skip("the cluster has no feature gates")
+			}
 			prepare(t, kind)
 			seen := row{kind: kind}
 			t.Run("whole", func(t *testing.T) { placedWhole(t, &seen) })
