@@ -80,7 +80,7 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 			ctx,
 			h,
 			incompletegangs.Parts{
-				Ended:  members.NewEnded(),
+				Ended:  members.NewEnded(nil),
 				Limits: patience.Limits{Grace: grace, Repair: repair},
 				Clocks: patience.NewClocks(
 					clock.RealClock{},

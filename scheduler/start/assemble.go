@@ -53,11 +53,14 @@ func assemble(
 		return assembled{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	logLimits(klog.FromContext(ctx), config.KubeConfig)
-	marks, err := marksOf(config.ComponentConfig.Profiles)
+	profiles, aliases := merged(config.ComponentConfig.Profiles)
+	config.ComponentConfig.Profiles = profiles
+	marks, err := marksOf(profiles)
 	if err != nil {
 		return assembled{}, err
 	}
-	client, err := gangapi.Client(config.KubeConfig, api, marks.Membership)
+	reading := gangapi.Reading{Marks: marks.Membership, Aliases: aliases}
+	client, err := gangapi.ClientWith(config.KubeConfig, api, reading)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -81,7 +84,7 @@ func assemble(
 	}
 	leader := &leading{}
 	leader.follow(config.LeaderElection)
-	registry, err := scheduler.Produce(leader.leads.Load)
+	registry, err := scheduler.Produce(leader.leads.Load, aliases)
 	if err != nil {
 		return assembled{}, err
 	}

@@ -44,7 +44,10 @@ func dialectsOfThePage(t *testing.T) []any {
 	return rows
 }
 
-// crew creates a gang of a kind that only a row of the configuration knows, and waits until it runs.
+// alias is the schedulerName that KubeRay writes.
+const alias = "scheduler-plugins-scheduler"
+
+// crew creates a gang of a kind that only a row of the configuration knows, one of whose pods gives an alias of the scheduler, and waits until it runs.
 func crew(t *testing.T) {
 	t.Helper()
 	for number := range 2 {
@@ -57,7 +60,7 @@ func crew(t *testing.T) {
 				"annotations": map[string]any{"example.com/crew-size": "2", "example.com/number": strconv.Itoa(number)},
 			},
 			"spec": map[string]any{
-				"schedulerName": "lockstep-scheduler",
+				"schedulerName": []string{"lockstep-scheduler", alias}[number],
 				"containers":    []any{map[string]any{"name": "main", "image": "example.com/a"}},
 			},
 		}}
@@ -79,10 +82,12 @@ func crew(t *testing.T) {
 	if of := group.Annotations["lockstep.dev/dialect"]; of != "crew" {
 		t.Errorf("its PodGroup is of dialect %q", of)
 	}
-	_, err = shared.Client.CoreV1().Pods("default").Patch(t.Context(), "crew-0", types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"example.com/crew":"day"}}}`), metav1.PatchOptions{})
-	if !apierrors.IsInvalid(err) {
-		t.Errorf("a pod can be moved into another gang: %v", err)
+	for _, name := range []string{"crew-0", "crew-1"} {
+		_, err = shared.Client.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"example.com/crew":"day"}}}`), metav1.PatchOptions{})
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("pod %s can be moved into another gang: %v", name, err)
+		}
 	}
 	for number := range 2 {
 		if err := shared.Client.CoreV1().
