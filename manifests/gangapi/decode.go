@@ -31,10 +31,10 @@ func (d podDecoder) Decode(
 	object, kind, err := d.Decoder.Decode(data, defaults, into)
 	switch decoded := object.(type) {
 	case *corev1.Pod:
-		d.reading.read(decoded)
+		d.reading.Read(decoded)
 	case *corev1.PodList:
 		for i := range decoded.Items {
-			d.reading.read(&decoded.Items[i])
+			d.reading.Read(&decoded.Items[i])
 		}
 	}
 	return object, kind, err //nolint:wrapcheck // it stands in place of the decoder

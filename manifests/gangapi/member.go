@@ -58,8 +58,8 @@ type Reading struct {
 	Aliases map[string]string
 }
 
-// read fills in what a decoded pod says in other words: its scheduler's name and its group.
-func (r Reading) read(pod *corev1.Pod) {
+// Read fills in what a decoded pod says in other words: its scheduler's name and its group.
+func (r Reading) Read(pod *corev1.Pod) {
 	if name, isAlias := r.Aliases[pod.Spec.SchedulerName]; isAlias {
 		pod.Spec.SchedulerName = name
 	}

@@ -44,12 +44,6 @@ type Row struct {
 	OnLoss Loss `json:"onLoss,omitempty"`
 }
 
-// Keys are keys of labels and annotations, labels first.
-type Keys struct {
-	Labels      []string `json:"labels,omitempty"`
-	Annotations []string `json:"annotations,omitempty"`
-}
-
 // Object is the kind of the objects that describe gangs.
 type Object struct {
 	// Resource is PLURAL.VERSION.GROUP, as kubectl takes it.
@@ -98,23 +92,9 @@ func Configured(row Row) (Dialect, error) {
 	return made, nil
 }
 
-// first returns the value of the first key that a pod has.
-func (k Keys) first(pod *corev1.Pod) string {
-	for _, key := range k.Labels {
-		if value := pod.Labels[key]; value != "" {
-			return value
-		}
-	}
-	for _, key := range k.Annotations {
-		if value := pod.Annotations[key]; value != "" {
-			return value
-		}
-	}
-	return ""
-}
-
 func member(row Row, into *Dialect) error {
-	into.Group = row.Member.first
+	into.Member, into.Row = row.Member, &row
+	into.Group = row.Member.value
 	if row.Group == "" {
 		return nil
 	}
@@ -123,7 +103,7 @@ func member(row Row, into *Dialect) error {
 		return err
 	}
 	into.Group = func(pod *corev1.Pod) string {
-		if row.Member.first(pod) == "" {
+		if row.Member.value(pod) == "" {
 			return ""
 		}
 		return text(name, pod)

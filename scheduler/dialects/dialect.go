@@ -30,6 +30,10 @@ const (
 type Dialect struct {
 	// Name is in the names of PodGroups and in explanations: lower case, letters, digits and hyphens.
 	Name string
+	// Member has the keys of marks.
+	Member Keys
+	// Row is that of a configured dialect, nil for one that is built in.
+	Row *Row
 	// Group returns the name of a pod's group; empty for a pod that the dialect does not mark.
 	Group func(pod *corev1.Pod) string
 	// Source returns the object that describes a pod's group, in the pod's namespace. Nil if pods describe it themselves.
@@ -55,6 +59,8 @@ type Mark struct {
 	Dialect Dialect
 	// Group is the gang's name in the dialect, PodGroup that of the PodGroup that stands for it.
 	Group, PodGroup string
+	// Key says where the pod has the mark: "label KEY" or "annotation KEY".
+	Key string
 }
 
 // Table is an ordered list of dialects: of those that mark a pod, the first counts.
@@ -68,11 +74,31 @@ func Builtin() (explicit, owners Table) {
 // Read returns a pod's mark.
 func (t Table) Read(pod *corev1.Pod) (Mark, bool) {
 	for _, dialect := range t {
-		if group := dialect.Group(pod); group != "" {
-			return Mark{Dialect: dialect, Group: group, PodGroup: podGroupName(dialect.Name, group)}, true
+		if mark, marked := dialect.read(pod); marked {
+			return mark, true
 		}
 	}
 	return Mark{}, false
+}
+
+// All returns all marks of a pod, in the order of the table: the first counts.
+func (t Table) All(pod *corev1.Pod) []Mark {
+	var marks []Mark
+	for _, dialect := range t {
+		if mark, marked := dialect.read(pod); marked {
+			marks = append(marks, mark)
+		}
+	}
+	return marks
+}
+
+func (d Dialect) read(pod *corev1.Pod) (Mark, bool) {
+	group := d.Group(pod)
+	if group == "" {
+		return Mark{}, false
+	}
+	_, key := d.Member.first(pod)
+	return Mark{Dialect: d, Group: group, PodGroup: podGroupName(d.Name, group), Key: key}, true
 }
 
 // ByName returns the dialect of a name.

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -82,6 +86,7 @@ func crew(t *testing.T) {
 	if of := group.Annotations["lockstep.dev/dialect"]; of != "crew" {
 		t.Errorf("its PodGroup is of dialect %q", of)
 	}
+	inSnapshots(t)
 	for _, name := range []string{"crew-0", "crew-1"} {
 		_, err = shared.Client.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType,
 			[]byte(`{"metadata":{"labels":{"example.com/crew":"day"}}}`), metav1.PatchOptions{})
@@ -95,5 +100,40 @@ func crew(t *testing.T) {
 			Delete(t.Context(), fmt.Sprintf("crew-%d", number), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// inSnapshots checks that a snapshot has the crew as the scheduler reads it: a PodGroup states the row, and the names of the scheduler.
+func inSnapshots(t *testing.T) {
+	t.Helper()
+	from, err := capture.Connect(t.Context(), shared.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := capture.Live(t.Context(), from, capture.Options{Taken: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, pod := range snapshot.Pods {
+		if pod.Labels["example.com/crew"] == "" {
+			continue
+		}
+		found++
+		group := gangapi.GroupOf(pod.ObjectMeta, pod.Spec)
+		rank := pod.Annotations[gangapi.AnnotationRank]
+		if group != "crew.night" || pod.Spec.SchedulerName != "lockstep-scheduler" ||
+			rank != strings.TrimPrefix(pod.Name, "crew-") {
+			t.Errorf(
+				"pod %s is in gang %q, of scheduler %s, with rank %q",
+				pod.Name,
+				group,
+				pod.Spec.SchedulerName,
+				rank,
+			)
+		}
+	}
+	if found != 2 {
+		t.Errorf("the snapshot has %d pods of the crew", found)
 	}
 }
