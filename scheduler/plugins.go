@@ -30,7 +30,7 @@ const ProfileName = "lockstep-scheduler"
 // Registry maps the plugins' names to what makes them, with a clock and what they do beside the loop. What is decided about gangs that do not fit, and what is held for
 // members to come, is known to two of them: those that share these belong to one scheduler.
 func Registry(t timing.Timing) runtime.Registry {
-	registry, _ := plugins(t, parts{&gangplacement.Store{}, members.NewEnded(), always})
+	registry, _ := plugins(t, parts{&gangplacement.Store{}, members.NewEnded(nil), always})
 	return registry
 }
 
@@ -83,10 +83,11 @@ func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
 	return bind, nil
 }
 
-// Produce returns the plugins of a scheduler process that decides while leads says so. Their reservations can be read at the command's secure port.
-func Produce(leads func() bool) (runtime.Registry, error) {
+// Produce returns the plugins of a scheduler process that decides while leads says so. aliases has the further names of its profiles, each with that of
+// the profile. Reservations can be read at the command's secure port.
+func Produce(leads func() bool, aliases map[string]string) (runtime.Registry, error) {
 	c := clock.RealClock{}
-	registry, queue := plugins(timing.With(c), parts{&gangplacement.Store{}, members.NewEnded(), leads})
+	registry, queue := plugins(timing.With(c), parts{&gangplacement.Store{}, members.NewEnded(aliases), leads})
 	if err := reservations.Serve(queue, c); err != nil {
 		return nil, err
 	}

@@ -29,9 +29,13 @@ type Clientset struct {
 	groups *podGroupClient
 }
 
-// Client returns a client of a cluster that keeps gangs in an API, whose pods also know a group by marks. All requests share the limits of the
-// configuration.
-func Client(config *rest.Config, api API, marks ...Marks) (*Clientset, error) {
+// Client returns a client of a cluster that keeps gangs in an API. All requests share the limits of the configuration.
+func Client(config *rest.Config, api API) (*Clientset, error) {
+	return ClientWith(config, api, Reading{})
+}
+
+// ClientWith is Client for pods that are read in a certain way.
+func ClientWith(config *rest.Config, api API, reading Reading) (*Clientset, error) {
 	limited := rest.CopyConfig(config)
 	if limited.RateLimiter == nil && limited.QPS > 0 {
 		limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(limited.QPS, max(1, limited.Burst))
@@ -44,7 +48,7 @@ func Client(config *rest.Config, api API, marks ...Marks) (*Clientset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %s: %w", config.Host, err)
 	}
-	core, err := coreClient(limited, client, marks)
+	core, err := coreClient(limited, client, reading)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of pods: %w", err)
 	}
@@ -76,12 +80,12 @@ func (c *Clientset) ReadFrom(cache Reader) {
 	}
 }
 
-func coreClient(config *rest.Config, client *http.Client, marks []Marks) (corev1client.CoreV1Interface, error) {
+func coreClient(config *rest.Config, client *http.Client, reading Reading) (corev1client.CoreV1Interface, error) {
 	own := rest.CopyConfig(config)
 	version := corev1.SchemeGroupVersion
 	own.GroupVersion, own.APIPath = &version, "/api"
 	own.NegotiatedSerializer = serializer{
-		rest.CodecFactoryForGeneratedClient(clientscheme.Scheme, clientscheme.Codecs).WithoutConversion(), marks,
+		rest.CodecFactoryForGeneratedClient(clientscheme.Scheme, clientscheme.Codecs).WithoutConversion(), reading,
 	}
 	if own.UserAgent == "" {
 		own.UserAgent = rest.DefaultKubernetesUserAgent()

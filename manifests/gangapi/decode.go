@@ -6,23 +6,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serializer decodes pods with their schedulingGroup filled in from the label or a mark. Reading at this place covers informers, watches and live
-// reads alike.
+// serializer decodes pods with their schedulingGroup filled in from the label or a mark, and with the first of a scheduler's names in place of its
+// aliases. Reading at this place covers informers, watches and live reads alike.
 type serializer struct {
 	runtime.NegotiatedSerializer
 
-	marks []Marks
+	reading Reading
 }
 
 func (s serializer) DecoderToVersion(decoder runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
-	return podDecoder{s.NegotiatedSerializer.DecoderToVersion(decoder, version), s.marks}
+	return podDecoder{s.NegotiatedSerializer.DecoderToVersion(decoder, version), s.reading}
 }
 
 // podDecoder is one decoder of a serializer.
 type podDecoder struct {
 	runtime.Decoder
 
-	marks []Marks
+	reading Reading
 }
 
 func (d podDecoder) Decode(
@@ -31,10 +31,10 @@ func (d podDecoder) Decode(
 	object, kind, err := d.Decoder.Decode(data, defaults, into)
 	switch decoded := object.(type) {
 	case *corev1.Pod:
-		Adopt(decoded, d.marks...)
+		d.reading.Read(decoded)
 	case *corev1.PodList:
 		for i := range decoded.Items {
-			Adopt(&decoded.Items[i], d.marks...)
+			d.reading.Read(&decoded.Items[i])
 		}
 	}
 	return object, kind, err //nolint:wrapcheck // it stands in place of the decoder

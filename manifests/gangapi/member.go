@@ -50,6 +50,26 @@ type Membership struct {
 // Marks returns the membership of a pod that names no group itself, by another controller's mark; false for a pod without one.
 type Marks func(pod *corev1.Pod) (Membership, bool)
 
+// Reading says how a client decodes pods.
+type Reading struct {
+	// Marks reads the marks of other controllers; nil reads none.
+	Marks Marks
+	// Aliases are schedulerNames by which a scheduler is known too, each with the name that decoded pods have in its place.
+	Aliases map[string]string
+}
+
+// Read fills in what a decoded pod says in other words: its scheduler's name and its group.
+func (r Reading) Read(pod *corev1.Pod) {
+	if name, isAlias := r.Aliases[pod.Spec.SchedulerName]; isAlias {
+		pod.Spec.SchedulerName = name
+	}
+	if r.Marks == nil {
+		Adopt(pod)
+		return
+	}
+	Adopt(pod, r.Marks)
+}
+
 // Adopt fills in the field of a pod that joined its group by the label, or, without one, by a mark, with its rank; marks are read in their order.
 func Adopt(pod *corev1.Pod, marks ...Marks) {
 	if pod.Spec.SchedulingGroup != nil {

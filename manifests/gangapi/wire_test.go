@@ -337,3 +337,35 @@ func TestPatch_MergesAsKubernetesDoes(t *testing.T) {
 		}
 	})
 }
+
+// Pods that give an alias of a scheduler are decoded with its first name, before their marks are read.
+func TestClientWith_Aliases(t *testing.T) {
+	server := &podServer{pods: []corev1.Pod{
+		{
+			ObjectMeta: metav1.ObjectMeta{Name: "alias"},
+			Spec:       corev1.PodSpec{SchedulerName: "scheduler-plugins-scheduler"},
+		},
+		{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.PodSpec{SchedulerName: "default-scheduler"}},
+	}}
+	listening := httptest.NewServer(server)
+	t.Cleanup(listening.Close)
+	client, err := gangapi.ClientWith(&rest.Config{Host: listening.URL}, gangapi.Resources, gangapi.Reading{
+		Marks: func(pod *corev1.Pod) (gangapi.Membership, bool) {
+			return gangapi.Membership{Group: "marked"}, pod.Spec.SchedulerName == "lockstep-scheduler"
+		},
+		Aliases: map[string]string{"scheduler-plugins-scheduler": "lockstep-scheduler"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.CoreV1().Pods("team-a").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fieldsOf(list.Items...); !slices.Equal(got, []string{"marked", ""}) {
+		t.Errorf("the groups are %q", got)
+	}
+	if name := list.Items[0].Spec.SchedulerName; name != "lockstep-scheduler" {
+		t.Errorf("its scheduler is %q", name)
+	}
+}

@@ -1,7 +1,6 @@
 package dialects
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -39,15 +38,9 @@ type Row struct {
 	Rank string `json:"rank,omitempty"`
 	// Wishes are expressions of type string by the annotations that they stand for. One that fails is no wish.
 	Wishes map[string]string `json:"wishes,omitempty"`
-	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced, the default), creates all members again
-	// (restarted), or does nothing (gone). The scheduler judges lost members by their pods and Jobs, and does not read it.
+	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced), creates all members again (restarted), or does
+	// nothing (gone). The default is replaced for pods that a controller owns, and gone for others. Members of a gang are evicted by nothing if it is gone.
 	OnLoss Loss `json:"onLoss,omitempty"`
-}
-
-// Keys are keys of labels and annotations, labels first.
-type Keys struct {
-	Labels      []string `json:"labels,omitempty"`
-	Annotations []string `json:"annotations,omitempty"`
 }
 
 // Object is the kind of the objects that describe gangs.
@@ -77,8 +70,8 @@ func Configured(row Row) (Dialect, error) {
 		)
 	}
 	made := Dialect{Name: row.Name}
-	loss := cmp.Or(row.OnLoss, Replaced)
-	if loss != Replaced && loss != Restarted && loss != Gone {
+	loss := row.OnLoss
+	if loss != "" && loss != Replaced && loss != Restarted && loss != Gone {
 		return Dialect{}, fmt.Errorf(
 			"%s: onLoss %q: use %s, %s or %s: %w",
 			row.Name,
@@ -90,6 +83,9 @@ func Configured(row Row) (Dialect, error) {
 		)
 	}
 	made.Loss = func(*corev1.Pod) Loss { return loss }
+	if loss == "" {
+		made.Loss = owned(nil)
+	}
 	for _, complete := range []func(Row, *Dialect) error{member, source, minimum, ranks, asks} {
 		if err := complete(row, &made); err != nil {
 			return Dialect{}, fmt.Errorf("%s: %w", row.Name, err)
@@ -98,23 +94,9 @@ func Configured(row Row) (Dialect, error) {
 	return made, nil
 }
 
-// first returns the value of the first key that a pod has.
-func (k Keys) first(pod *corev1.Pod) string {
-	for _, key := range k.Labels {
-		if value := pod.Labels[key]; value != "" {
-			return value
-		}
-	}
-	for _, key := range k.Annotations {
-		if value := pod.Annotations[key]; value != "" {
-			return value
-		}
-	}
-	return ""
-}
-
 func member(row Row, into *Dialect) error {
-	into.Group = row.Member.first
+	into.Member, into.Row = row.Member, &row
+	into.Group = row.Member.value
 	if row.Group == "" {
 		return nil
 	}
@@ -123,7 +105,7 @@ func member(row Row, into *Dialect) error {
 		return err
 	}
 	into.Group = func(pod *corev1.Pod) string {
-		if row.Member.first(pod) == "" {
+		if row.Member.value(pod) == "" {
 			return ""
 		}
 		return text(name, pod)

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Loss describes the owner of a gang after the loss of a member.
@@ -23,13 +25,17 @@ const (
 	// Restarted means that all members are deleted and created again.
 	Restarted Loss = "restarted"
 	// Gone means that nothing is created again.
-	Gone Loss = "gone"
+	Gone Loss = topology.OnLossGone
 )
 
 // Dialect is one way of marking gangs. Its functions are pure; those that may be nil say so.
 type Dialect struct {
 	// Name is in the names of PodGroups and in explanations: lower case, letters, digits and hyphens.
 	Name string
+	// Member has the keys of marks.
+	Member Keys
+	// Row is that of a configured dialect, nil for one that is built in.
+	Row *Row
 	// Group returns the name of a pod's group; empty for a pod that the dialect does not mark.
 	Group func(pod *corev1.Pod) string
 	// Source returns the object that describes a pod's group, in the pod's namespace. Nil if pods describe it themselves.
@@ -40,7 +46,8 @@ type Dialect struct {
 	Rank func(pod *corev1.Pod) (int, bool)
 	// Wishes returns annotations that stand for what the gang asks for in fields or annotations of the dialect. Nil for none.
 	Wishes func(pod *corev1.Pod, object map[string]any) map[string]string
-	// Loss describes the owner of a pod after its loss. It is for people: the scheduler judges lost members by their pods and Jobs.
+	// Loss describes the owner of a pod after its loss: of a gang whose owner creates nothing again, the scheduler evicts no member. Whether a lost
+	// member comes back it judges by pods and Jobs.
 	Loss func(pod *corev1.Pod) Loss
 }
 
@@ -55,6 +62,8 @@ type Mark struct {
 	Dialect Dialect
 	// Group is the gang's name in the dialect, PodGroup that of the PodGroup that stands for it.
 	Group, PodGroup string
+	// Key says where the pod has the mark: "label KEY" or "annotation KEY".
+	Key string
 }
 
 // Table is an ordered list of dialects: of those that mark a pod, the first counts.
@@ -68,11 +77,46 @@ func Builtin() (explicit, owners Table) {
 // Read returns a pod's mark.
 func (t Table) Read(pod *corev1.Pod) (Mark, bool) {
 	for _, dialect := range t {
-		if group := dialect.Group(pod); group != "" {
-			return Mark{Dialect: dialect, Group: group, PodGroup: podGroupName(dialect.Name, group)}, true
+		if mark, marked := dialect.read(pod); marked {
+			return mark, true
 		}
 	}
 	return Mark{}, false
+}
+
+// All returns all marks of a pod, in the order of the table: the first counts.
+func (t Table) All(pod *corev1.Pod) []Mark {
+	var marks []Mark
+	for _, dialect := range t {
+		if mark, marked := dialect.read(pod); marked {
+			marks = append(marks, mark)
+		}
+	}
+	return marks
+}
+
+func (d Dialect) read(pod *corev1.Pod) (Mark, bool) {
+	group := d.Group(pod)
+	if group == "" {
+		return Mark{}, false
+	}
+	_, key := d.Member.first(pod)
+	return Mark{Dialect: d, Group: group, PodGroup: podGroupName(d.Name, group), Key: key}, true
+}
+
+// LossOf describes the owner of a gang by its pods: the least that is done for one of them.
+func (m Mark) LossOf(pods []*corev1.Pod) Loss {
+	loss := Replaced
+	for _, pod := range pods {
+		switch m.Dialect.Loss(pod) {
+		case Gone:
+			return Gone
+		case Restarted:
+			loss = Restarted
+		case Replaced:
+		}
+	}
+	return loss
 }
 
 // ByName returns the dialect of a name.

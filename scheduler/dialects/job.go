@@ -12,7 +12,7 @@ import (
 func job() Dialect {
 	const name = "batch.kubernetes.io/job-name"
 	return Dialect{
-		Name: "job",
+		Name: "job", Member: Keys{Labels: []string{name}},
 		Group: func(pod *corev1.Pod) string {
 			if pod.Annotations[gang] != "on" {
 				return ""

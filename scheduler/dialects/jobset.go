@@ -20,7 +20,7 @@ const (
 // jobSet is the dialect of JobSets: all pods of one are a gang, unless they say otherwise.
 func jobSet() Dialect {
 	return Dialect{
-		Name: "jobset",
+		Name: "jobset", Member: Keys{Labels: []string{jobSetName}},
 		Group: func(pod *corev1.Pod) string {
 			if _, ofTrainJob := pod.Labels[trainJobStep]; ofTrainJob || pod.Annotations[gang] == "off" {
 				return ""

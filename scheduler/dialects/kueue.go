@@ -1,18 +1,14 @@
 package dialects
 
-import (
-	"cmp"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // kueue is the dialect of Kueue's groups of plain pods, which SkyPilot and others write. Pods stay gated until Kueue has admitted all of them.
 func kueue() Dialect {
 	const name = "kueue.x-k8s.io/pod-group-name"
+	// Newer releases write a name that is too long for a label into an annotation.
+	marks := Keys{Labels: []string{name}, Annotations: []string{name}}
 	return Dialect{
-		Name: "kueue",
-		// Newer releases write a name that is too long for a label into an annotation.
-		Group: func(pod *corev1.Pod) string { return cmp.Or(pod.Labels[name], pod.Annotations[name]) },
+		Name: "kueue", Member: marks, Group: marks.value,
 		Minimum: func(pod *corev1.Pod, _ map[string]any) (int, error) {
 			return size(pod, "kueue.x-k8s.io/pod-group-total-count")
 		},

@@ -12,7 +12,7 @@ import (
 func leaderWorkerSet() Dialect {
 	const prefix = "leaderworkerset.sigs.k8s.io/"
 	return Dialect{
-		Name: "leaderworkerset",
+		Name: "leaderworkerset", Member: Keys{Labels: []string{prefix + "name"}},
 		Group: func(pod *corev1.Pod) string {
 			set, group := pod.Labels[prefix+"name"], pod.Labels[prefix+"group-index"]
 			if set == "" || group == "" {

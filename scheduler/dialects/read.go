@@ -11,9 +11,31 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// label returns a function that reads a label of pods.
-func label(key string) func(*corev1.Pod) string {
-	return func(pod *corev1.Pod) string { return pod.Labels[key] }
+// Keys are keys of labels and annotations, labels first.
+type Keys struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// value returns the value of the first key that a pod has.
+func (k Keys) value(pod *corev1.Pod) string {
+	value, _ := k.first(pod)
+	return value
+}
+
+// first returns the value of the first key that a pod has, and which one it is.
+func (k Keys) first(pod *corev1.Pod) (value, key string) {
+	for _, key := range k.Labels {
+		if value := pod.Labels[key]; value != "" {
+			return value, "label " + key
+		}
+	}
+	for _, key := range k.Annotations {
+		if value := pod.Annotations[key]; value != "" {
+			return value, "annotation " + key
+		}
+	}
+	return "", ""
 }
 
 // rank returns a function that reads a pod's place in its gang from the first of some labels or annotations that the pod has.

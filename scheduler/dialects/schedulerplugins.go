@@ -11,9 +11,11 @@ import (
 // Spark operator write it, each with ranks of its own.
 func schedulerPlugins() Dialect {
 	const member = "scheduling.x-k8s.io/pod-group"
+	marks := Keys{Labels: []string{member}}
 	return Dialect{
-		Name:  "scheduler-plugins",
-		Group: label(member),
+		Name:   "scheduler-plugins",
+		Member: marks,
+		Group:  marks.value,
 		Source: func(pod *corev1.Pod) Source {
 			groups := schema.GroupVersionResource{
 				Group:    "scheduling.x-k8s.io",

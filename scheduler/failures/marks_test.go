@@ -64,7 +64,7 @@ func TestMark(t *testing.T) {
 				if err := failures.Mark(
 					ctx,
 					h,
-					members.NewEnded(),
+					members.NewEnded(nil),
 					func() bool { return true },
 					timing.With(clock.RealClock{}),
 				); err != nil {

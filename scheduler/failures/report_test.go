@@ -73,7 +73,7 @@ func TestReport_NamesTheFirstRank(t *testing.T) {
 		fakeserver.HonorFields(h.Clientset)
 		h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
 		leads := func() bool { return true }
-		if err := failures.Report(ctx, h, members.NewEnded(), leads, timing.With(clock.RealClock{})); err != nil {
+		if err := failures.Report(ctx, h, members.NewEnded(nil), leads, timing.With(clock.RealClock{})); err != nil {
 			t.Fatal(err)
 		}
 		h.informers.Start(ctx.Done())

@@ -1,8 +1,11 @@
 package members
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,22 +23,24 @@ import (
 // Ended belongs to a scheduler that is played, whose informer has all pods.
 type Ended struct {
 	mu sync.Mutex
-	// informers are by profile, which is the pods' schedulerName.
-	informers map[string]cache.SharedIndexInformer
-	// open makes the informer of a handle's profile, with the index by group.
-	open func(ctx context.Context, handle fwk.Handle) (cache.SharedIndexInformer, error)
+	// informers are by profile: the API server can select pods by one schedulerName only, and a profile may have several.
+	informers map[string][]cache.SharedIndexInformer
+	// aliases are further names of profiles, each with that of the profile, which the decoded pods have.
+	aliases map[string]string
+	// open makes the informer of the pods of a name, with the index by group.
+	open func(ctx context.Context, handle fwk.Handle, name string) (cache.SharedIndexInformer, error)
 }
 
-// NewEnded returns an Ended that follows no profile yet.
-func NewEnded() *Ended {
-	return &Ended{informers: make(map[string]cache.SharedIndexInformer), open: watch}
+// NewEnded returns an Ended that follows no profile yet. aliases has the further names of profiles, each with that of the profile.
+func NewEnded(aliases map[string]string) *Ended {
+	return &Ended{informers: make(map[string][]cache.SharedIndexInformer), aliases: aliases, open: watch}
 }
 
 // EndedOf returns an Ended for a scheduler that is played. Its caller fills the informer with the ended pods of the only profile.
 func EndedOf(informer cache.SharedIndexInformer) *Ended {
 	return &Ended{
-		informers: make(map[string]cache.SharedIndexInformer),
-		open: func(context.Context, fwk.Handle) (cache.SharedIndexInformer, error) {
+		informers: make(map[string][]cache.SharedIndexInformer),
+		open: func(context.Context, fwk.Handle, string) (cache.SharedIndexInformer, error) {
 			return prepared(informer)
 		},
 	}
@@ -47,41 +52,60 @@ func (e *Ended) Follow(ctx context.Context, handle fwk.Handle, happened func(*co
 	if e == nil {
 		return nil
 	}
-	informer, err := e.informer(ctx, handle)
+	informers, err := e.begin(ctx, handle)
 	if err != nil {
 		return err
 	}
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(object any, initial bool) {
+	added := cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(object any, initial bool) {
 		if pod, ok := object.(*corev1.Pod); ok && !initial {
 			happened(pod)
 		}
-	}})
-	if err != nil {
-		return fmt.Errorf("watching ended pods: %w", err)
+	}}
+	for _, informer := range informers {
+		if _, err := informer.AddEventHandler(added); err != nil {
+			return fmt.Errorf("watching ended pods: %w", err)
+		}
 	}
 	return nil
 }
 
-// informer returns the informer of the handle's profile, which it starts at the first call.
-func (e *Ended) informer(ctx context.Context, handle fwk.Handle) (cache.SharedIndexInformer, error) {
+// begin returns the informers of the handle's profile, which it starts at the first call.
+func (e *Ended) begin(ctx context.Context, handle fwk.Handle) ([]cache.SharedIndexInformer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	profile := handle.ProfileName()
-	if informer := e.informers[profile]; informer != nil {
-		return informer, nil
+	if informers := e.informers[profile]; informers != nil {
+		return informers, nil
 	}
-	informer, err := e.open(ctx, handle)
-	if err != nil {
-		return nil, err
+	names := []string{profile}
+	for _, alias := range slices.Sorted(maps.Keys(e.aliases)) {
+		if e.aliases[alias] == profile {
+			names = append(names, alias)
+		}
 	}
-	e.informers[profile] = informer
-	return informer, nil
+	var informers []cache.SharedIndexInformer
+	for _, name := range names {
+		informer, err := e.open(ctx, handle, name)
+		if err != nil {
+			return nil, err
+		}
+		informers = append(informers, informer)
+	}
+	e.informers[profile] = informers
+	return informers, nil
 }
 
-// watch starts an informer of the ended pods of a profile.
-func watch(ctx context.Context, handle fwk.Handle) (cache.SharedIndexInformer, error) {
+// of returns the informers of a profile; none before the first Follow.
+func (e *Ended) of(profile string) []cache.SharedIndexInformer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.informers[profile]
+}
+
+// watch starts an informer of the ended pods of a schedulerName.
+func watch(ctx context.Context, handle fwk.Handle, name string) (cache.SharedIndexInformer, error) {
 	selector := fields.AndSelectors(
-		fields.OneTermEqualSelector("spec.schedulerName", handle.ProfileName()),
+		fields.OneTermEqualSelector("spec.schedulerName", name),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodUnknown)),
@@ -116,10 +140,9 @@ func (e *Ended) Synced(profile string) bool {
 	if e == nil {
 		return true
 	}
-	e.mu.Lock()
-	informer := e.informers[profile]
-	e.mu.Unlock()
-	return informer != nil && informer.HasSynced()
+	informers := e.of(profile)
+	unsynced := func(informer cache.SharedIndexInformer) bool { return !informer.HasSynced() }
+	return len(informers) > 0 && !slices.ContainsFunc(informers, unsynced)
 }
 
 // Succeeded returns the pods of a gang that have succeeded, in the order of their names. They have what tells one pod from another, their node,
@@ -128,18 +151,15 @@ func (e *Ended) Succeeded(profile string, gang types.NamespacedName) []*corev1.P
 	if e == nil {
 		return nil
 	}
-	e.mu.Lock()
-	informer := e.informers[profile]
-	e.mu.Unlock()
-	if informer == nil {
-		return nil
-	}
 	var found []*corev1.Pod
-	for _, pod := range Of(informer.GetIndexer(), gang) {
-		if pod.Status.Phase == corev1.PodSucceeded {
-			found = append(found, pod)
+	for _, informer := range e.of(profile) {
+		for _, pod := range Of(informer.GetIndexer(), gang) {
+			if pod.Status.Phase == corev1.PodSucceeded {
+				found = append(found, pod)
+			}
 		}
 	}
+	slices.SortFunc(found, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return found
 }
 
@@ -148,18 +168,14 @@ func (e *Ended) Phase(pod *corev1.Pod) corev1.PodPhase {
 	if e == nil {
 		return ""
 	}
-	e.mu.Lock()
-	informer := e.informers[pod.Spec.SchedulerName]
-	e.mu.Unlock()
-	if informer == nil {
-		return ""
+	for _, informer := range e.of(pod.Spec.SchedulerName) {
+		object, known, err := informer.GetStore().Get(pod)
+		ended, ok := object.(*corev1.Pod)
+		if err == nil && known && ok && ended.UID == pod.UID {
+			return ended.Status.Phase
+		}
 	}
-	object, known, err := informer.GetStore().Get(pod)
-	ended, ok := object.(*corev1.Pod)
-	if err != nil || !known || !ok || ended.UID != pod.UID {
-		return ""
-	}
-	return ended.Status.Phase
+	return ""
 }
 
 // trim keeps of an ended pod what its gang is judged by: a fleet has many of them.

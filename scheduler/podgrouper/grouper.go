@@ -34,6 +34,8 @@ const standby = 5 * time.Second
 type Reader interface {
 	// Read returns the mark of a pod of this scheduler's; false for all other pods.
 	Read(pod *corev1.Pod) (dialects.Mark, bool)
+	// Annotations returns what the PodGroup of a mark states about its reading.
+	Annotations(of dialects.Mark) (map[string]string, error)
 }
 
 // Grouper keeps the PodGroups of marked pods.
@@ -166,7 +168,7 @@ func (g *Grouper) group(ctx context.Context, key string) error {
 		g.report(pods[0], mark, err)
 		return err
 	}
-	wants, err := wanted(mark, pods[0], source, g.api)
+	wants, err := g.wanted(mark, pods, source)
 	if err != nil {
 		g.report(pods[0], mark, err)
 		return err
@@ -183,7 +185,7 @@ func (g *Grouper) withoutPods(ctx context.Context, key string, now *schedulingv1
 	case now == nil:
 		g.sources.forget(key)
 		return nil
-	case now.Annotations[AnnotationDialect] == "",
+	case now.Annotations[dialects.AnnotationDialect] == "",
 		now.DeletionTimestamp != nil,
 		len(now.OwnerReferences) > 0 && g.sources.exists(key):
 		return nil
@@ -223,7 +225,7 @@ func (g *Grouper) podChanged(object any) {
 }
 
 func (g *Grouper) groupChanged(object any) {
-	if group, ok := snapshot.Deleted(object); ok && group.Annotations[AnnotationDialect] != "" {
+	if group, ok := snapshot.Deleted(object); ok && group.Annotations[dialects.AnnotationDialect] != "" {
 		g.queue.Add(group.Namespace + "/" + group.Name)
 	}
 }

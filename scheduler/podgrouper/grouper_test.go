@@ -23,6 +23,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/scheduler/podgrouper"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 var foreign = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
@@ -47,7 +48,7 @@ func newWorld(t *testing.T, served ...string) *world {
 		map[schema.GroupVersionResource]string{foreign: "PodGroupList"})
 	factory := informers.NewSharedInformerFactory(w.client, 0)
 	explicit, owners := dialects.Builtin()
-	reader := dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"})
+	reader := dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}, nil)
 	grouper, err := podgrouper.New(podgrouper.Cluster{
 		Client: w.client, Objects: podgrouper.Objects{Dynamic: w.objects, Discovery: w.client.Discovery()},
 		API: gangapi.Resources, Factory: factory, Recorder: w.recorder,
@@ -72,7 +73,10 @@ func (w *world) pod(name string, labels, annotations map[string]string) {
 	}
 	pod.Spec.SchedulerName = "lockstep-scheduler"
 	explicit, owners := dialects.Builtin()
-	gangapi.Adopt(pod, dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}).Membership)
+	gangapi.Adopt(
+		pod,
+		dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}, nil).Membership,
+	)
 	if _, err := w.client.CoreV1().Pods("team").Create(w.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -139,7 +143,8 @@ func TestGrouper_FollowsTheObject(t *testing.T) {
 	w.until("scheduler-plugins.g", "it is not created", func(g *schedulingv1beta1.PodGroup) bool {
 		return minimum(2)(g) && g.Annotations["lockstep.dev/required-topology"] == "rack" &&
 			g.Annotations["lockstep.dev/queued-at"] == "" &&
-			g.Annotations[podgrouper.AnnotationDialect] == "scheduler-plugins" &&
+			g.Annotations[dialects.AnnotationDialect] == "scheduler-plugins" &&
+			g.Annotations[topology.AnnotationOnLoss] == topology.OnLossGone &&
 			slices.Contains(g.Finalizers, gangapi.Finalizer) &&
 			len(g.OwnerReferences) == 1 &&
 			g.OwnerReferences[0].UID == "u-g"
@@ -248,7 +253,7 @@ func TestGrouper_LeavesOthersAlone(t *testing.T) {
 func TestGrouper_DeletesWhatWasLeft(t *testing.T) {
 	w := newWorld(t)
 	for name, annotations := range map[string]map[string]string{
-		"kueue.left": {podgrouper.AnnotationDialect: "kueue"}, "own": nil,
+		"kueue.left": {dialects.AnnotationDialect: "kueue"}, "own": nil,
 	} {
 		group := &schedulingv1beta1.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Annotations: annotations},

@@ -15,13 +15,19 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
-// AnnotationDialect names the dialect that a PodGroup was read in.
-const AnnotationDialect = "lockstep.dev/dialect"
+// stated are the annotations that say how marks were read.
+func stated() []string {
+	return []string{
+		dialects.AnnotationDialect, dialects.AnnotationRow, dialects.AnnotationSchedulers, topology.AnnotationOnLoss,
+	}
+}
 
-// wanted returns the PodGroup that a marked pod and the object behind its mark ask for.
-func wanted(mark dialects.Mark, pod *corev1.Pod, from *source, api gangapi.API) (*schedulingv1beta1.PodGroup, error) {
+// wanted returns the PodGroup that marked pods, at least one, and the object behind their mark ask for.
+func (g *Grouper) wanted(mark dialects.Mark, pods []*corev1.Pod, from *source) (*schedulingv1beta1.PodGroup, error) {
+	pod := pods[0]
 	var content map[string]any
 	if from != nil {
 		content = from.content
@@ -30,8 +36,12 @@ func wanted(mark dialects.Mark, pod *corev1.Pod, from *source, api gangapi.API) 
 	if err != nil {
 		return nil, fmt.Errorf("reading gang %s: %w", mark.Group, err)
 	}
-	annotations := maps.Clone(group.Wishes)
-	annotations[AnnotationDialect] = mark.Dialect.Name
+	annotations, err := g.marks.Annotations(mark)
+	if err != nil {
+		return nil, fmt.Errorf("reading gang %s: %w", mark.Group, err)
+	}
+	maps.Copy(annotations, group.Wishes)
+	annotations[topology.AnnotationOnLoss] = string(mark.LossOf(pods))
 	made := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: mark.PodGroup, Annotations: annotations, OwnerReferences: ownedBy(from),
@@ -47,7 +57,7 @@ func wanted(mark dialects.Mark, pod *corev1.Pod, from *source, api gangapi.API) 
 			PriorityClassName: pod.Spec.PriorityClassName,
 		},
 	}
-	if api == gangapi.Resources {
+	if g.api == gangapi.Resources {
 		made.Finalizers = []string{gangapi.Finalizer}
 	}
 	return made, nil
@@ -93,7 +103,7 @@ func (g *Grouper) change(ctx context.Context, now, wants *schedulingv1beta1.PodG
 // difference returns the merge patch (RFC 7386) from a PodGroup to the one that is wanted; nil for none.
 func difference(now, wants *schedulingv1beta1.PodGroup) map[string]any {
 	annotations := map[string]any{}
-	for _, key := range append(dialects.Wishes(), AnnotationDialect) {
+	for _, key := range append(dialects.Wishes(), stated()...) {
 		before, had := now.Annotations[key]
 		after, has := wants.Annotations[key]
 		switch {

@@ -53,11 +53,13 @@ func assemble(
 		return assembled{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	logLimits(klog.FromContext(ctx), config.KubeConfig)
-	marks, err := marksOf(config.ComponentConfig.Profiles)
+	profiles, aliases := merged(config.ComponentConfig.Profiles)
+	config.ComponentConfig.Profiles = profiles
+	marks, err := marksOf(profiles, aliases)
 	if err != nil {
 		return assembled{}, err
 	}
-	client, err := gangapi.Client(config.KubeConfig, api, marks.Membership)
+	client, err := gangapi.ClientWith(config.KubeConfig, api, marks.Reading())
 	if err != nil {
 		return assembled{}, err
 	}
@@ -81,7 +83,7 @@ func assemble(
 	}
 	leader := &leading{}
 	leader.follow(config.LeaderElection)
-	registry, err := scheduler.Produce(leader.leads.Load)
+	registry, err := scheduler.Produce(leader.leads.Load, aliases)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -99,7 +101,7 @@ func assemble(
 }
 
 // marksOf returns what reads the marks of pods that name one of the profiles. All profiles read the dialects of the first that configures some.
-func marksOf(profiles []schedulerconfig.KubeSchedulerProfile) (*dialects.Reader, error) {
+func marksOf(profiles []schedulerconfig.KubeSchedulerProfile, aliases map[string]string) (*dialects.Reader, error) {
 	var names []string
 	var args configuration.GangPlacementArgs
 	for i := range profiles {
@@ -118,7 +120,7 @@ func marksOf(profiles []schedulerconfig.KubeSchedulerProfile) (*dialects.Reader,
 	if err != nil {
 		return nil, fmt.Errorf("reading the arguments of %s: %w", gangplacement.Name, err)
 	}
-	return dialects.NewReader(table, names), nil
+	return dialects.NewReader(table, names, aliases), nil
 }
 
 // newGrouper makes what keeps the PodGroups of marked pods, with a client of its own: a tenant who creates many groups takes nothing of the requests of

@@ -1,4 +1,13 @@
 package start
 
+import schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
 // LeastStart is how long a gang takes at least.
 var LeastStart = leastStart
+
+// Merged returns the profiles without aliases, and the aliases.
+func Merged(
+	profiles []schedulerconfig.KubeSchedulerProfile,
+) (kept []schedulerconfig.KubeSchedulerProfile, aliases map[string]string) {
+	return merged(profiles)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -147,6 +148,10 @@ func keep(index int, k kind, found *unstructured.Unstructured, into *spool) (boo
 		return false, nil
 	}
 	normalize(k, typed)
+	into.marks.learn(typed)
+	if pod, ok := typed.(*corev1.Pod); ok {
+		into.marks.read(pod)
+	}
 	text, err := json.Marshal(typed)
 	if err != nil {
 		return false, fmt.Errorf("printing %s %s/%s: %w", k.name, found.GetNamespace(), found.GetName(), err)

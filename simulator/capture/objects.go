@@ -154,8 +154,22 @@ func (r *objects) date(o object) {
 	}
 }
 
+// readMarks has pods name their gangs, as the PodGroups of the file say.
+func (r *objects) readMarks() {
+	read := newMarks()
+	for _, o := range r.found {
+		read.learn(o.object)
+	}
+	for _, o := range r.found {
+		if pod, ok := o.object.(*corev1.Pod); ok {
+			read.read(pod)
+		}
+	}
+}
+
 // snapshot is all that was read, ordered as every snapshot is.
 func (r *objects) snapshot(name string) Snapshot {
+	r.readMarks()
 	slices.SortFunc(r.found, func(a, b found) int {
 		return cmp.Or(
 			cmp.Compare(a.kind, b.kind),

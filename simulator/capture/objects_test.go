@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
 )
@@ -182,5 +183,44 @@ func TestBadObjectsAreRefused(t *testing.T) {
 	); !badinput.Is(err) ||
 		!strings.Contains(err.Error(), "cut off") {
 		t.Errorf("half a file: %v", err)
+	}
+}
+
+// Pods name their gang as the PodGroups of their namespace state it, wherever these stand in the file. A row counts in its own namespace only, and one
+// that cannot be read counts nowhere.
+func TestMarksAreReadByWhatPodGroupsState(t *testing.T) {
+	const pods = `apiVersion: v1
+kind: Pod
+metadata: {namespace: a, name: p, labels: {example.com/crew: night}}
+spec: {schedulerName: other-name}
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: b, name: p, labels: {example.com/crew: night}}
+spec: {schedulerName: lockstep-scheduler}
+`
+	const groups = `---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {namespace: a, name: crew.night, annotations: {lockstep.dev/dialect: crew, lockstep.dev/schedulers: "lockstep-scheduler,other-name",
+  lockstep.dev/dialect-row: '{"name":"crew","member":{"labels":["example.com/crew"]},"minimum":"1"}'}}
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {namespace: b, name: x, annotations: {lockstep.dev/dialect: crew, lockstep.dev/dialect-row: '{"name":"crew","minimum":"1 +"}'}}
+`
+	snapshot, err := capture.ReadObjects([]byte(pods+groups), "dump.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"crew.night", ""} {
+		pod := snapshot.Pods[i]
+		if group := gangapi.GroupOf(
+			pod.ObjectMeta,
+			pod.Spec,
+		); group != want ||
+			pod.Spec.SchedulerName != "lockstep-scheduler" {
+			t.Errorf("pod %s/%s is in gang %q, of %s", pod.Namespace, pod.Name, group, pod.Spec.SchedulerName)
+		}
 	}
 }

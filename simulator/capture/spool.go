@@ -16,6 +16,8 @@ type spool struct {
 	out     *bufio.Writer
 	size    int64
 	entries []entry
+	// marks reads the marks of pods: PodGroups are in the spool before pods.
+	marks *marks
 }
 
 // entry is one object in the spool.
@@ -35,7 +37,7 @@ func newSpool(dir string) (*spool, error) {
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("unlinking the snapshot's temporary file: %w", err), file.Close())
 	}
-	return &spool{file: file, out: bufio.NewWriterSize(file, 1<<20)}, nil
+	return &spool{file: file, out: bufio.NewWriterSize(file, 1<<20), marks: newMarks()}, nil
 }
 
 func (s *spool) close() error {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/explain"
@@ -55,9 +56,26 @@ func (s *scene) answer(ctx context.Context, q question) (explain.Answer, error) 
 		if err != nil {
 			return out, s.notThere("podgroup", name, err)
 		}
-		out.Gangs = append(out.Gangs, explain.About(verdict, forecast, s.now))
+		about := explain.About(verdict, forecast, s.now)
+		about.Mark = s.mark(name)
+		out.Gangs = append(out.Gangs, about)
 	}
 	return out, nil
+}
+
+// mark is how the pods of a gang name it.
+func (s *scene) mark(gang types.NamespacedName) *explain.Mark {
+	for _, group := range s.snapshot.PodGroups {
+		if group.Namespace != gang.Namespace || group.Name != gang.Name {
+			continue
+		}
+		for _, pod := range s.snapshot.Pods {
+			if pod.Namespace == gang.Namespace && gangapi.GroupOf(pod.ObjectMeta, pod.Spec) == gang.Name {
+				return explain.MarkOf(s.snapshot.Marks(gang.Namespace), group, pod)
+			}
+		}
+	}
+	return nil
 }
 
 // changes says what the jobs that were added change for others.

@@ -28,6 +28,7 @@ type scene struct {
 	namespace string
 	source    string
 	now       time.Time
+	snapshot  capture.Snapshot
 	cluster   *jobs.Cluster
 	whatif    *whatif.WhatIf
 	// before is the cluster without the jobs that are added, nil if none is.
@@ -62,9 +63,10 @@ func openScene(ctx context.Context, env Environment, options explainOptions) (*s
 		namespace: namespaceOf(
 			options,
 		),
-		source:  sourceOf(options),
-		now:     snapshot.Manifest.Taken,
-		cluster: jobs.NewCluster(snapshot),
+		source:   sourceOf(options),
+		now:      snapshot.Manifest.Taken,
+		snapshot: snapshot,
+		cluster:  jobs.NewCluster(snapshot),
 	}
 	if err := s.complete(snapshot); err != nil {
 		return nil, err

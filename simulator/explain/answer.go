@@ -51,6 +51,8 @@ type Gang struct {
 	Running int `json:"running"`
 	// Accelerators is how many devices they ask for.
 	Accelerators int64 `json:"accelerators"`
+	// Mark is how its pods name it; not there if they name their PodGroup themselves, and nothing else.
+	Mark *Mark `json:"mark,omitempty"`
 	// Where it is, or goes.
 	Where *Where `json:"where,omitempty"`
 	// Problem is what is wrong with what it asks for.

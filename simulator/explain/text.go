@@ -69,6 +69,9 @@ func (t *text) line(indent int, format string, args ...any) {
 
 func (t *text) gang(g Gang) {
 	t.line(0, "%s %s", g.Name, g.Answer)
+	if g.Mark != nil {
+		t.mark(*g.Mark)
+	}
 	t.evidence(g)
 	if g.Where != nil {
 		t.places(*g.Where)

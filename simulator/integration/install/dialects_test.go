@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
@@ -44,7 +48,10 @@ func dialectsOfThePage(t *testing.T) []any {
 	return rows
 }
 
-// crew creates a gang of a kind that only a row of the configuration knows, and waits until it runs.
+// alias is the schedulerName that KubeRay writes.
+const alias = "scheduler-plugins-scheduler"
+
+// crew creates a gang of a kind that only a row of the configuration knows, one of whose pods gives an alias of the scheduler, and waits until it runs.
 func crew(t *testing.T) {
 	t.Helper()
 	for number := range 2 {
@@ -57,7 +64,7 @@ func crew(t *testing.T) {
 				"annotations": map[string]any{"example.com/crew-size": "2", "example.com/number": strconv.Itoa(number)},
 			},
 			"spec": map[string]any{
-				"schedulerName": "lockstep-scheduler",
+				"schedulerName": []string{"lockstep-scheduler", alias}[number],
 				"containers":    []any{map[string]any{"name": "main", "image": "example.com/a"}},
 			},
 		}}
@@ -79,10 +86,13 @@ func crew(t *testing.T) {
 	if of := group.Annotations["lockstep.dev/dialect"]; of != "crew" {
 		t.Errorf("its PodGroup is of dialect %q", of)
 	}
-	_, err = shared.Client.CoreV1().Pods("default").Patch(t.Context(), "crew-0", types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"example.com/crew":"day"}}}`), metav1.PatchOptions{})
-	if !apierrors.IsInvalid(err) {
-		t.Errorf("a pod can be moved into another gang: %v", err)
+	inSnapshots(t)
+	for _, name := range []string{"crew-0", "crew-1"} {
+		_, err = shared.Client.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"example.com/crew":"day"}}}`), metav1.PatchOptions{})
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("pod %s can be moved into another gang: %v", name, err)
+		}
 	}
 	for number := range 2 {
 		if err := shared.Client.CoreV1().
@@ -90,5 +100,40 @@ func crew(t *testing.T) {
 			Delete(t.Context(), fmt.Sprintf("crew-%d", number), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// inSnapshots checks that a snapshot has the crew as the scheduler reads it: a PodGroup states the row, and the names of the scheduler.
+func inSnapshots(t *testing.T) {
+	t.Helper()
+	from, err := capture.Connect(t.Context(), shared.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := capture.Live(t.Context(), from, capture.Options{Taken: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, pod := range snapshot.Pods {
+		if pod.Labels["example.com/crew"] == "" {
+			continue
+		}
+		found++
+		group := gangapi.GroupOf(pod.ObjectMeta, pod.Spec)
+		rank := pod.Annotations[gangapi.AnnotationRank]
+		if group != "crew.night" || pod.Spec.SchedulerName != "lockstep-scheduler" ||
+			rank != strings.TrimPrefix(pod.Name, "crew-") {
+			t.Errorf(
+				"pod %s is in gang %q, of scheduler %s, with rank %q",
+				pod.Name,
+				group,
+				pod.Spec.SchedulerName,
+				rank,
+			)
+		}
+	}
+	if found != 2 {
+		t.Errorf("the snapshot has %d pods of the crew", found)
 	}
 }

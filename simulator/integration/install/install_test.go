@@ -87,7 +87,7 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 	age(t, "trainjobs.trainer.kubeflow.org")
 	second := upgrade(t, packed(t, "v1.1.0"), values(map[string]any{
 		"manager": map[string]any{"replicas": 3},
-		"scheduler": map[string]any{"pluginArgs": map[string]any{
+		"scheduler": map[string]any{"aliases": []any{alias}, "pluginArgs": map[string]any{
 			"GangPermit": map[string]any{
 				"grace": "90s",
 			},

@@ -1,4 +1,5 @@
-{{/* profile.yaml with what it keeps in the release's namespace, with the rates of .Values.scheduler and its arguments of plugins. */}}
+{{/* profile.yaml with what it keeps in the release's namespace, with the rates of .Values.scheduler, its arguments of plugins, and its profile once more
+  under each alias. */}}
 {{- define "lockstep.scheduler.profile" -}}
 {{- $profile := .Files.Get "profile.yaml" | fromYaml }}
 {{- $_ := set $profile.leaderElection "resourceNamespace" .Release.Namespace }}
@@ -12,6 +13,9 @@
 {{- end }}
 {{- range $name, $args := $arguments }}
 {{- $_ := set $first "pluginConfig" (append $first.pluginConfig (dict "name" $name "args" $args)) }}
+{{- end }}
+{{- range .Values.scheduler.aliases }}
+{{- $_ := set $profile "profiles" (append $profile.profiles (set (deepCopy $first) "schedulerName" .)) }}
 {{- end }}
 {{- toYaml $profile }}
 {{- end }}
