@@ -51,6 +51,8 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		{"scheduler.tolerations", []any{map[string]any{"key": "dedicated"}}, scheduler, "tolerations:[map[key:dedicated]]"},
 		{"neighbours.demand.mode", "gangs", profile, "mode: gangs"},
 		{"neighbours.demand.mode", "gangs", "ClusterRole  lockstep-scheduler", "provisioningrequests"},
+		{"neighbours.nodes.complete", true, controller, "--nodes-complete"},
+		{"neighbours.nodes.shapes", []any{map[string]any{"nvidia.com/gpu": 8, "cpu": "96"}}, controller, "--node-shape=cpu=96,nvidia.com/gpu=8"},
 		{"neighbours.demand.mode", "none", profile, "mode: none"},
 		{"webhook.failurePolicy", "Ignore", "MutatingWebhookConfiguration  lockstep-defaulter.trainer.kubeflow.org", "failurePolicy:Ignore"},
 		{"runtimes.defaultEnabled", false, torch, ""},
