@@ -106,7 +106,7 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run 'Seeds|Bugs' ./simulator/faults -args -seeds 3000 -bugs .
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
-	$(MAKE) --no-print-directory e2e-install test-takeover test-operators test-versions conformance conformance-kueue
+	$(MAKE) --no-print-directory e2e-install test-takeover test-operators test-karpenter test-versions conformance conformance-kueue
 
 # The programs of a real node: Kubernetes' kubelet, the container runtime that its module pins, and Debian's runc, which is of C.
 NODE := $(BIN)/node
@@ -197,6 +197,18 @@ OPERATORS ?=
 .PHONY: test-operators
 test-operators: ## Gangs that the controllers of other projects make, as they were released (ten minutes, and as long to build once).
 	$(GO) test $(JOBS) -count=1 -timeout 60m -v ./simulator/integration/operators -args -operators $(BIN)/operators $(OPERATORS)
+
+# Karpenter, with its provider that makes nodes of KWOK.
+KARPENTER := sigs.k8s.io/karpenter@v1.8.0
+
+$(BIN)/karpenter:
+	@echo "building Karpenter (three minutes once)"
+	@GOBIN=$(BIN)/karpenter-kwok $(GO) install $(JOBS) $(subst @,/kwok@,$(KARPENTER))
+	@mv $(BIN)/karpenter-kwok/kwok $@ && rmdir $(BIN)/karpenter-kwok
+
+.PHONY: test-karpenter
+test-karpenter: $(BIN)/karpenter ## Count the nodes that the real Karpenter makes for gangs that wait (three minutes).
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Karpenter ./simulator/integration/coexistence -args -karpenter $(BIN)/karpenter
 
 .PHONY: bench
 bench: $(BIN)/benchstat ## Run the benchmarks six times and summarise them.

@@ -29,12 +29,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
-	"github.com/lockstep-project/lockstep/controller/admission"
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
@@ -93,8 +93,11 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	handled := options.Class()
 	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader(), options.Namespace)
 	planning := planningFor(options, found.offer)
+	nodes := nodefit.Nodes{
+		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Shapes: options.NodeShapes, Complete: options.NodesComplete,
+	}
 	if options.WebhookPort != 0 {
-		if err = registerWebhooks(ctx, mgr, resolver, planning, handled); err != nil {
+		if err = registerWebhooks(ctx, mgr, resolver, planning, handled, nodes); err != nil {
 			return err
 		}
 	}
@@ -115,6 +118,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		Instruments: metrics,
 		Options:     planning,
 		Class:       handled,
+		Nodes:       nodes,
 		Authority:   reports.authority,
 	}
 	census := instruments.NewCensus(trainjob.Census(ctx, mgr.GetClient(), handled, mgr.Elected()))
@@ -209,7 +213,7 @@ func cacheOptions(options config.Options) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&statev1alpha1.FrozenTrainJob{}: {Namespaces: map[string]cache.Config{options.Namespace: {}}},
 			&corev1.ConfigMap{}:             {Transform: trainjob.KeepManagers},
-			&corev1.Node{}:                  {Transform: admission.KeepOffers},
+			&corev1.Node{}:                  {Transform: nodefit.Keep},
 		},
 	}
 	if len(options.Namespaces) > 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -32,7 +33,12 @@ const (
 
 // registerWebhooks serves admission for the jobs of a class. From here on the manager runs the server, leader or not.
 func registerWebhooks(
-	ctx context.Context, mgr ctrl.Manager, resolver *resolve.Resolver, options plan.Options, handled class.Class,
+	ctx context.Context,
+	mgr ctrl.Manager,
+	resolver *resolve.Resolver,
+	options plan.Options,
+	handled class.Class,
+	nodes nodefit.Nodes,
 ) error {
 	// The first job must not wait until thousands of nodes are listed.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
@@ -43,7 +49,7 @@ func registerWebhooks(
 		Runtimes: resolver,
 		JobSets:  mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
-		Nodes:    mgr.GetClient(),
+		Nodes:    nodes,
 		Options:  options,
 	}, &admission.Defaulter{
 		Class:    handled,

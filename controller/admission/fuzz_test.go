@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -56,7 +57,7 @@ func tryMangled(t *testing.T, m mangler, first, blueprint any, switches byte) {
 		},
 		JobSets: nothing{},
 		Live:    nothing{},
-		Nodes:   nothing{},
+		Nodes:   nodefit.Nodes{Cache: nothing{}, Live: nothing{}},
 		Options: options,
 	}
 	if _, err := validator.Update(t.Context(), &old, &job); err != nil {
@@ -104,7 +105,7 @@ func agree(t *testing.T, job *trainerv1alpha1.TrainJob, found plan.Runtime, opti
 		},
 		JobSets: nothing{},
 		Live:    nothing{},
-		Nodes:   nothing{},
+		Nodes:   nodefit.Nodes{Cache: nothing{}, Live: nothing{}},
 		Options: options,
 	}
 	unusable := faultsOf(found)

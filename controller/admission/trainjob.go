@@ -17,6 +17,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/class"
+	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -46,8 +47,8 @@ type Validator struct {
 	JobSets client.Reader
 	// Live reads the priority classes that jobs name, and device classes.
 	Live client.Reader
-	// Nodes lists what is cached of nodes (see KeepOffers); nil for no warning of resources that none has.
-	Nodes client.Reader
+	// Nodes are what the pods of jobs can run on.
+	Nodes nodefit.Nodes
 	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options
 }
@@ -80,7 +81,7 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 		return verdict, nil //nolint:nilerr // it is the verdict
 	}
 	verdict.Warnings = append(verdict.Warnings, longNames(planned.JobSet)...)
-	verdict.Warnings = append(verdict.Warnings, v.unoffered(ctx, planned.JobSet)...)
+	verdict.Warnings = append(verdict.Warnings, v.unfit(ctx, planned.JobSet)...)
 	return verdict, nil
 }
 
@@ -110,7 +111,7 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 				faults = append(faults, fault)
 			}
 		}
-		verdict.Warnings = append(verdict.Warnings, v.unofferedTo(ctx, next, found)...)
+		verdict.Warnings = append(verdict.Warnings, v.unfitLater(ctx, next, found)...)
 		if priorityChanged(old, next, found.Runtime) {
 			var missing *field.Error
 			if missing, err = v.checkPriorityClasses(ctx, next, found.Runtime); missing != nil {

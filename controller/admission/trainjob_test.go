@@ -23,6 +23,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -78,7 +79,12 @@ func newValidator(t *testing.T, runtimes admission.Runtimes, objects ...client.O
 		}
 	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	return &admission.Validator{Runtimes: runtimes, JobSets: cluster, Live: cluster, Nodes: cluster}
+	return &admission.Validator{
+		Runtimes: runtimes,
+		JobSets:  cluster,
+		Live:     cluster,
+		Nodes:    nodefit.Nodes{Cache: cluster, Live: cluster},
+	}
 }
 
 // trainJob is a job that there's runtime renders.

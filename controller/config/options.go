@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/class"
@@ -25,6 +26,9 @@ type Options struct {
 	Namespaces []string
 	// Manage is which TrainJobs the controller handles: a class.Choice.
 	Manage string
+	// NodeShapes are the resources of nodes that autoscalers can make. NodesComplete says that there will be no others than these and those of the cluster.
+	NodeShapes    []corev1.ResourceList
+	NodesComplete bool
 	// TakeOver is the namespace of Kubeflow Trainer, whose lease is then held beside our own; empty without one.
 	TakeOver string
 	// LeaderElect lets several replicas run of which one works. Off starts a second faster.
@@ -201,6 +205,17 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 			return err
 		},
 	)
+	flags.Func(
+		"node-shape",
+		"resources of a node that an autoscaler can make, as in cpu=96,memory=1000Gi,nvidia.com/gpu=8; may be repeated",
+		func(text string) error {
+			shape, err := parseShape(text)
+			o.NodeShapes = append(o.NodeShapes, shape)
+			return err
+		},
+	)
+	flags.BoolVar(&o.NodesComplete, "nodes-complete", o.NodesComplete,
+		"make no pods for a gang of which a member fits no node of the cluster, if it were empty, and no --node-shape")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "TrainJobs reconciled at a time")
 	flags.DurationVar(
 		&o.GuardPatience,

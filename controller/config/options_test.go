@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lockstep-project/lockstep/controller/config"
 )
@@ -17,20 +19,24 @@ func TestParse(t *testing.T) {
 		strings.Fields("--kubeconfig=k --namespace n --leader-elect --metrics-bind-address=0 --metrics-secure=false "+
 			"--health-probe-bind-address=:1 --gang-default=on --workers=9 -v 4 --webhook-host=h --webhook-port=2 "+
 			"--webhook-cert-dir=d --cert-management=external --feature-gates=TrainJobStatus=true --status-server-port=3 "+
-			"--status-server-url=https://h:3 --guard-patience=5s --namespaces=a,b --manage=all"),
+			"--status-server-url=https://h:3 --guard-patience=5s --namespaces=a,b --manage=all --node-shape=cpu=96,nvidia.com/gpu=8 --nodes-complete"),
 		io.Discard,
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := config.Options{
-		Kubeconfig:                   "k",
-		Namespace:                    "n",
-		Namespaces:                   []string{"a", "b"},
-		LeaderElect:                  true,
-		MetricsBindAddress:           "0",
-		HealthProbeBindAddress:       ":1",
-		Manage:                       "all",
+		Kubeconfig:             "k",
+		Namespace:              "n",
+		Namespaces:             []string{"a", "b"},
+		LeaderElect:            true,
+		MetricsBindAddress:     "0",
+		HealthProbeBindAddress: ":1",
+		Manage:                 "all",
+		NodeShapes: []corev1.ResourceList{
+			{"cpu": resource.MustParse("96"), "nvidia.com/gpu": resource.MustParse("8")},
+		},
+		NodesComplete:                true,
 		GangDefault:                  "on",
 		Workers:                      9,
 		Verbosity:                    4,
@@ -88,6 +94,8 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 		"--feature-gates=TrainJobStatus=true --status-server-url=http://a:1":  "status-server-url",
 		"--feature-gates=TrainJobStatus=true --status-server-url=https://a/b": "status-server-url",
 		"--feature-gates=TrainJobStatus=true --status-server-url=https://u@a": "status-server-url",
+		"--node-shape=cpu":            "must be resources as in",
+		"--node-shape=cpu=many":       "cpu=many: must be resources as in",
 		"--manage=some":               "--manage=some: must be all or chosen",
 		"--take-over=kubeflow-system": "--take-over=kubeflow-system: needs --leader-elect",
 		"--take-over=kubeflow-system --leader-elect --manage=chosen": "must not be with --manage=chosen",

@@ -18,6 +18,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -41,6 +42,8 @@ type Reconciler struct {
 	Options plan.Options
 	// Class are the jobs for which this controller is responsible.
 	Class class.Class
+	// Nodes are what the pods of jobs can run on. Those of gangs that no node holds may be held back.
+	Nodes nodefit.Nodes
 	// Authority is what clients of the status server have to trust, as PEM, as it is by then; empty while it is not known.
 	// Nil without a status server, and only then.
 	Authority func() string
@@ -61,6 +64,8 @@ type outcome struct {
 	awaits string
 	// notes are for the job's owner; only when its JobSet was made.
 	notes []string
+	// unfit is why no node holds pods of a gang that is to start; empty if some do, or nothing is known.
+	unfit string
 	// again is when to look again whatever happens; zero for never.
 	again time.Duration
 	err   error
@@ -99,6 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, errors.Join(done.err, err)
 	}
+	r.warn(&job, next, done)
 	r.count(&job, next, done.framework)
 	left = sooner(left, r.tell(&job, next))
 	if done.err == nil || next.Ended() || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
@@ -139,6 +145,10 @@ func (r *Reconciler) realize(
 		done.awaits = err.Error()
 	case err == nil:
 		done.framework = planned.Framework
+		if done.unfit = r.unfit(ctx, job, planned.Plan, jobSet); done.unfit != "" && r.Nodes.Complete {
+			done.awaits = heldBack(done.unfit)
+			return done
+		}
 		var waiting bool
 		waiting, done.err = r.makeReal(ctx, job, planned, jobSet)
 		switch {

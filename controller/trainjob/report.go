@@ -37,6 +37,8 @@ func (r *Reconciler) report(
 		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonPolicy, "%s", note)
 	}
 	switch {
+	case done.unfit != "" && done.awaits != "":
+		return ctrl.Result{RequeueAfter: sooner(left, waitForNodes)}, nil
 	case done.awaits != "":
 		return ctrl.Result{RequeueAfter: waitForGroup}, nil
 	case done.err == nil:

@@ -51,6 +51,8 @@ type GangPlacementArgs struct {
 	// Dialects are further ways in which controllers mark the members of a gang, beside those that are built in (see package dialects). They hold for
 	// all profiles of the scheduler.
 	Dialects []dialects.Row `json:"dialects,omitempty"`
+	// Demand is how gangs that wait are reported to node autoscalers.
+	Demand Demand `json:"demand,omitzero"`
 }
 
 // Condition is a node condition that says that something is wrong.
@@ -112,6 +114,7 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 	}
 	args.Quarantine.HalfLife = cmp.Or(args.Quarantine.HalfLife, &metav1.Duration{Duration: defaultHalfLife})
 	args.Quarantine.MostPercent = cmp.Or(args.Quarantine.MostPercent, new(int32(defaultMostPercent)))
+	args.Demand.setDefaults()
 	args.Leases.Namespace = cmp.Or(args.Leases.Namespace, "lockstep-system")
 	args.Leases.Name = cmp.Or(args.Leases.Name, "lockstep-scheduler-leases")
 	if faults := args.validate(); len(faults) > 0 {
@@ -152,7 +155,7 @@ func (a GangPlacementArgs) validate() field.ErrorList {
 				fmt.Sprintf("it must be between 1 and %d", topology.MostWeight)))
 		}
 	}
-	faults = append(faults, a.validateHealth()...)
+	faults = slices.Concat(faults, a.validateHealth(), a.Demand.validate())
 	if _, err := a.Table(); err != nil {
 		faults = append(faults, field.Invalid(field.NewPath("dialects"), len(a.Dialects), err.Error()))
 	}

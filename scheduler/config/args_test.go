@@ -51,6 +51,8 @@ func TestLevels(t *testing.T) {
 
 func TestMistakesNameTheField(t *testing.T) {
 	for text, want := range map[string]string{
+		`{demand: {mode: gang}}`:                                          "demand.mode",
+		`{demand: {class: "A b"}}`:                                        "demand.class",
 		`{"level": []}`:                                                   `unknown field "level"`,
 		`{"levels": [{"name": "rack"}]}`:                                  "levels[0].key: Required value",
 		`{"levels": [{"key": "a"}, {"key": "a"}]}`:                        `levels[1].key: Duplicate value: "a"`,
@@ -78,6 +80,14 @@ func TestMistakesNameTheField(t *testing.T) {
 	}
 	if _, err := config.Placement(&metav1.Status{}); err == nil {
 		t.Error("arguments of another kind are taken")
+	}
+}
+
+func TestDemand(t *testing.T) {
+	args, err := config.Placement(nil)
+	if want := (config.Demand{Mode: config.DemandPods, Class: config.DefaultProvisioningClass}); err != nil ||
+		args.Demand != want {
+		t.Errorf("the default is %+v, %v", args.Demand, err)
 	}
 }
 

@@ -119,6 +119,9 @@ func (n note) until() time.Time {
 	return first
 }
 
+// NotAsked is the message of a gang that was not evaluated yet: its reason is NoRoom, and nobody knows whether there is room.
+const NotAsked = "others are before it, and are asked first"
+
 // backlog is how many explanations may wait to be written. If there are more, the API server is the bottleneck, and the
 // others come a minute later: a gang that is parked may have no other attempt for long.
 const backlog = 1024
@@ -170,7 +173,7 @@ func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 	w.gangs[group.UID] = t
 	w.send(t, note{
 		group: group, status: metav1.ConditionTrue, reason: NoRoom,
-		message: "others are before it, and are asked first", turn: turn,
+		message: NotAsked, turn: turn,
 	}, "")
 	t.at = time.Time{}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler"
 	configuration "github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/demand"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/podgrouper"
@@ -34,6 +35,8 @@ type assembled struct {
 	scheduler *kubescheduler.Scheduler
 	keeper    *podgroups.Keeper
 	grouper   *podgrouper.Grouper
+	// requester reports gangs that wait to node autoscalers; nil for none.
+	requester *demand.Requester
 }
 
 // assemble makes a kube-scheduler of its options, with our plugins, and with a client whose PodGroups are in an API. kube-scheduler's own
@@ -95,9 +98,19 @@ func assemble(
 	if err != nil {
 		return assembled{}, err
 	}
+	toAutoscalers, err := demandOf(config.ComponentConfig.Profiles)
+	if err != nil {
+		return assembled{}, err
+	}
 	completed := config.Complete()
 	made, err := makeScheduler(ctx, &completed, opts, registry)
-	return assembled{config: &completed, scheduler: made, keeper: keeper, grouper: grouper}, err
+	if err != nil {
+		return assembled{}, err
+	}
+	requester, err := report(toAutoscalers, &completed, made, api, leader.leads.Load)
+	return assembled{
+		config: &completed, scheduler: made, keeper: keeper, grouper: grouper, requester: requester,
+	}, err
 }
 
 // marksOf returns what reads the marks of pods that name one of the profiles. All profiles read the dialects of the first that configures some.

@@ -144,6 +144,9 @@ func (p *prepared) run(ctx context.Context, c *cobra.Command) error {
 	p.options.ComponentGlobalsRegistry.AddMetrics()
 	go made.keeper.Run(ctx)
 	go made.grouper.Run(ctx)
+	if made.requester != nil {
+		go made.requester.Run(ctx)
+	}
 	go func() {
 		if err := gangapi.Follow(ctx, p.asked, p.namespace, p.offer.API, clock.RealClock{}); err != nil {
 			klog.FromContext(ctx).Info("Ending, to start again", "reason", err)

@@ -61,6 +61,7 @@ func unseen() []row {
 	rows = append(rows, startOfTheController(controller)...)
 	rows = append(rows, move(controller)...)
 	rows = append(rows, leases("Role lockstep-controller-leader-election", "one replica runs here")...)
+	rows = append(rows, demand("ClusterRole lockstep-scheduler")...)
 	return append(rows, schedulers()...)
 }
 
@@ -210,6 +211,33 @@ func startOfTheController(role string) []row {
 }
 
 // schedulers are rights that kube-scheduler's own code uses.
+// demand is what simulator/integration/coexistence does, with a scheduler that is configured so.
+func demand(scheduler string) []row {
+	const file, why = "scheduler/demand/cluster.go", "node autoscalers are told of gangs on another cluster"
+	return []row{
+		{
+			role: scheduler, verbs: "create", resources: "autoscaling.x-k8s.io/provisioningrequests", why: why,
+			file: file, code: "c.Dynamic.Resource(resource).Namespace(group.Namespace).Create(",
+		},
+		{
+			role: scheduler, verbs: "delete", resources: "autoscaling.x-k8s.io/provisioningrequests", why: why,
+			file: file, code: "c.Dynamic.Resource(resource).Namespace(request.GetNamespace()).Delete(",
+		},
+		{
+			role: scheduler, verbs: "list watch", resources: "autoscaling.x-k8s.io/provisioningrequests", why: why,
+			file: file, code: "dynamicinformer.NewFilteredDynamicInformer(c.Dynamic",
+		},
+		{
+			role: scheduler, verbs: "create", resources: "/podtemplates", why: why,
+			file: file, code: "PodTemplates(group.Namespace).Create(",
+		},
+		{
+			role: scheduler, verbs: "delete", resources: "/podtemplates", why: why,
+			file: file, code: "PodTemplates(request.GetNamespace()).Delete(",
+		},
+	}
+}
+
 func schedulers() []row {
 	const (
 		role    = "ClusterRole lockstep-scheduler"

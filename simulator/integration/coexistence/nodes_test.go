@@ -1,0 +1,102 @@
+package coexistence_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Of a gang that no node holds, neither one that is there nor one that can be added, its owner is told before its pods are made, and where there will be no
+// other nodes they are not made. One that a node could hold that can be added waits for it with its pods.
+func TestNodes_GangThatNoNodeHolds(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	controller(ctx, t, "--node-shape=cpu=96,nvidia.com/gpu=16", "--nodes-complete")
+	t.Cleanup(func() { controller(ctx, t) })
+	makeNamespace(t)
+	job := func(name, accelerators string) {
+		create(t, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {namespace: NAMESPACE, name: %s}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: %s}}}
+`, name, accelerators))
+	}
+	job("never", "32")
+	job("later", "16")
+	eventually(t, "pods of later, and an answer to never", func() bool {
+		return len(pods(t, "later")) == 2 && standing(t, "never")["phase"] == "Blocked"
+	})
+	text, err := yaml.Marshal(map[string]any{"status": map[string]any{"scheduling": map[string]any{
+		"phase": standing(t, "never")["phase"], "reason": standing(t, "never")["reason"],
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented(t, map[string]string{"held": string(text)})
+	eventually(t, "an Event", func() bool {
+		list, err := shared.Client.CoreV1().
+			Events(namespaceOf(t)).
+			List(t.Context(), metav1.ListOptions{FieldSelector: "reason=NoNodeFits"})
+		return err == nil && len(list.Items) == 1 && list.Items[0].InvolvedObject.Name == "never"
+	})
+	if made := len(pods(t, "never")); made > 0 {
+		t.Errorf("%d pods were made that no node holds", made)
+	}
+	for i := range 2 {
+		name := fmt.Sprintf("large-%d", i)
+		addNode(t, name, map[string]string{})
+		resize(t, name, "32")
+	}
+	eventually(
+		t,
+		"never runs on nodes that are there against what was said",
+		func() bool { return running(t, "never") == 2 },
+	)
+}
+
+// controller runs lockstep-controller with flags beside its usual ones.
+func controller(ctx context.Context, t *testing.T, flags ...string) {
+	t.Helper()
+	if err := shared.StopController(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.StartController(ctx, flags...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// standing returns status.scheduling of a TrainJob.
+func standing(t *testing.T, name string) map[string]any {
+	t.Helper()
+	jobs := schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
+	job, err := shared.Dynamic.Resource(jobs).Namespace(namespaceOf(t)).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, _ := unstructured.NestedMap(job.Object, "status", "scheduling")
+	return status
+}
+
+// resize gives a node another number of GPUs.
+func resize(t *testing.T, name, accelerators string) {
+	t.Helper()
+	eventually(t, "node "+name+" with "+accelerators+" GPUs", func() bool {
+		node, err := shared.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
+			of["nvidia.com/gpu"] = resource.MustParse(accelerators)
+		}
+		_, err = shared.Client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+		return err == nil
+	})
+}
