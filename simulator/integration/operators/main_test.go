@@ -68,6 +68,7 @@ func configured(folder string) (map[string]any, error) {
 		rows = append(rows, row)
 	}
 	return map[string]any{"scheduler": map[string]any{
+		"aliases":    []any{"scheduler-plugins-scheduler"}, // the name that KubeRay writes
 		"pluginArgs": map[string]any{"GangPlacement": map[string]any{"dialects": rows}},
 	}}, nil
 }
