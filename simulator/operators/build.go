@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// Build builds the operator into a folder of its release below dir, if it is not there, and returns the executable. Its module is downloaded with its own
+// Build builds the operator into a folder of its module's release below dir, if it is not there, and returns the executable. Its module is downloaded with its own
 // versions of everything, and verified as all modules are.
 func (o Operator) Build(ctx context.Context, dir string) (string, error) {
-	binary := filepath.Join(dir, o.Name+"-"+o.Module.Version)
+	binary := filepath.Join(dir, strings.ReplaceAll(o.Module.String(), "/", "_"), path.Base(path.Join("main", o.Main)))
 	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}

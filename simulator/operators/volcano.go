@@ -6,12 +6,18 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
+// defaultQueue is made by Volcano's installation.
+const defaultQueue = `{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}, spec: {weight: 1, reclaimable: true}}`
+
 // volcano is the controller of Volcano's Jobs and PodGroups. It creates pods when Volcano's scheduler has let their PodGroup in.
 func volcano() Operator {
 	return Operator{
 		Name: "volcano", Module: volcanoModule(), Main: "./cmd/controller-manager", Replacing: volcanoReplacing(),
 		Definitions: []string{"config/crd/volcano/bases/*.yaml", "config/crd/jobflow/bases/*.yaml"},
 		start: func(ctx context.Context, at place) error {
+			if err := at.ApplyYAML(ctx, []byte(defaultQueue)); err != nil {
+				return err
+			}
 			return at.volcano(ctx, "--scheduler-name=lockstep-scheduler")
 		},
 	}

@@ -32,7 +32,7 @@ func number10(n int) string { return strconv.Itoa(n) }
 func create(t *testing.T, kind kind, size int) gang {
 	t.Helper()
 	g := gang{kind, strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())), size}
-	objects, err := render.Objects([]byte(manifest(t, kind.name, g.namespace, size)))
+	objects, err := render.Objects([]byte(manifest(t, kind, g.namespace, size)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +74,9 @@ func (g gang) pods(t *testing.T, phase corev1.PodPhase) []corev1.Pod {
 		t.Fatal(err)
 	}
 	found := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		if pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
+			return true // KubeRay's submitter
+		}
 		return phase != "" && (pod.Status.Phase != phase || pod.DeletionTimestamp != nil)
 	})
 	slices.SortFunc(found, func(a, b corev1.Pod) int {

@@ -1,6 +1,7 @@
 package operators_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -9,9 +10,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/operators"
 )
 
@@ -132,13 +135,13 @@ func dismiss(t *testing.T) {
 }
 
 // manifest is the objects of a kind for a gang of so many members in a namespace. A document with RANK is one for each member, the last first.
-func manifest(t *testing.T, name, namespace string, size int) string {
+func manifest(t *testing.T, kind kind, namespace string, size int) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	content, err := os.ReadFile(filepath.Join("testdata", kind.name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents := []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE}\n"}
+	var documents []string
 	for document := range strings.SplitSeq(string(content), "\n---\n") {
 		if !strings.Contains(document, "RANK") {
 			documents = append(documents, document)
@@ -148,6 +151,24 @@ func manifest(t *testing.T, name, namespace string, size int) string {
 			documents = append(documents, strings.ReplaceAll(document, "RANK", number10(size-1-rank)))
 		}
 	}
-	return strings.NewReplacer("SIZE", number10(size), "OTHERS", number10(size-1), "HALF", number10(size/2), "NAMESPACE", namespace).
+	text := strings.NewReplacer("SIZE", number10(size), "OTHERS", number10(size-1), "HALF", number10(size/2), "NAMESPACE", namespace).
 		Replace(strings.Join(documents, "\n---\n"))
+	if kind.migrated {
+		text = migrated(t, text)
+	}
+	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n---\n" + text
+}
+
+// migrated is what lockstep migrate makes of manifests.
+func migrated(t *testing.T, text string) string {
+	t.Helper()
+	var out, notes bytes.Buffer
+	code := cli.Run(t.Context(), []string{"migrate", "--tier", "2=nvidia.com/gpu.clique", "-"}, cli.Environment{
+		In: strings.NewReader(text), Out: &out, Err: &notes, Clock: clock.RealClock{},
+	})
+	if code != 0 {
+		t.Fatalf("lockstep migrate: %d\n%s", code, notes.String())
+	}
+	t.Logf("lockstep migrate:\n%s", notes.String())
+	return out.String()
 }

@@ -36,6 +36,8 @@ type kind struct {
 	// rank returns a pod's place; nil if the kind has none.
 	rank func(corev1.Pod) (int, bool)
 	loss loss
+	// migrated says that its file is one for another scheduler, which lockstep migrate changes.
+	migrated bool
 }
 
 func owners(all ...schema.GroupVersionResource) []schema.GroupVersionResource { return all }
@@ -162,13 +164,19 @@ func kinds() []kind {
 		},
 		{
 			name:      "volcanojob",
-			title:     "Volcano Job",
+			title:     "Volcano Job, migrated",
 			by:        "Volcano's controllers",
 			operators: []string{"volcano", "volcano-scheduler"},
 			dialect:   "volcano",
 			owners:    owners(resource("jobs", "v1alpha1", "batch.volcano.sh")),
 			rank:      number("volcano.sh/task-index"),
 			loss:      all,
+			migrated:  true,
+		},
+		{
+			name: "rayjob", title: "RayJob, migrated", by: "KubeRay", operators: []string{"kuberay-alone"}, dialect: "scheduler-plugins",
+			owners: owners(resource("rayjobs", "v1", "ray.io"), resource("podgroups", "v1alpha1", "scheduling.x-k8s.io")),
+			rank:   number("ray.io/worker-group-replica-index"), loss: again, migrated: true,
 		},
 		// From here on the cluster changes: Lockstep's controller does not run beside the one, and the other needs a gate, with which all Jobs have PodGroups.
 		{
