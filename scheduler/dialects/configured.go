@@ -65,7 +65,7 @@ func Configured(row Row) (Dialect, error) {
 	}
 	if len(row.Member.Labels)+len(row.Member.Annotations) == 0 {
 		return Dialect{}, fmt.Errorf(
-			"%s: member: name the labels or annotations that name a pod's group: %w",
+			"%s: member: name the labels or annotations that name a group: %w",
 			row.Name,
 			ErrRow,
 		)

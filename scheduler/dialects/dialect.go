@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -117,17 +116,17 @@ func (d Dialect) read(pod *corev1.Pod) (Mark, bool) {
 
 // LossOf describes the owner of a gang by its pods: the least that is done for one of them.
 func (m Mark) LossOf(pods []*corev1.Pod) Loss {
-	loss := Replaced
+	losses := map[Loss]bool{}
 	for _, pod := range pods {
-		switch m.Dialect.Loss(pod) {
-		case Gone:
-			return Gone
-		case Restarted:
-			loss = Restarted
-		case Replaced:
-		}
+		losses[m.Dialect.Loss(pod)] = true
 	}
-	return loss
+	switch {
+	case losses[Gone]:
+		return Gone
+	case losses[Restarted]:
+		return Restarted
+	}
+	return Replaced
 }
 
 // ByName returns the dialect of a name.
@@ -150,6 +149,5 @@ func podGroupName(dialect, group string) string {
 		return name
 	}
 	sum := sha256.Sum256([]byte(group))
-	const length = 16
-	return dialect + "." + strings.ToLower(hex.EncodeToString(sum[:length]))
+	return dialect + "." + hex.EncodeToString(sum[:sha256.Size/2])
 }

@@ -11,7 +11,7 @@ import (
 func job() Dialect {
 	const name = "batch.kubernetes.io/job-name"
 	return Dialect{
-		Name: "job", Member: Keys{Labels: []string{name}},
+		Name: "job", Member: labels(name),
 		Group: func(pod *corev1.Pod) string {
 			if pod.Annotations[gang] != "on" {
 				return ""

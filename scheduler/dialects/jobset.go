@@ -15,7 +15,7 @@ const gang = "lockstep.dev/gang"
 func jobSet() Dialect {
 	const name, trainJobStep = "jobset.sigs.k8s.io/jobset-name", "trainer.kubeflow.org/trainjob-ancestor-step"
 	return Dialect{
-		Name: "jobset", Member: Keys{Labels: []string{name}},
+		Name: "jobset", Member: labels(name),
 		Group: func(pod *corev1.Pod) string {
 			if _, ofTrainJob := pod.Labels[trainJobStep]; ofTrainJob || pod.Annotations[gang] == "off" {
 				return ""

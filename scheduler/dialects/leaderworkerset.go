@@ -11,7 +11,7 @@ import (
 func leaderWorkerSet() Dialect {
 	const prefix = "leaderworkerset.sigs.k8s.io/"
 	return Dialect{
-		Name: "leaderworkerset", Member: Keys{Labels: []string{prefix + "name"}},
+		Name: "leaderworkerset", Member: labels(prefix + "name"),
 		Group: func(pod *corev1.Pod) string {
 			set, group := pod.Labels[prefix+"name"], pod.Labels[prefix+"group-index"]
 			if set == "" || group == "" {

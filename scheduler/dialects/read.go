@@ -18,6 +18,8 @@ type Keys struct {
 	Annotations []string `json:"annotations,omitempty"`
 }
 
+func labels(keys ...string) Keys { return Keys{Labels: keys} }
+
 // value returns the value of the first key that a pod has.
 func (k Keys) value(pod *corev1.Pod) string {
 	value, _ := k.first(pod)
@@ -52,6 +54,29 @@ func rank(keys ...string) func(*corev1.Pod) (int, bool) {
 	}
 }
 
+// replicas are the labels by which controllers say which replica of which type a pod is.
+type replicas struct {
+	types, index Keys
+}
+
+// numbered is rank for pods of replicas of some types, and of keys for others. Numbers begin at 0 in each type, so workers come after the launcher,
+// master or head, which may have no number.
+func numbered(families []replicas, keys ...string) func(*corev1.Pod) (int, bool) {
+	return func(pod *corev1.Pod) (int, bool) {
+		for _, family := range families {
+			index := family.index.value(pod)
+			switch number, err := strconv.Atoi(cmp.Or(index, "0")); family.types.value(pod) {
+			case "":
+			case "worker":
+				return number + 1, index != "" && err == nil && number >= 0
+			default:
+				return number, err == nil && number >= 0
+			}
+		}
+		return rank(keys...)(pod)
+	}
+}
+
 // size reads a number of members from an annotation of pods.
 func size(pod *corev1.Pod, annotation string) (int, error) {
 	text := pod.Annotations[annotation]
@@ -66,14 +91,8 @@ func size(pod *corev1.Pod, annotation string) (int, error) {
 // field reads a number of an object; missing is for an object without the field.
 func field(object map[string]any, missing int, path ...string) int {
 	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
-	if !found || err != nil {
-		return missing
-	}
-	switch number := value.(type) {
-	case int64:
-		return int(min(number, math.MaxInt32))
-	case float64:
-		return int(min(number, math.MaxInt32))
+	if number := whole(value); found && err == nil && number >= 0 {
+		return min(number, math.MaxInt32)
 	}
 	return missing
 }
@@ -88,10 +107,9 @@ func byLabel(label, resource, version, group string) func(*corev1.Pod) Source {
 // owner it is gone.
 func owned(by map[string]Loss) func(*corev1.Pod) Loss {
 	return func(pod *corev1.Pod) Loss {
-		owner := metav1.GetControllerOf(pod)
-		if owner == nil {
-			return Gone
+		if owner := metav1.GetControllerOf(pod); owner != nil {
+			return cmp.Or(by[owner.Kind], Replaced)
 		}
-		return cmp.Or(by[owner.Kind], Replaced)
+		return Gone
 	}
 }

@@ -10,12 +10,9 @@ import (
 // schedulerPlugins is the dialect of the coscheduling plugin of sigs.k8s.io/scheduler-plugins. Kubeflow Trainer, MPI operator, training-operator, KubeRay and
 // Spark operator write it, each with ranks of its own.
 func schedulerPlugins() Dialect {
-	const member = "scheduling.x-k8s.io/pod-group"
-	marks := Keys{Labels: []string{member}}
+	const member, kubeflow = "scheduling.x-k8s.io/pod-group", "training.kubeflow.org/"
 	return Dialect{
-		Name:   "scheduler-plugins",
-		Member: marks,
-		Group:  marks.value,
+		Name: "scheduler-plugins", Member: labels(member), Group: labels(member).value,
 		Source: byLabel(member, "podgroups", "v1alpha1", "scheduling.x-k8s.io"),
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
 			// Spark operator leaves it at 1, and the CRD has no default.
@@ -24,17 +21,12 @@ func schedulerPlugins() Dialect {
 			}
 			return 0, fmt.Errorf("spec.minMember of PodGroup %s is not positive: %w", pod.Labels[member], ErrNoSize)
 		},
-		// MPI operator and training-operator, then KubeRay.
 		Rank: numbered([]replicas{
-			{
-				[]string{"training.kubeflow.org/replica-type", "training.kubeflow.org/job-role"},
-				"training.kubeflow.org/replica-index",
-			},
-			{[]string{"ray.io/node-type"}, "ray.io/worker-group-replica-index"},
+			{types: labels(kubeflow+"replica-type", kubeflow+"job-role"), index: labels(kubeflow + "replica-index")},
+			{types: labels("ray.io/node-type"), index: labels("ray.io/worker-group-replica-index")},
 		}, "spark-exec-id", "batch.kubernetes.io/job-completion-index"),
-		Loss: owned(
-			map[string]Loss{"Pod": Gone},
-		), // Spark's driver owns its executors, and replaces none under this name
+		// Spark's driver owns its executors, and replaces none under this name.
+		Loss: owned(map[string]Loss{"Pod": Gone}),
 		Status: func(gang Standing) map[string]any {
 			return map[string]any{
 				"phase": string(

@@ -49,22 +49,15 @@ func StandingOf(minimum int, since time.Time, members ...*corev1.Pod) Standing {
 		slices.Sort(owners)
 		s.Owners = strings.Join(owners, ",")
 	}
+	phases := map[corev1.PodPhase]int{}
 	for _, pod := range members {
+		phases[pod.Status.Phase]++
 		if pod.Spec.NodeName != "" {
 			s.Scheduled++
 		}
-		switch pod.Status.Phase {
-		case corev1.PodSucceeded:
-			s.Succeeded++
-		case corev1.PodFailed:
-			s.Failed++
-		case corev1.PodRunning:
-			s.Running++
-			s.Active++
-		default:
-			s.Active++
-		}
 	}
+	s.Running, s.Succeeded, s.Failed = phases[corev1.PodRunning], phases[corev1.PodSucceeded], phases[corev1.PodFailed]
+	s.Active = len(members) - s.Succeeded - s.Failed
 	return s
 }
 

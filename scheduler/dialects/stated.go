@@ -48,9 +48,8 @@ func (r *Reader) Annotations(of Mark) (map[string]string, error) {
 func Stated(scheduler string, groups []*schedulingv1beta1.PodGroup) *Reader {
 	explicit, owners := Builtin()
 	aliases := make(map[string]string)
-	groups = slices.Clone(groups)
-	slices.SortFunc(groups, func(a, b *schedulingv1beta1.PodGroup) int { return cmp.Compare(a.Name, b.Name) })
-	for _, group := range groups {
+	byName := func(a, b *schedulingv1beta1.PodGroup) int { return cmp.Compare(a.Name, b.Name) }
+	for _, group := range slices.SortedFunc(slices.Values(groups), byName) {
 		if group.Annotations[AnnotationDialect] == native && explicit[0].Name != native {
 			explicit = slices.Concat(Table{Native(NativeVersions()[0])}, explicit)
 		}

@@ -141,7 +141,7 @@ func (w *watch) spares(ctx context.Context, group *schedulingv1beta1.PodGroup, r
 	klog.FromContext(ctx).
 		V(2).
 		Info("Sparing incomplete gang", "podGroup", klog.KObj(group), "reason", reason, "why", why)
-	w.recorder.Eventf(group, nil, corev1.EventTypeWarning, reason, "Sparing",
+	w.recorder().Eventf(group, nil, corev1.EventTypeWarning, reason, "Sparing",
 		"%s; they are not evicted, because nothing would create them again", why)
 	return true
 }

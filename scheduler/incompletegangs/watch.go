@@ -59,8 +59,8 @@ type watch struct {
 	groups  schedulinglisters.PodGroupLister
 	pods    cache.Indexer
 	profile string
-	// recorder says why a gang that is not complete is not evicted.
-	recorder events.EventRecorder
+	// recorder returns what says why a gang that is not complete is not evicted.
+	recorder func() events.EventRecorderLogger
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*record
@@ -102,7 +102,7 @@ func Watch(ctx context.Context, handle fwk.Handle, parts Parts) error {
 		client:  handle.ClientSet(),
 		groups:  groups.Lister(),
 		pods:    pods.GetIndexer(),
-		profile: handle.ProfileName(), recorder: handle.EventRecorder(),
+		profile: handle.ProfileName(), recorder: handle.EventRecorder,
 		gangs: make(map[types.NamespacedName]*record),
 	}
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
