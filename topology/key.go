@@ -45,6 +45,11 @@ const (
 	AnnotationLateMembers = "lockstep.dev/late-members"
 	// AnnotationPriorityClass is the PriorityClass of a TrainJob's pods and groups.
 	AnnotationPriorityClass = "lockstep.dev/priority-class"
+	// AnnotationOnLoss is on PodGroups of gangs that other controllers mark: what the gang's owner does when a member is lost; written by the
+	// scheduler only.
+	AnnotationOnLoss = "lockstep.dev/on-loss"
+	// OnLossGone is its value for an owner that creates no member again.
+	OnLossGone = "gone"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
 	// AnnotationJobQueuedAt is the same instant on the TrainJob, where admission writes it. Its prefix is not that of the other keys because

@@ -1,7 +1,6 @@
 package dialects
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -39,8 +38,8 @@ type Row struct {
 	Rank string `json:"rank,omitempty"`
 	// Wishes are expressions of type string by the annotations that they stand for. One that fails is no wish.
 	Wishes map[string]string `json:"wishes,omitempty"`
-	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced, the default), creates all members again
-	// (restarted), or does nothing (gone). The scheduler judges lost members by their pods and Jobs, and does not read it.
+	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced), creates all members again (restarted), or does
+	// nothing (gone). The default is replaced for pods that a controller owns, and gone for others. Members of a gang are evicted by nothing if it is gone.
 	OnLoss Loss `json:"onLoss,omitempty"`
 }
 
@@ -71,8 +70,8 @@ func Configured(row Row) (Dialect, error) {
 		)
 	}
 	made := Dialect{Name: row.Name}
-	loss := cmp.Or(row.OnLoss, Replaced)
-	if loss != Replaced && loss != Restarted && loss != Gone {
+	loss := row.OnLoss
+	if loss != "" && loss != Replaced && loss != Restarted && loss != Gone {
 		return Dialect{}, fmt.Errorf(
 			"%s: onLoss %q: use %s, %s or %s: %w",
 			row.Name,
@@ -84,6 +83,9 @@ func Configured(row Row) (Dialect, error) {
 		)
 	}
 	made.Loss = func(*corev1.Pod) Loss { return loss }
+	if loss == "" {
+		made.Loss = owned(nil)
+	}
 	for _, complete := range []func(Row, *Dialect) error{member, source, minimum, ranks, asks} {
 		if err := complete(row, &made); err != nil {
 			return Dialect{}, fmt.Errorf("%s: %w", row.Name, err)

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Loss describes the owner of a gang after the loss of a member.
@@ -23,7 +25,7 @@ const (
 	// Restarted means that all members are deleted and created again.
 	Restarted Loss = "restarted"
 	// Gone means that nothing is created again.
-	Gone Loss = "gone"
+	Gone Loss = topology.OnLossGone
 )
 
 // Dialect is one way of marking gangs. Its functions are pure; those that may be nil say so.
@@ -44,7 +46,8 @@ type Dialect struct {
 	Rank func(pod *corev1.Pod) (int, bool)
 	// Wishes returns annotations that stand for what the gang asks for in fields or annotations of the dialect. Nil for none.
 	Wishes func(pod *corev1.Pod, object map[string]any) map[string]string
-	// Loss describes the owner of a pod after its loss. It is for people: the scheduler judges lost members by their pods and Jobs.
+	// Loss describes the owner of a pod after its loss: of a gang whose owner creates nothing again, the scheduler evicts no member. Whether a lost
+	// member comes back it judges by pods and Jobs.
 	Loss func(pod *corev1.Pod) Loss
 }
 
@@ -99,6 +102,21 @@ func (d Dialect) read(pod *corev1.Pod) (Mark, bool) {
 	}
 	_, key := d.Member.first(pod)
 	return Mark{Dialect: d, Group: group, PodGroup: podGroupName(d.Name, group), Key: key}, true
+}
+
+// LossOf describes the owner of a gang by its pods: the least that is done for one of them.
+func (m Mark) LossOf(pods []*corev1.Pod) Loss {
+	loss := Replaced
+	for _, pod := range pods {
+		switch m.Dialect.Loss(pod) {
+		case Gone:
+			return Gone
+		case Restarted:
+			loss = Restarted
+		case Replaced:
+		}
+	}
+	return loss
 }
 
 // ByName returns the dialect of a name.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
@@ -214,5 +215,34 @@ func TestMark_CopiesNoFacts(t *testing.T) {
 	group, err := mark.Describe(pod, object)
 	if err != nil || len(group.Wishes) > 0 {
 		t.Errorf("it takes over %v (%v)", slices.Sorted(maps.Keys(group.Wishes)), err)
+	}
+}
+
+// What is done for the member for which the least is done says what becomes of the gang.
+func TestMark_LossOf(t *testing.T) {
+	pod := func(owner string) *corev1.Pod {
+		made := &corev1.Pod{}
+		made.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
+		if owner != "" {
+			made.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Name: "o", Controller: new(true)}}
+		}
+		return made
+	}
+	for name, c := range map[string]struct {
+		owners []string
+		want   dialects.Loss
+	}{
+		"jobs":                      {[]string{"Job", "Job"}, dialects.Replaced},
+		"one bare pod":              {[]string{"Job", ""}, dialects.Gone},
+		"executors of Spark's pods": {[]string{"SparkApplication", "Pod"}, dialects.Gone},
+	} {
+		var pods []*corev1.Pod
+		for _, owner := range c.owners {
+			pods = append(pods, pod(owner))
+		}
+		mark, _ := all(t).Read(pods[0])
+		if got := mark.LossOf(pods); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }

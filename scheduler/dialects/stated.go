@@ -19,8 +19,6 @@ const (
 	AnnotationRow = "lockstep.dev/dialect-row"
 	// AnnotationSchedulers lists the schedulerNames of the scheduler, separated by commas, if it has several.
 	AnnotationSchedulers = "lockstep.dev/schedulers"
-	// AnnotationOnLoss says what the gang's owner does when a member is lost.
-	AnnotationOnLoss = "lockstep.dev/on-loss"
 )
 
 // Annotations returns what the PodGroup of a mark states about its reading.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // The clique is full, so the lost member has no room in it; another clique holds all. The survivors leave as disrupted, and the
@@ -108,5 +109,19 @@ func TestSurvivorsStayWhereNothingHoldsTheGang(t *testing.T) {
 	}
 	if got := c.WaitBound(t, []*corev1.Pod{schedulertest.Recreated(members[1])}); got[0] != "c0-n1" {
 		t.Errorf("rank 1 is on %s, want c0-n1", got[0])
+	}
+}
+
+// A gang whose members nothing would create again does not move: its survivors stay, and the lost member waits.
+func TestSurvivorsStayThatNothingWouldCreateAgain(t *testing.T) {
+	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2", "c0-n3")
+	metav1.SetMetaDataAnnotation(&group.ObjectMeta, topology.AnnotationOnLoss, topology.OnLossGone)
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), group, members)
+	c.LoseNodes(t, members[1:2], "c0-n1")
+	c.Create(t, schedulertest.Recreated(members[1]))
+	c.WaitRejected(t, "train")
+	time.Sleep(500 * time.Millisecond) // in which it would be evicted
+	if _, deleted := c.Evictions("train"); len(deleted) > 0 {
+		t.Errorf("%v were evicted", deleted)
 	}
 }

@@ -74,6 +74,14 @@ func TestTheCheapestVictimsGo(t *testing.T) {
 			},
 			gone: []string{"low-1-0"},
 		},
+		"never one that nothing would create again": {
+			set: func(s *schedulertest.FullFleet) {
+				for _, name := range []string{"low-1-0", "low-2-0"} {
+					metav1.SetMetaDataAnnotation(&s.Groups[name].ObjectMeta, topology.AnnotationOnLoss, topology.OnLossGone)
+				}
+			},
+			gone: []string{"low-0-0", "low-0-2"},
+		},
 		"never one of the same importance": {
 			set: func(s *schedulertest.FullFleet) {
 				schedulertest.SetPriority(s.Groups["low-1-0"], s.Pods["low-1-0"], 1000)

@@ -91,9 +91,11 @@ func (w *watch) judge(ctx context.Context, group *schedulingv1beta1.PodGroup, r 
 		w.mu.Unlock()
 		w.again(ctx, key, r)
 	default:
-		w.evict(ctx, group, bound, Incomplete, fmt.Sprintf(
-			"only %d of the %d members that gang %s needs have a node, and none got further within %s",
-			len(bound), needed(group), group.Name, w.grace(key)))
+		why := fmt.Sprintf("only %d of the %d members that gang %s needs have a node, and none got further within %s",
+			len(bound), needed(group), group.Name, w.grace(key))
+		if !w.spares(ctx, group, Incomplete, why) {
+			w.evict(ctx, group, bound, Incomplete, why)
+		}
 		w.again(ctx, key, r) // until nothing is bound, or all
 	}
 }
@@ -129,6 +131,19 @@ func (w *watch) evict(
 		w.Spare(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, stay)
 	}
 	return stay
+}
+
+// spares reports whether a gang keeps its nodes, because nothing would create its members again, and says so.
+func (w *watch) spares(ctx context.Context, group *schedulingv1beta1.PodGroup, reason, why string) bool {
+	if !snapshot.Final(group) {
+		return false
+	}
+	klog.FromContext(ctx).
+		V(2).
+		Info("Sparing incomplete gang", "podGroup", klog.KObj(group), "reason", reason, "why", why)
+	w.recorder().Eventf(group, nil, corev1.EventTypeWarning, reason, "Sparing",
+		"%s; they are not evicted, because nothing would create them again", why)
+	return true
 }
 
 // needed is how many members have to be bound, or to have succeeded; a group that is no gang needs none.

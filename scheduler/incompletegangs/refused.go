@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -32,6 +33,10 @@ func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 		w.succeeds(key, pod)
 	}
 	if !ok || !WasRefused(pod) || !w.Acts() {
+		return
+	}
+	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
+	if err == nil && w.spares(ctx, group, Refused, refusal(group, pod)) {
 		return
 	}
 	w.mu.Lock()
@@ -82,11 +87,15 @@ func (w *watch) evictStart(
 	if len(leave) == 0 {
 		return
 	}
-	w.evict(ctx, group, append(leave, refused), Refused, fmt.Sprintf(
+	w.evict(ctx, group, append(leave, refused), Refused, refusal(group, refused))
+}
+
+func refusal(group *schedulingv1beta1.PodGroup, refused *corev1.Pod) string {
+	return fmt.Sprintf(
 		"node %s refused member %s of gang %s: %s",
 		refused.Spec.NodeName,
 		refused.Name,
 		group.Name,
 		refused.Status.Reason,
-	))
+	)
 }

@@ -46,6 +46,11 @@ func (w *watch) repair(
 			missing = 0
 		}
 	}
+	why := w.unrepaired(group.Name, missing, len(waiting))
+	if missing > 0 && w.spares(ctx, group, Unrepaired, why) {
+		w.again(ctx, key, r)
+		return
+	}
 	w.mu.Lock()
 	switch {
 	case missing <= 0:
@@ -57,7 +62,7 @@ func (w *watch) repair(
 	if missing <= 0 {
 		return
 	}
-	stay := w.evict(ctx, group, bound, Unrepaired, w.unrepaired(group.Name, missing, len(waiting)))
+	stay := w.evict(ctx, group, bound, Unrepaired, why)
 	if len(stay) > 0 {
 		w.resume(ctx, key, r, stay)
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/members"
@@ -58,6 +59,8 @@ type watch struct {
 	groups  schedulinglisters.PodGroupLister
 	pods    cache.Indexer
 	profile string
+	// recorder returns what says why a gang that is not complete is not evicted.
+	recorder func() events.EventRecorderLogger
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*record
@@ -99,8 +102,8 @@ func Watch(ctx context.Context, handle fwk.Handle, parts Parts) error {
 		client:  handle.ClientSet(),
 		groups:  groups.Lister(),
 		pods:    pods.GetIndexer(),
-		profile: handle.ProfileName(),
-		gangs:   make(map[types.NamespacedName]*record),
+		profile: handle.ProfileName(), recorder: handle.EventRecorder,
+		gangs: make(map[types.NamespacedName]*record),
 	}
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { w.changed(ctx, nil, obj) },

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
@@ -43,12 +44,14 @@ type handle struct {
 	*fake.Clientset
 	informers informers.SharedInformerFactory
 	standsBy  atomic.Bool
+	events    *events.FakeRecorder
 	// spared counts members whose eviction failed.
 	spared int
 }
 
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.Clientset }
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.informers }
+func (h *handle) EventRecorder() events.EventRecorderLogger              { return h.events }
 func (*handle) ProfileName() string                                      { return "lockstep-scheduler" }
 
 // bubble runs a test with a watch and a gang of four that needs three, in time of its own.
@@ -57,7 +60,7 @@ func bubble(t *testing.T, pods []*corev1.Pod, test func(t *testing.T, h *handle)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer func() { cancel(); synctest.Wait() }()
-		h := &handle{Clientset: fake.NewClientset()}
+		h := &handle{Clientset: fake.NewClientset(), events: events.NewFakeRecorder(100)}
 		fakeserver.HonorFields(h.Clientset)
 		group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g"}}
 		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 3}

@@ -112,7 +112,7 @@ func (l *leaver) nodeGone(obj any) {
 func (l *leaver) saved(ctx context.Context, old, now any) {
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	group, same := now.(*schedulingv1beta1.PodGroup)
-	if !ok || !same || !l.acts() {
+	if !ok || !same || !l.acts() || snapshot.Final(group) {
 		return
 	}
 	last := snapshot.LastCheckpoint(group)

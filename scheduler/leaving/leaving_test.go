@@ -121,6 +121,17 @@ func (h *handle) saves(t *testing.T, name string, ago time.Duration) {
 	synctest.Wait()
 }
 
+// final has the owner of a gang create no rank again.
+func (h *handle) final(t *testing.T, name string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, topology.AnnotationOnLoss, topology.OnLossGone)
+	groups := h.SchedulingV1beta1().PodGroups("ns")
+	if _, err := groups.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
 // runs are the ranks that are there.
 func (h *handle) runs(t *testing.T) string {
 	t.Helper()
@@ -151,6 +162,8 @@ func (h *handle) play(t *testing.T, words ...string) {
 			h.saves(t, name, 0)
 		case "saved":
 			h.saves(t, name, 2*time.Minute)
+		case "final":
+			h.final(t, name)
 		case "wait":
 			time.Sleep(time.Minute)
 		case "standby":
@@ -166,13 +179,14 @@ func TestWatch(t *testing.T) {
 		happens []string
 		want    string
 	}{
-		"no checkpoint":             {[]string{"mark a", "wait"}, "g-a g-b h-a h-b"},
-		"one gang saves":            {[]string{"mark a", "wait", "save g"}, "g-b h-a h-b"},
-		"it saved before the mark":  {[]string{"mark a", "wait", "saved g"}, "g-a g-b h-a h-b"},
-		"both save, in turn":        {[]string{"mark a", "wait", "save h", "wait", "save g"}, "g-b h-b"},
-		"all its nodes":             {[]string{"mark a", "mark b", "wait", "save h"}, "g-a g-b"},
-		"the mark is gone":          {[]string{"mark a", "clear a", "wait", "save h"}, "g-a g-b h-a h-b"},
-		"another scheduler decides": {[]string{"standby", "mark a", "wait", "save h"}, "g-a g-b h-a h-b"},
+		"no checkpoint":                 {[]string{"mark a", "wait"}, "g-a g-b h-a h-b"},
+		"one gang saves":                {[]string{"mark a", "wait", "save g"}, "g-b h-a h-b"},
+		"it saved before the mark":      {[]string{"mark a", "wait", "saved g"}, "g-a g-b h-a h-b"},
+		"both save, in turn":            {[]string{"mark a", "wait", "save h", "wait", "save g"}, "g-b h-b"},
+		"all its nodes":                 {[]string{"mark a", "mark b", "wait", "save h"}, "g-a g-b"},
+		"the mark is gone":              {[]string{"mark a", "clear a", "wait", "save h"}, "g-a g-b h-a h-b"},
+		"nothing would create it again": {[]string{"final g", "mark a", "wait", "save g", "save h"}, "g-a g-b h-b"},
+		"another scheduler decides":     {[]string{"standby", "mark a", "wait", "save h"}, "g-a g-b h-a h-b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, h *handle) {

@@ -168,7 +168,7 @@ func (g *Grouper) group(ctx context.Context, key string) error {
 		g.report(pods[0], mark, err)
 		return err
 	}
-	wants, err := g.wanted(mark, pods[0], source)
+	wants, err := g.wanted(mark, pods, source)
 	if err != nil {
 		g.report(pods[0], mark, err)
 		return err

@@ -23,6 +23,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/scheduler/podgrouper"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 var foreign = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
@@ -143,6 +144,7 @@ func TestGrouper_FollowsTheObject(t *testing.T) {
 		return minimum(2)(g) && g.Annotations["lockstep.dev/required-topology"] == "rack" &&
 			g.Annotations["lockstep.dev/queued-at"] == "" &&
 			g.Annotations[dialects.AnnotationDialect] == "scheduler-plugins" &&
+			g.Annotations[topology.AnnotationOnLoss] == topology.OnLossGone &&
 			slices.Contains(g.Finalizers, gangapi.Finalizer) &&
 			len(g.OwnerReferences) == 1 &&
 			g.OwnerReferences[0].UID == "u-g"

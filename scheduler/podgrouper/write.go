@@ -15,17 +15,19 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // stated are the annotations that say how marks were read.
 func stated() []string {
 	return []string{
-		dialects.AnnotationDialect, dialects.AnnotationRow, dialects.AnnotationSchedulers, dialects.AnnotationOnLoss,
+		dialects.AnnotationDialect, dialects.AnnotationRow, dialects.AnnotationSchedulers, topology.AnnotationOnLoss,
 	}
 }
 
-// wanted returns the PodGroup that a marked pod and the object behind its mark ask for.
-func (g *Grouper) wanted(mark dialects.Mark, pod *corev1.Pod, from *source) (*schedulingv1beta1.PodGroup, error) {
+// wanted returns the PodGroup that marked pods, at least one, and the object behind their mark ask for.
+func (g *Grouper) wanted(mark dialects.Mark, pods []*corev1.Pod, from *source) (*schedulingv1beta1.PodGroup, error) {
+	pod := pods[0]
 	var content map[string]any
 	if from != nil {
 		content = from.content
@@ -39,6 +41,7 @@ func (g *Grouper) wanted(mark dialects.Mark, pod *corev1.Pod, from *source) (*sc
 		return nil, fmt.Errorf("reading gang %s: %w", mark.Group, err)
 	}
 	maps.Copy(annotations, group.Wishes)
+	annotations[topology.AnnotationOnLoss] = string(mark.LossOf(pods))
 	made := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: mark.PodGroup, Annotations: annotations, OwnerReferences: ownedBy(from),

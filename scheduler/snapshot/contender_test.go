@@ -77,6 +77,16 @@ func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 			change: func(p *corev1.Pod) { p.Spec.PriorityClassName = "gold" },
 			want:   contention.Unit{Grace: 30},
 		},
+		"a gang whose owner creates no member again": {
+			gang:   map[string]string{topology.AnnotationOnLoss: topology.OnLossGone},
+			change: func(*corev1.Pod) {},
+			want:   contention.Unit{Grace: 30},
+		},
+		"a gang whose owner starts all of it again": {
+			gang:   map[string]string{topology.AnnotationOnLoss: "restarted"},
+			change: func(*corev1.Pod) {},
+			want:   contention.Unit{Preemptible: true, Grace: 30},
+		},
 		"a static pod": {
 			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 			want:   contention.Unit{Grace: 30, End: contention.End{Certainty: contention.Never}},

@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -85,7 +86,7 @@ const moveGrace = 5 * time.Minute
 // Move leases a place where a gang that lost members, and that has no room for them near the others, can start again as a whole. It is
 // false if the gang has lost none that it needs, or fits nowhere.
 func (q *Queue) Move(x *Question) (topology.Placement, bool) {
-	if len(x.Running) == 0 || x.Needed() <= 0 {
+	if len(x.Running) == 0 || x.Needed() <= 0 || snapshot.Final(x.Group) {
 		return topology.Placement{}, false
 	}
 	q.mu.Lock()

@@ -68,7 +68,7 @@ func TestTenantsCannotWriteTimes(t *testing.T) {
 		_, err := groups.Patch(t.Context(), "timed", types.MergePatchType, []byte(text), metav1.PatchOptions{})
 		return err
 	}
-	for _, key := range []string{"queued-at", "expected-end", "last-checkpoint", "late-members"} {
+	for _, key := range []string{"queued-at", "expected-end", "last-checkpoint", "late-members", "on-loss"} {
 		err := patch(`{"metadata":{"annotations":{"lockstep.dev/` + key + `":"2020-01-01T00:00:00Z"}}}`)
 		wantForbidden(t, err, "only the controller writes lockstep.dev/"+key, "gangtimes")
 	}

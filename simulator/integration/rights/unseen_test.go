@@ -106,6 +106,10 @@ func move(role string) []row {
 			file: "manifests/chart/templates/policies/gangs.yaml", code: "resource('gangpriorities').check('write')",
 		},
 		{
+			role: scheduler, verbs: "write", resources: "lockstep.dev/gangtimes", why: "as above",
+			file: "manifests/chart/templates/policies/gangs.yaml", code: "resource('gangtimes').check('write')",
+		},
+		{
 			role:      role,
 			verbs:     "update",
 			resources: "scheduling.k8s.io/podgroups/status scheduling.lockstep.dev/podgroups/status",
