@@ -83,11 +83,11 @@ func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
 	return bind, nil
 }
 
-// Produce returns the plugins of a scheduler process that decides while leads says so. aliases has the further names of its profiles, each with that of
-// the profile. Reservations can be read at the command's secure port.
-func Produce(leads func() bool, aliases map[string]string) (runtime.Registry, error) {
+// Produce returns the plugins of a scheduler process that decides while leads says so. ended follows the pods that end. Reservations can be read at the
+// command's secure port.
+func Produce(leads func() bool, ended *members.Ended) (runtime.Registry, error) {
 	c := clock.RealClock{}
-	registry, queue := plugins(timing.With(c), parts{&gangplacement.Store{}, members.NewEnded(aliases), leads})
+	registry, queue := plugins(timing.With(c), parts{&gangplacement.Store{}, ended, leads})
 	if err := reservations.Serve(queue, c); err != nil {
 		return nil, err
 	}

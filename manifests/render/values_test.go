@@ -250,3 +250,23 @@ func asSlice(value any) []any {
 	slice, _ := value.([]any)
 	return slice
 }
+
+// The scheduler may write the status of foreign groups only where a dialect says one.
+func TestRender_StatusOfForeignGroups(t *testing.T) {
+	row := func(name string, status map[string]any) map[string]any {
+		return map[string]any{
+			"name": name, "member": map[string]any{"labels": []any{name}}, "minimum": "1", "status": status,
+			"object": map[string]any{"resource": name + ".v1.example.com"},
+		}
+	}
+	rows := []any{row("silent", nil), row("telling", map[string]any{"phase": "gang.phase"})}
+	objects := rendered(t, render.Default().With("scheduler.pluginArgs", map[string]any{
+		"GangPlacement": map[string]any{"dialects": rows},
+	}))
+	rules := fmt.Sprint(rulesOf(t, objects["ClusterRole  lockstep-scheduler"]))
+	for resource, want := range map[string]bool{"silent/status": false, "telling/status": true, "podgroups/status": true} {
+		if got := strings.Contains(rules, "resources:["+resource+"] verbs:[patch]"); got != want {
+			t.Errorf("%s: it may patch it: %t", resource, got)
+		}
+	}
+}

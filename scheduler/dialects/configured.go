@@ -8,12 +8,9 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/ext"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apiserver/pkg/cel/library"
 )
 
 // Row is a dialect as configuration says it: a mark by keys, and expressions (CEL) over the pod and the object that describes the gang.
@@ -41,6 +38,9 @@ type Row struct {
 	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced), creates all members again (restarted), or does
 	// nothing (gone). The default is replaced for pods that a controller owns, and gone for others. Members of a gang are evicted by nothing if it is gone.
 	OnLoss Loss `json:"onLoss,omitempty"`
+	// Status are expressions over gang by the fields of the object's status that they stand for: gang.minimum, scheduled, running, succeeded, failed, and
+	// phase (Pending, Scheduling, Running, Finished or Failed). One that fails writes nothing. It needs an object.
+	Status map[string]string `json:"status,omitempty"`
 }
 
 // Object is the kind of the objects that describe gangs.
@@ -86,7 +86,7 @@ func Configured(row Row) (Dialect, error) {
 	if loss == "" {
 		made.Loss = owned(nil)
 	}
-	for _, complete := range []func(Row, *Dialect) error{member, source, minimum, ranks, asks} {
+	for _, complete := range []func(Row, *Dialect) error{member, source, minimum, ranks, asks, status} {
 		if err := complete(row, &made); err != nil {
 			return Dialect{}, fmt.Errorf("%s: %w", row.Name, err)
 		}
@@ -235,39 +235,38 @@ func asks(row Row, into *Dialect) error {
 	return nil
 }
 
-// expression is a compiled expression. object may be nil.
-type expression func(pod *corev1.Pod, object map[string]any) (any, error)
-
-// compile compiles an expression of a type over variables. Errors name it by field.
-func compile(text, field string, of *cel.Type, variables ...string) (expression, error) {
-	options := []cel.EnvOption{ext.Strings(), cel.OptionalTypes(), library.Lists(), library.Regex()}
-	for _, variable := range variables {
-		options = append(options, cel.Variable(variable, cel.DynType))
+func status(row Row, into *Dialect) error {
+	if len(row.Status) == 0 {
+		return nil
 	}
-	environment, err := cel.NewEnv(options...)
-	if err != nil {
-		return nil, fmt.Errorf("preparing expressions: %w", err)
+	if row.Object == nil {
+		return fmt.Errorf("status: name the object that has it (object.resource): %w", ErrRow)
 	}
-	checked, issues := environment.Compile(text)
-	if issues.Err() != nil {
-		return nil, fmt.Errorf("%s: %s: %w", field, strings.Join(strings.Fields(issues.Err().Error()), " "), ErrRow)
-	}
-	if got := checked.OutputType(); !got.IsExactType(of) && !got.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("%s is of type %s, and must be of type %s: %w", field, got, of, ErrRow)
-	}
-	program, err := environment.Program(checked, cel.CostLimit(cost))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", field, err, ErrRow)
-	}
-	return func(pod *corev1.Pod, object map[string]any) (any, error) {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
-		if err != nil {
-			return nil, fmt.Errorf("reading the pod: %w", err)
+	said := map[string]evaluation{}
+	for field, text := range row.Status {
+		if !fieldForm.MatchString(field) {
+			return fmt.Errorf("status: %q is no field; write one such as phase: %w", field, ErrRow)
 		}
-		value, _, err := program.Eval(map[string]any{"pod": content, "object": object})
+		evaluate, err := compiled(text, "status."+field, nil, "gang")
 		if err != nil {
-			return nil, fmt.Errorf("it cannot be evaluated: %w", err)
+			return err
 		}
-		return value.Value(), nil
-	}, nil
+		said[field] = evaluate
+	}
+	into.Status = func(gang Standing) map[string]any {
+		status := map[string]any{}
+		for field, evaluate := range said {
+			switch value, err := evaluate(map[string]any{"gang": gang.values()}); value := value.(type) {
+			case string, int64, float64, bool:
+				if err == nil {
+					status[field] = value
+				}
+			}
+		}
+		return status
+	}
+	return nil
 }
+
+// fieldForm is a field of a status.
+var fieldForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]*$`)

@@ -49,6 +49,8 @@ type Dialect struct {
 	// Loss describes the owner of a pod after its loss: of a gang whose owner creates nothing again, the scheduler evicts no member. Whether a lost
 	// member comes back it judges by pods and Jobs.
 	Loss func(pod *corev1.Pod) Loss
+	// Status returns the fields of the source's status that say where the gang stands. Nil for a dialect whose source says nothing of it.
+	Status func(gang Standing) map[string]any
 }
 
 // Source names an object.

@@ -42,6 +42,9 @@ func (r *Reader) Read(pod *corev1.Pod) (Mark, bool) {
 	return r.table.Read(pod)
 }
 
+// ByName returns the dialect of a name.
+func (r *Reader) ByName(name string) (Dialect, bool) { return r.table.ByName(name) }
+
 // All returns all marks of a pod, of which the first counts.
 func (r *Reader) All(pod *corev1.Pod) []Mark {
 	if !r.reads(pod) {

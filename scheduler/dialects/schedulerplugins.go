@@ -2,6 +2,7 @@ package dialects
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,5 +37,17 @@ func schedulerPlugins() Dialect {
 		Loss: owned(
 			map[string]Loss{"Pod": Gone},
 		), // Spark's driver owns its executors, and replaces none under this name
+		Status: func(gang Standing) map[string]any {
+			return map[string]any{
+				"phase": string(
+					gang.Phase(),
+				),
+				"occupiedBy":        gang.Owners,
+				"scheduleStartTime": gang.Since.UTC().Format(time.RFC3339),
+				"running":           int64(gang.Running),
+				"succeeded":         int64(gang.Succeeded),
+				"failed":            int64(gang.Failed),
+			}
+		},
 	}
 }

@@ -27,6 +27,8 @@ type Ended struct {
 	informers map[string][]cache.SharedIndexInformer
 	// aliases are further names of profiles, each with that of the profile, which the decoded pods have.
 	aliases map[string]string
+	// heard are called with each pod that ends, or had ended, under any profile.
+	heard []func(*corev1.Pod)
 	// open makes the informer of the pods of a name, with the index by group.
 	open func(ctx context.Context, handle fwk.Handle, name string) (cache.SharedIndexInformer, error)
 }
@@ -91,8 +93,53 @@ func (e *Ended) begin(ctx context.Context, handle fwk.Handle) ([]cache.SharedInd
 		}
 		informers = append(informers, informer)
 	}
+	for _, informer := range informers {
+		if err := e.hear(informer); err != nil {
+			return nil, err
+		}
+	}
 	e.informers[profile] = informers
 	return informers, nil
+}
+
+// Hear calls happened with each pod that ends, or had ended before. It must be called before the first Follow.
+func (e *Ended) Hear(happened func(*corev1.Pod)) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, happened)
+}
+
+func (e *Ended) hear(informer cache.SharedIndexInformer) error {
+	for _, happened := range e.heard {
+		added := cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+			if pod, ok := object.(*corev1.Pod); ok {
+				happened(pod)
+			}
+		}}
+		if _, err := informer.AddEventHandler(added); err != nil {
+			return fmt.Errorf("watching ended pods: %w", err)
+		}
+	}
+	return nil
+}
+
+// Of returns the pods of a gang that have ended, under any profile. They have no more than those of Succeeded.
+func (e *Ended) Of(gang types.NamespacedName) []*corev1.Pod {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var found []*corev1.Pod
+	for _, profile := range slices.Sorted(maps.Keys(e.informers)) {
+		for _, informer := range e.informers[profile] {
+			found = append(found, Of(informer.GetIndexer(), gang)...)
+		}
+	}
+	return found
 }
 
 // of returns the informers of a profile; none before the first Follow.

@@ -36,13 +36,17 @@ type Reader interface {
 	Read(pod *corev1.Pod) (dialects.Mark, bool)
 	// Annotations returns what the PodGroup of a mark states about its reading.
 	Annotations(of dialects.Mark) (map[string]string, error)
+	// ByName returns the dialect of a name.
+	ByName(name string) (dialects.Dialect, bool)
 }
 
 // Grouper keeps the PodGroups of marked pods.
 type Grouper struct {
 	marks    Reader
 	client   kubernetes.Interface
+	objects  Objects
 	sources  *sources
+	ended    *members.Ended
 	api      gangapi.API
 	groups   schedulinglisters.PodGroupLister
 	pods     cache.Indexer
@@ -61,6 +65,8 @@ type Cluster struct {
 	API     gangapi.API
 	// Factory has the scheduler's informers; they must not have started.
 	Factory informers.SharedInformerFactory
+	// Ended knows the pods that have ended, whom the factory's informer does not show. It must not follow a profile yet.
+	Ended *members.Ended
 	// Recorder reports marks that cannot be read, on the pods.
 	Recorder events.EventRecorder
 }
@@ -75,6 +81,8 @@ func New(in Cluster, marks Reader, leads func() bool) (*Grouper, error) {
 		groups:   groups.Lister(),
 		pods:     pods.GetIndexer(),
 		recorder: in.Recorder,
+		objects:  in.Objects,
+		ended:    in.Ended,
 		leads:    leads,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.DefaultTypedControllerRateLimiter[string](),
@@ -82,11 +90,12 @@ func New(in Cluster, marks Reader, leads func() bool) (*Grouper, error) {
 		),
 	}
 	g.sources = newSources(in.Objects, g.queue.Add)
+	in.Ended.Hear(g.podEnded)
 	if err := members.Index(pods); err != nil {
 		return nil, fmt.Errorf("preparing the informer of pods: %w", err)
 	}
 	ofPods, err := pods.AddEventHandler(
-		cache.ResourceEventHandlerFuncs{AddFunc: g.podChanged, DeleteFunc: g.podChanged},
+		cache.ResourceEventHandlerFuncs{AddFunc: g.podChanged, UpdateFunc: g.podUpdated, DeleteFunc: g.podChanged},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
@@ -176,7 +185,10 @@ func (g *Grouper) group(ctx context.Context, key string) error {
 	if now == nil {
 		return g.create(ctx, wants)
 	}
-	return g.change(ctx, now, wants)
+	if err := g.change(ctx, now, wants); err != nil {
+		return err
+	}
+	return g.tell(ctx, now, mark.Dialect, source)
 }
 
 // withoutPods deletes a PodGroup that has no members, unless the object that it is of may make some: its place in the queue is kept for them.
@@ -185,10 +197,11 @@ func (g *Grouper) withoutPods(ctx context.Context, key string, now *schedulingv1
 	case now == nil:
 		g.sources.forget(key)
 		return nil
-	case now.Annotations[dialects.AnnotationDialect] == "",
-		now.DeletionTimestamp != nil,
-		len(now.OwnerReferences) > 0 && g.sources.exists(key):
+	case now.Annotations[dialects.AnnotationDialect] == "", now.DeletionTimestamp != nil:
 		return nil
+	case len(now.OwnerReferences) > 0 && g.sources.exists(key):
+		dialect, _ := g.dialectOf(now)
+		return g.tell(ctx, now, dialect, g.sources.known(key))
 	}
 	return g.delete(ctx, now)
 }

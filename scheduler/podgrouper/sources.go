@@ -33,8 +33,13 @@ var errNoSource = errors.New("the object that describes the gang does not exist"
 
 // source is an object behind a mark, as far as dialects read it.
 type source struct {
+	id        identity
 	reference metav1.OwnerReference
 	content   map[string]any
+	// status is that of a kind whose status its dialect writes.
+	status map[string]any
+	// others says that something else has written the status.
+	others bool
 }
 
 // identity is an object's place in the cluster.
@@ -71,27 +76,54 @@ func (s *sources) of(ctx context.Context, key string, mark dialects.Mark, pod *c
 	names := mark.Dialect.Source(pod)
 	id := identity{names.Resource, pod.Namespace, names.Name}
 	s.depend(key, id)
-	lister, err := s.follow(ctx, names.Resource)
+	keep := cache.TransformFunc(slim)
+	if mark.Dialect.Status != nil {
+		keep = slimWithStatus
+	}
+	lister, err := s.follow(ctx, names.Resource, keep)
 	if err != nil {
 		return nil, err
 	}
+	return read(lister, id)
+}
+
+// read returns an object from a cache.
+func read(lister cache.GenericLister, id identity) (*source, error) {
 	object, err := lister.ByNamespace(id.namespace).Get(id.name)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s %s: %w", names.Resource.GroupResource(), names.Name, errNoSource)
+		return nil, fmt.Errorf("%s %s: %w", id.resource.GroupResource(), id.name, errNoSource)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", names.Resource.GroupResource(), names.Name, err)
+		return nil, fmt.Errorf("reading %s %s: %w", id.resource.GroupResource(), id.name, err)
 	}
 	found, ok := object.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("reading %s %s: it is a %T", names.Resource.GroupResource(), names.Name, object)
+		return nil, fmt.Errorf("reading %s %s: it is a %T", id.resource.GroupResource(), id.name, object)
 	}
+	status, _, _ := unstructured.NestedMap(found.Object, "status")
 	return &source{
+		id: id, status: status, others: len(found.GetManagedFields()) > 0,
 		reference: metav1.OwnerReference{
 			APIVersion: found.GetAPIVersion(), Kind: found.GetKind(), Name: found.GetName(), UID: found.GetUID(),
 		},
 		content: found.Object,
 	}, nil
+}
+
+// known returns the object behind a PodGroup, as far as that is known without asking; nil if it is not. Only the worker calls it.
+func (s *sources) known(key string) *source {
+	s.mu.Lock()
+	id, known := s.behind[key]
+	s.mu.Unlock()
+	followed := s.followed[id.resource]
+	if !known || followed == nil || !followed.Informer().HasSynced() {
+		return nil
+	}
+	found, err := read(followed.Lister(), id)
+	if err != nil {
+		return nil
+	}
+	return found
 }
 
 // exists reports whether the object behind a PodGroup exists, as far as that is known. After a restart it is not known of PodGroups without pods:
@@ -142,12 +174,14 @@ func (s *sources) drop(key string) {
 // patience is how long the worker waits for the objects of a kind, which many gangs may need that come next.
 const patience = 5 * time.Second
 
-// follow returns what is known of a kind, which it begins to follow at the first call. Only the worker calls it.
-func (s *sources) follow(ctx context.Context, resource schema.GroupVersionResource) (cache.GenericLister, error) {
+// follow returns what is known of a kind, which it begins to follow at the first call, with as much of each object as keep keeps. Only the worker calls it.
+func (s *sources) follow(
+	ctx context.Context, resource schema.GroupVersionResource, keep cache.TransformFunc,
+) (cache.GenericLister, error) {
 	followed, known := s.followed[resource]
 	if !known {
 		var err error
-		if followed, err = s.begin(ctx, resource); err != nil {
+		if followed, err = s.begin(ctx, resource, keep); err != nil {
 			return nil, err
 		}
 		s.followed[resource] = followed
@@ -161,7 +195,9 @@ func (s *sources) follow(ctx context.Context, resource schema.GroupVersionResour
 }
 
 // begin starts to follow a kind, if it is served.
-func (s *sources) begin(ctx context.Context, resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+func (s *sources) begin(
+	ctx context.Context, resource schema.GroupVersionResource, keep cache.TransformFunc,
+) (informers.GenericInformer, error) {
 	served, err := s.objects.Discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("asking whether %s are served: %w", resource.GroupResource(), err)
@@ -183,7 +219,7 @@ func (s *sources) begin(ctx context.Context, resource schema.GroupVersionResourc
 	_, err = followed.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: happened, UpdateFunc: func(_, now any) { happened(now) }, DeleteFunc: happened,
 	})
-	if err := errors.Join(err, followed.Informer().SetTransform(slim)); err != nil {
+	if err := errors.Join(err, followed.Informer().SetTransform(keep)); err != nil {
 		return nil, fmt.Errorf("following %s: %w", resource.GroupResource(), err)
 	}
 	go followed.Informer().RunWithContext(ctx)
@@ -206,7 +242,7 @@ func (s *sources) happened(resource schema.GroupVersionResource, object any) {
 	}
 }
 
-// slim keeps of an object what dialects may read: templates of pods are most of it, and its status and managed fields change all the time.
+// slim keeps of an object as much as dialects may read: templates of pods are most of it, and its status and managed fields change all the time.
 func slim(object any) (any, error) {
 	if found, ok := object.(*unstructured.Unstructured); ok {
 		found.SetManagedFields(nil)
@@ -214,6 +250,26 @@ func slim(object any) (any, error) {
 		dropPodTemplates(found.Object)
 	}
 	return object, nil
+}
+
+// slimWithStatus is slim for a kind whose status is written: it keeps the status, and who else has written it.
+func slimWithStatus(object any) (any, error) {
+	if found, ok := object.(*unstructured.Unstructured); ok {
+		found.SetManagedFields(statusManagers(found))
+		dropPodTemplates(found.Object)
+	}
+	return object, nil
+}
+
+// statusManagers returns what else has written an object's status.
+func statusManagers(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	var others []metav1.ManagedFieldsEntry
+	for _, entry := range object.GetManagedFields() {
+		if entry.Subresource == "status" && entry.Manager != statusManager {
+			others = append(others, metav1.ManagedFieldsEntry{Manager: entry.Manager, Subresource: entry.Subresource})
+		}
+	}
+	return others
 }
 
 // dropPodTemplates removes every map that has containers.

@@ -24,6 +24,7 @@ import (
 	configuration "github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
+	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/podgrouper"
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 )
@@ -83,7 +84,8 @@ func assemble(
 	}
 	leader := &leading{}
 	leader.follow(config.LeaderElection)
-	registry, err := scheduler.Produce(leader.leads.Load, aliases)
+	ended := members.NewEnded(aliases)
+	registry, err := scheduler.Produce(leader.leads.Load, ended)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -91,7 +93,7 @@ func assemble(
 	if err != nil {
 		return assembled{}, err
 	}
-	grouper, err := newGrouper(config, api, marks, leader.leads.Load)
+	grouper, err := newGrouper(config, api, marks, ended, leader.leads.Load)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -129,6 +131,7 @@ func newGrouper(
 	config *serverconfig.Config,
 	api gangapi.API,
 	marks *dialects.Reader,
+	ended *members.Ended,
 	leads func() bool,
 ) (*podgrouper.Grouper, error) {
 	client, err := keeperClient(config.KubeConfig, api)
@@ -143,8 +146,12 @@ func newGrouper(
 		return nil, fmt.Errorf("making a client of the objects behind marks: %w", err)
 	}
 	grouper, err := podgrouper.New(podgrouper.Cluster{
-		Client: client, Objects: podgrouper.Objects{Dynamic: objects, Discovery: client.Discovery()}, API: api,
-		Factory: config.InformerFactory, Recorder: config.EventBroadcaster.NewRecorder("lockstep-scheduler"),
+		Client:   client,
+		Objects:  podgrouper.Objects{Dynamic: objects, Discovery: client.Discovery()},
+		API:      api,
+		Factory:  config.InformerFactory,
+		Ended:    ended,
+		Recorder: config.EventBroadcaster.NewRecorder("lockstep-scheduler"),
 	}, marks, leads)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to group marked pods: %w", err)

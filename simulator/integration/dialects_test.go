@@ -123,10 +123,30 @@ func TestDialects(t *testing.T) {
 				group.Spec.SchedulingPolicy.Gang.MinCount != 4 {
 				t.Errorf("its PodGroup is %+v", group)
 			}
+			gang.reports(t, 4)
 			gang.remove(t)
 			eventually(t, "its PodGroup goes", func() bool { return gang.podGroup(t) == nil })
 		})
 	}
+}
+
+// reports waits until the gang's own group says that so many members run, if its kind says such things.
+func (g markedGang) reports(t *testing.T, running int64) {
+	t.Helper()
+	if g.dialect != "scheduler-plugins" {
+		return
+	}
+	groups := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+	eventually(t, "the status of its own group", func() bool {
+		group, err := shared.Dynamic.Resource(groups).
+			Namespace(namespaceOf(t)).
+			Get(t.Context(), "pi", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, _, _ := unstructured.NestedMap(group.Object, "status")
+		return status["phase"] == "Running" && status["running"] == running
+	})
 }
 
 // A marked gang for which there is no room waits whole, and its PodGroup says why.
@@ -288,9 +308,10 @@ func serveForeign(t *testing.T) {
 				"names": map[string]any{"plural": plural, "kind": kind, "singular": strings.ToLower(kind)},
 				"versions": []any{
 					map[string]any{
-						"name":    version,
-						"served":  true,
-						"storage": true,
+						"name":         version,
+						"served":       true,
+						"storage":      true,
+						"subresources": map[string]any{"status": map[string]any{}},
 						"schema": map[string]any{
 							"openAPIV3Schema": map[string]any{
 								"type":                                 "object",
