@@ -173,7 +173,7 @@ func (a GangPlacementArgs) Table() (dialects.Table, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a dialect: %w", err)
 		}
-		if _, taken := slices.Concat(table, owners).ByName(made.Name); taken {
+		if _, taken := slices.Concat(dialects.Table{dialects.Native("")}, table, owners).ByName(made.Name); taken {
 			return nil, fmt.Errorf("reading a dialect: name %s is taken: %w", made.Name, dialects.ErrRow)
 		}
 		table = append(table, made)

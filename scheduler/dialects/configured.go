@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -70,23 +71,7 @@ func Configured(row Row) (Dialect, error) {
 		)
 	}
 	made := Dialect{Name: row.Name}
-	loss := row.OnLoss
-	if loss != "" && loss != Replaced && loss != Restarted && loss != Gone {
-		return Dialect{}, fmt.Errorf(
-			"%s: onLoss %q: use %s, %s or %s: %w",
-			row.Name,
-			loss,
-			Replaced,
-			Restarted,
-			Gone,
-			ErrRow,
-		)
-	}
-	made.Loss = func(*corev1.Pod) Loss { return loss }
-	if loss == "" {
-		made.Loss = owned(nil)
-	}
-	for _, complete := range []func(Row, *Dialect) error{member, source, minimum, ranks, asks, status} {
+	for _, complete := range []func(Row, *Dialect) error{member, source, minimum, ranks, asks, loss, status} {
 		if err := complete(row, &made); err != nil {
 			return Dialect{}, fmt.Errorf("%s: %w", row.Name, err)
 		}
@@ -120,6 +105,18 @@ func text(of expression, pod *corev1.Pod) string {
 	return text
 }
 
+func loss(row Row, into *Dialect) error {
+	switch row.OnLoss {
+	case "":
+		into.Loss = owned(nil)
+	case Replaced, Restarted, Gone:
+		into.Loss = func(*corev1.Pod) Loss { return row.OnLoss }
+	default:
+		return fmt.Errorf("onLoss %q: use %s, %s or %s: %w", row.OnLoss, Replaced, Restarted, Gone, ErrRow)
+	}
+	return nil
+}
+
 // resourceForm is PLURAL.VERSION.GROUP.
 var resourceForm = regexp.MustCompile(`^([a-z0-9-]+)\.(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\.([a-z0-9.-]+)$`)
 
@@ -129,11 +126,8 @@ func source(row Row, into *Dialect) error {
 	}
 	parts := resourceForm.FindStringSubmatch(row.Object.Resource)
 	if parts == nil {
-		return fmt.Errorf(
-			"object.resource %q: write PLURAL.VERSION.GROUP, such as podgroups.v1beta1.scheduling.volcano.sh: %w",
-			row.Object.Resource,
-			ErrRow,
-		)
+		const says = "object.resource %q: write PLURAL.VERSION.GROUP, such as podgroups.v1beta1.scheduling.volcano.sh: %w"
+		return fmt.Errorf(says, row.Object.Resource, ErrRow)
 	}
 	resource := schema.GroupVersionResource{Resource: parts[1], Version: parts[2], Group: parts[3]}
 	named := into.Group
@@ -148,15 +142,19 @@ func source(row Row, into *Dialect) error {
 	return nil
 }
 
+// variables are those of expressions that may read the object.
+func (row Row) variables() []string {
+	if row.Object == nil {
+		return []string{"pod"}
+	}
+	return []string{"pod", "object"}
+}
+
 func minimum(row Row, into *Dialect) error {
 	if row.Minimum == "" {
 		return fmt.Errorf("minimum: say how many members start together, such as object.spec.minMember: %w", ErrRow)
 	}
-	variables := []string{"pod"}
-	if row.Object != nil {
-		variables = append(variables, "object")
-	}
-	evaluate, err := compile(row.Minimum, "minimum", cel.IntType, variables...)
+	evaluate, err := compile(row.Minimum, "minimum", cel.IntType, row.variables()...)
 	if err != nil {
 		return err
 	}
@@ -167,10 +165,7 @@ func minimum(row Row, into *Dialect) error {
 		}
 		number := whole(value)
 		if number < 1 {
-			return 0, fmt.Errorf(
-				"%s is %v, and must be a positive whole number: %w",
-				row.Minimum, value, ErrNoSize,
-			)
+			return 0, fmt.Errorf("%s is %v, and must be a positive whole number: %w", row.Minimum, value, ErrNoSize)
 		}
 		return number, nil
 	}
@@ -207,16 +202,12 @@ func ranks(row Row, into *Dialect) error {
 }
 
 func asks(row Row, into *Dialect) error {
-	variables := []string{"pod"}
-	if row.Object != nil {
-		variables = append(variables, "object")
-	}
 	wished := map[string]expression{}
 	for key, text := range row.Wishes {
-		if !isWish(key) {
+		if !slices.Contains(Wishes(), key) {
 			return fmt.Errorf("wishes: %s is no wish; use one of %s: %w", key, strings.Join(Wishes(), ", "), ErrRow)
 		}
-		evaluate, err := compile(text, "wishes."+key, cel.StringType, variables...)
+		evaluate, err := compile(text, "wishes."+key, cel.StringType, row.variables()...)
 		if err != nil {
 			return err
 		}

@@ -78,12 +78,11 @@ func Builtin() (explicit, owners Table) {
 
 // Read returns a pod's mark.
 func (t Table) Read(pod *corev1.Pod) (Mark, bool) {
-	for _, dialect := range t {
-		if mark, marked := dialect.read(pod); marked {
-			return mark, true
-		}
+	marks := t.All(pod)
+	if len(marks) == 0 {
+		return Mark{}, false
 	}
-	return Mark{}, false
+	return marks[0], true
 }
 
 // All returns all marks of a pod, in the order of the table: the first counts.
@@ -94,6 +93,13 @@ func (t Table) All(pod *corev1.Pod) []Mark {
 			marks = append(marks, mark)
 		}
 	}
+	// Decoded pods have the field of Kubernetes' own groups filled in from another mark.
+	filled := func(other Mark) bool {
+		return other.Dialect.Name != native && other.PodGroup == marks[0].PodGroup
+	}
+	if len(marks) > 0 && marks[0].Dialect.Name == native && slices.ContainsFunc(marks, filled) {
+		return marks[1:]
+	}
 	return marks
 }
 
@@ -101,6 +107,9 @@ func (d Dialect) read(pod *corev1.Pod) (Mark, bool) {
 	group := d.Group(pod)
 	if group == "" {
 		return Mark{}, false
+	}
+	if d.Name == native {
+		return Mark{Dialect: d, Group: group, PodGroup: group, Key: "field spec.schedulingGroup"}, true
 	}
 	_, key := d.Member.first(pod)
 	return Mark{Dialect: d, Group: group, PodGroup: podGroupName(d.Name, group), Key: key}, true

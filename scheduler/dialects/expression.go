@@ -17,16 +17,13 @@ type expression func(pod *corev1.Pod, object map[string]any) (any, error)
 // compile compiles an expression of a type over a pod, and an object if variables name it. Errors name it by field.
 func compile(text, field string, of *cel.Type, variables ...string) (expression, error) {
 	evaluate, err := compiled(text, field, of, variables...)
-	if err != nil {
-		return nil, err
-	}
 	return func(pod *corev1.Pod, object map[string]any) (any, error) {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 		if err != nil {
 			return nil, fmt.Errorf("reading the pod: %w", err)
 		}
 		return evaluate(map[string]any{"pod": content, "object": object})
-	}, nil
+	}, err
 }
 
 // evaluation is a compiled expression over variables.

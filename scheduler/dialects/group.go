@@ -3,7 +3,6 @@ package dialects
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,25 +25,14 @@ const maxMembers = 1 << 24
 // that Lockstep's controllers state.
 func Wishes() []string {
 	return []string{
-		topology.AnnotationRequiredTopology,
-		topology.AnnotationPreferredTopology,
-		topology.AnnotationSegmentSize,
-		topology.AnnotationSegmentTopology,
-		topology.AnnotationSegmentEqual,
-		topology.AnnotationSpreadTopology,
-		topology.AnnotationSpreadMax,
-		topology.AnnotationSpares,
-		topology.AnnotationMaxPerNode,
-		topology.AnnotationCommunication,
-		"kueue.x-k8s.io/podset-required-topology",
-		"kueue.x-k8s.io/podset-preferred-topology",
-		"kueue.x-k8s.io/podset-slice-required-topology",
-		"kueue.x-k8s.io/podset-slice-size",
+		topology.AnnotationRequiredTopology, topology.AnnotationPreferredTopology,
+		topology.AnnotationSegmentSize, topology.AnnotationSegmentTopology, topology.AnnotationSegmentEqual,
+		topology.AnnotationSpreadTopology, topology.AnnotationSpreadMax, topology.AnnotationSpares,
+		topology.AnnotationMaxPerNode, topology.AnnotationCommunication,
+		"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology",
+		"kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-size",
 	}
 }
-
-// isWish reports whether an annotation is a wish.
-func isWish(key string) bool { return slices.Contains(Wishes(), key) }
 
 // Describe returns the group of a marked pod. object is the content of the mark's source, nil for a mark without one. Wishes of the object win
 // over those of the pod.

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // job is the dialect of Jobs whose pods say that they are a gang: most Jobs are a queue of independent tasks.
@@ -19,12 +18,7 @@ func job() Dialect {
 			}
 			return pod.Labels[name]
 		},
-		Source: func(pod *corev1.Pod) Source {
-			return Source{
-				schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"},
-				pod.Labels[name],
-			}
-		},
+		Source: byLabel(name, "jobs", "v1", "batch"),
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
 			spec, _, _ := unstructured.NestedMap(object, "spec")
 			if pods := podsOf(spec); pods > 0 {
@@ -34,4 +28,10 @@ func job() Dialect {
 		},
 		Loss: func(*corev1.Pod) Loss { return Replaced },
 	}
+}
+
+// podsOf returns how many pods of a Job run at once at its start.
+func podsOf(spec map[string]any) int {
+	parallel := field(spec, 1, "parallelism")
+	return min(parallel, field(spec, parallel, "completions"))
 }

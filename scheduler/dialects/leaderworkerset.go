@@ -3,7 +3,6 @@ package dialects
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -20,14 +19,7 @@ func leaderWorkerSet() Dialect {
 			}
 			return set + "-" + group
 		},
-		Source: func(pod *corev1.Pod) Source {
-			sets := schema.GroupVersionResource{
-				Group:    "leaderworkerset.x-k8s.io",
-				Version:  "v1",
-				Resource: "leaderworkersets",
-			}
-			return Source{sets, pod.Labels[prefix+"name"]}
-		},
+		Source: byLabel(prefix+"name", "leaderworkersets", "v1", "leaderworkerset.x-k8s.io"),
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
 			// Workers are created when the leader is ready: it must not wait for them.
 			if policy, _, _ := unstructured.NestedString(object, "spec", "startupPolicy"); policy == "LeaderReady" {

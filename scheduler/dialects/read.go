@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Keys are keys of labels and annotations, labels first.
@@ -56,13 +57,8 @@ func size(pod *corev1.Pod, annotation string) (int, error) {
 	text := pod.Annotations[annotation]
 	number, err := strconv.Atoi(text)
 	if err != nil || number < 1 {
-		return 0, fmt.Errorf(
-			"annotation %s of pod %s is %q, and must be a positive number: %w",
-			annotation,
-			pod.Name,
-			text,
-			ErrNoSize,
-		)
+		const says = "annotation %s of pod %s is %q, and must be a positive number: %w"
+		return 0, fmt.Errorf(says, annotation, pod.Name, text, ErrNoSize)
 	}
 	return number, nil
 }
@@ -80,6 +76,12 @@ func field(object map[string]any, missing int, path ...string) int {
 		return int(min(number, math.MaxInt32))
 	}
 	return missing
+}
+
+// byLabel returns a function that names the object whose name a label of pods has.
+func byLabel(label, resource, version, group string) func(*corev1.Pod) Source {
+	objects := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	return func(pod *corev1.Pod) Source { return Source{objects, pod.Labels[label]} }
 }
 
 // owned returns a function that says what is done about a lost pod by the kind of its owner: Jobs and the like create it again, and without an

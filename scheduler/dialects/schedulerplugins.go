@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // schedulerPlugins is the dialect of the coscheduling plugin of sigs.k8s.io/scheduler-plugins. Kubeflow Trainer, MPI operator, training-operator, KubeRay and
@@ -17,14 +16,7 @@ func schedulerPlugins() Dialect {
 		Name:   "scheduler-plugins",
 		Member: marks,
 		Group:  marks.value,
-		Source: func(pod *corev1.Pod) Source {
-			groups := schema.GroupVersionResource{
-				Group:    "scheduling.x-k8s.io",
-				Version:  "v1alpha1",
-				Resource: "podgroups",
-			}
-			return Source{groups, pod.Labels[member]}
-		},
+		Source: byLabel(member, "podgroups", "v1alpha1", "scheduling.x-k8s.io"),
 		Minimum: func(pod *corev1.Pod, object map[string]any) (int, error) {
 			// Spark operator leaves it at 1, and the CRD has no default.
 			if minimum := field(object, 1, "spec", "minMember"); minimum > 0 {

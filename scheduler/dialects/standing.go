@@ -40,12 +40,11 @@ type Standing struct {
 // StandingOf counts the members of a gang: those that have not ended, and those that have.
 func StandingOf(minimum int, since time.Time, members ...*corev1.Pod) Standing {
 	s := Standing{Minimum: minimum, Since: since}
-	first := slices.Clone(members)
-	slices.SortFunc(first, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	if len(first) > 0 {
+	if len(members) > 0 {
+		first := slices.MinFunc(members, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 		var owners []string
-		for _, owner := range first[0].OwnerReferences {
-			owners = append(owners, first[0].Namespace+"/"+owner.Name)
+		for _, owner := range first.OwnerReferences {
+			owners = append(owners, first.Namespace+"/"+owner.Name)
 		}
 		slices.Sort(owners)
 		s.Owners = strings.Join(owners, ",")

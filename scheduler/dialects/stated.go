@@ -51,6 +51,9 @@ func Stated(scheduler string, groups []*schedulingv1beta1.PodGroup) *Reader {
 	groups = slices.Clone(groups)
 	slices.SortFunc(groups, func(a, b *schedulingv1beta1.PodGroup) int { return cmp.Compare(a.Name, b.Name) })
 	for _, group := range groups {
+		if group.Annotations[AnnotationDialect] == native && explicit[0].Name != native {
+			explicit = slices.Concat(Table{Native(NativeVersions()[0])}, explicit)
+		}
 		if all := strings.Split(group.Annotations[AnnotationSchedulers], ","); all[0] == scheduler {
 			for _, alias := range all[1:] {
 				aliases[alias] = scheduler

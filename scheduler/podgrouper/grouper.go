@@ -172,6 +172,9 @@ func (g *Grouper) group(ctx context.Context, key string) error {
 	if !marked || mark.PodGroup != name {
 		return nil // its members name it themselves
 	}
+	if now != nil && now.Annotations[dialects.AnnotationDialect] == "" {
+		return nil // a user made it
+	}
 	source, err := g.sources.of(ctx, key, mark, pods[0])
 	if err != nil {
 		g.report(pods[0], mark, err)

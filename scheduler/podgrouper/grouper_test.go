@@ -28,6 +28,16 @@ import (
 
 var foreign = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
+// natives are Kubernetes' own groups.
+var natives = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
+
+// reader reads all marks that need no configuration.
+func reader() *dialects.Reader {
+	explicit, owners := dialects.Builtin()
+	table := slices.Concat(dialects.Table{dialects.Native(natives.Version)}, explicit, owners)
+	return dialects.NewReader(table, []string{"lockstep-scheduler"}, nil)
+}
+
 // world is a cluster of fakes in which a Grouper runs.
 type world struct {
 	t        *testing.T
@@ -40,15 +50,16 @@ func newWorld(t *testing.T, served ...string) *world {
 	t.Helper()
 	w := &world{t: t, client: fake.NewClientset(), recorder: events.NewFakeRecorder(100)}
 	for _, resource := range served {
-		w.client.Resources = append(w.client.Resources, &metav1.APIResourceList{
-			GroupVersion: foreign.GroupVersion().String(), APIResources: []metav1.APIResource{{Name: resource}},
-		})
+		for _, version := range []schema.GroupVersion{foreign.GroupVersion(), natives.GroupVersion()} {
+			w.client.Resources = append(w.client.Resources, &metav1.APIResourceList{
+				GroupVersion: version.String(), APIResources: []metav1.APIResource{{Name: resource}},
+			})
+		}
 	}
 	w.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{foreign: "PodGroupList"})
+		map[schema.GroupVersionResource]string{foreign: "PodGroupList", natives: "PodGroupList"})
 	factory := informers.NewSharedInformerFactory(w.client, 0)
-	explicit, owners := dialects.Builtin()
-	reader := dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}, nil)
+	reader := reader()
 	grouper, err := podgrouper.New(podgrouper.Cluster{
 		Client: w.client, Objects: podgrouper.Objects{Dynamic: w.objects, Discovery: w.client.Discovery()},
 		API: gangapi.Resources, Factory: factory, Recorder: w.recorder,
@@ -72,11 +83,7 @@ func (w *world) pod(name string, labels, annotations map[string]string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Labels: labels, Annotations: annotations},
 	}
 	pod.Spec.SchedulerName = "lockstep-scheduler"
-	explicit, owners := dialects.Builtin()
-	gangapi.Adopt(
-		pod,
-		dialects.NewReader(slices.Concat(explicit, owners), []string{"lockstep-scheduler"}, nil).Membership,
-	)
+	gangapi.Adopt(pod, reader().Membership)
 	if _, err := w.client.CoreV1().Pods("team").Create(w.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -266,4 +273,46 @@ func TestGrouper_DeletesWhatWasLeft(t *testing.T) {
 	}
 	w.until("kueue.left", "it stays", func(g *schedulingv1beta1.PodGroup) bool { return g == nil })
 	w.until("own", "it is deleted", func(g *schedulingv1beta1.PodGroup) bool { return g != nil })
+}
+
+// A native group of an API that gangs are not kept in has a PodGroup of its own name in the one that they are kept in; one that a user made there is not
+// touched.
+func TestGrouper_CopiesNativeGroups(t *testing.T) {
+	w := newWorld(t, natives.Resource)
+	for _, name := range []string{"g", "own"} {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": natives.GroupVersion().String(), "kind": "PodGroup",
+			"metadata": map[string]any{"namespace": "team", "name": name, "uid": "u-" + name},
+			"spec": map[string]any{
+				"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(2)}},
+			},
+		}}
+		if _, err := w.objects.Resource(natives).
+			Namespace("team").
+			Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "own"}}
+	own.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 7}
+	if _, err := w.client.SchedulingV1beta1().
+		PodGroups("team").
+		Create(t.Context(), own, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"own", "g"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "of-" + name}}
+		pod.Spec.SchedulerName = "lockstep-scheduler"
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(name)}
+		if _, err := w.client.CoreV1().Pods("team").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until("g", "it is not created", func(g *schedulingv1beta1.PodGroup) bool {
+		return minimum(2)(g) && g.Annotations[dialects.AnnotationDialect] == "native" &&
+			g.OwnerReferences[0].UID == "u-g"
+	})
+	w.until("own", "it is changed", func(g *schedulingv1beta1.PodGroup) bool {
+		return minimum(7)(g) && g.Annotations[dialects.AnnotationDialect] == ""
+	})
 }

@@ -3,9 +3,13 @@ package start
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -56,7 +60,11 @@ func assemble(
 	logLimits(klog.FromContext(ctx), config.KubeConfig)
 	profiles, aliases := merged(config.ComponentConfig.Profiles)
 	config.ComponentConfig.Profiles = profiles
-	marks, err := marksOf(profiles, aliases)
+	natives, err := nativesOf(config.KubeConfig, api)
+	if err != nil {
+		return assembled{}, err
+	}
+	marks, err := marksOf(profiles, aliases, natives)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -103,7 +111,10 @@ func assemble(
 }
 
 // marksOf returns what reads the marks of pods that name one of the profiles. All profiles read the dialects of the first that configures some.
-func marksOf(profiles []schedulerconfig.KubeSchedulerProfile, aliases map[string]string) (*dialects.Reader, error) {
+// natives come before all others.
+func marksOf(
+	profiles []schedulerconfig.KubeSchedulerProfile, aliases map[string]string, natives dialects.Table,
+) (*dialects.Reader, error) {
 	var names []string
 	var args configuration.GangPlacementArgs
 	for i := range profiles {
@@ -122,7 +133,29 @@ func marksOf(profiles []schedulerconfig.KubeSchedulerProfile, aliases map[string
 	if err != nil {
 		return nil, fmt.Errorf("reading the arguments of %s: %w", gangplacement.Name, err)
 	}
-	return dialects.NewReader(table, names, aliases), nil
+	return dialects.NewReader(slices.Concat(natives, table), names, aliases), nil
+}
+
+// nativesOf returns the dialect of Kubernetes' own groups, if gangs are kept in another API and the API server serves these too.
+func nativesOf(config *rest.Config, api gangapi.API) (dialects.Table, error) {
+	if api != gangapi.Resources {
+		return nil, nil
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of what is served: %w", err)
+	}
+	for _, version := range dialects.NativeVersions() {
+		served, err := client.ServerResourcesForGroupVersion(gangapi.Native.Version().Group + "/" + version)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("asking whether PodGroups are served: %w", err)
+		}
+		isGroup := func(resource metav1.APIResource) bool { return resource.Name == gangapi.Plural }
+		if err == nil && slices.ContainsFunc(served.APIResources, isGroup) {
+			return dialects.Table{dialects.Native(version)}, nil
+		}
+	}
+	return nil, nil
 }
 
 // newGrouper makes what keeps the PodGroups of marked pods, with a client of its own: a tenant who creates many groups takes nothing of the requests of

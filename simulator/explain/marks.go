@@ -33,6 +33,7 @@ func MarkOf(reader *dialects.Reader, group *schedulingv1beta1.PodGroup, pod *cor
 	all := reader.All(pod)
 	counts, foreign := group.Annotations[dialects.AnnotationDialect]
 	if !foreign {
+		all = slices.DeleteFunc(all, func(mark dialects.Mark) bool { return mark.PodGroup == group.Name })
 		if len(all) == 0 {
 			return nil
 		}
