@@ -79,16 +79,6 @@ func TestSinglePod_TheCheapestVictimsGo(t *testing.T) {
 			change: unchanged,
 			gone:   []string{"low-1-0"},
 		},
-		"nobody whom nothing would create again": {
-			set: func(s *schedulertest.FullFleet) {
-				metav1.SetMetaDataAnnotation(
-					&s.Groups["low-1-2"].ObjectMeta, topology.AnnotationOnLoss, topology.OnLossGone)
-				schedulertest.SetRunning(s.Groups["low-1-2"], s.Pods["low-1-2"], time.Minute, 0)
-				schedulertest.SetRunning(s.Groups["low-1-0"], s.Pods["low-1-0"], 2*time.Minute, 0)
-			},
-			change: unchanged,
-			gone:   []string{"low-1-0"},
-		},
 		"on the nodes to which the pod may go": {
 			set: func(*schedulertest.FullFleet) {},
 			change: func(p *corev1.Pod) {

@@ -177,12 +177,12 @@ func (g *Grouper) group(ctx context.Context, key string) error {
 	}
 	source, err := g.sources.of(ctx, key, mark, pods[0])
 	if err != nil {
-		g.report(pods[0], mark, err)
+		g.report(key, pods[0], mark, err)
 		return err
 	}
 	wants, err := g.wanted(mark, pods, source)
 	if err != nil {
-		g.report(pods[0], mark, err)
+		g.report(key, pods[0], mark, err)
 		return err
 	}
 	if now == nil {
@@ -209,8 +209,14 @@ func (g *Grouper) withoutPods(ctx context.Context, key string, now *schedulingv1
 	return g.delete(ctx, now)
 }
 
+// quiet is how many tries fail before a pod is told: about a second, in which controllers make the object behind their mark, and it becomes known here.
+const quiet = 8
+
 // report tells on a pod why it is in no gang yet.
-func (g *Grouper) report(pod *corev1.Pod, mark dialects.Mark, err error) {
+func (g *Grouper) report(key string, pod *corev1.Pod, mark dialects.Mark, err error) {
+	if g.queue.NumRequeues(key) < quiet {
+		return
+	}
 	g.recorder.Eventf(
 		pod,
 		nil,

@@ -83,7 +83,7 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 	u.tally = u.sum()
 	out := &contention.Unit{
 		ID: contention.ID(u.Name), Holds: u.Holds, Priority: u.Priority,
-		Preemptible:  len(u.Pods) > 0 && !u.Returns() && !u.protected(r) && !Final(u.Group),
+		Preemptible:  len(u.Pods) > 0 && !u.Returns() && !u.protected(r),
 		Accelerators: u.Accelerators(r.Accelerators), Started: seconds(u.Started()), Saved: seconds(u.Saved()),
 		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(),
 	}

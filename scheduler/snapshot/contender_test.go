@@ -80,7 +80,7 @@ func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 		"a gang whose owner creates no member again": {
 			gang:   map[string]string{topology.AnnotationOnLoss: topology.OnLossGone},
 			change: func(*corev1.Pod) {},
-			want:   contention.Unit{Grace: 30},
+			want:   contention.Unit{Preemptible: true, Grace: 30},
 		},
 		"a gang whose owner starts all of it again": {
 			gang:   map[string]string{topology.AnnotationOnLoss: "restarted"},

@@ -6,11 +6,12 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Final reports whether an eviction would end a gang's work for good, because nothing creates its members again: nothing that Lockstep does evicts them. It
-// is false for pods in no gang, which have no PodGroup.
+// Final reports whether an eviction would end a gang's work for good, because nothing creates its members again. It is false for pods in no gang, which have
+// no PodGroup.
 //
-// This is the only place of the rule. The queue chooses no victims by it (Unit.Contender, waiting.Queue.Protects), moves no such gang
-// (waiting.Queue.Move), and packages incompletegangs and leaving let such members stay.
+// Such a gang leaves for a more important one, as bare pods do for kube-scheduler: a tenant must not be safe from every priority by submitting bare pods. But
+// nothing else that Lockstep does evicts it: no move to another place (waiting.Queue.Move), no start from anew (package incompletegangs), no departure from a
+// node that is to be avoided (package leaving).
 func Final(group *schedulingv1beta1.PodGroup) bool {
 	return group != nil && group.Annotations[topology.AnnotationOnLoss] == topology.OnLossGone
 }

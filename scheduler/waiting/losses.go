@@ -92,11 +92,9 @@ func (r *Reader) gang(key types.NamespacedName) *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// Protects reports whether the PriorityClass of one of the pods, or its gang, keeps them from preemption.
+// Protects reports whether the PriorityClass of one of the pods keeps them from preemption.
 func (q *Queue) Protects(pods []*corev1.Pod) bool {
 	r := q.reads()
-	return r != nil && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-		key, member := snapshot.GroupOf(pod)
-		return r.protects(pod.Spec.PriorityClassName) || member && r.Groups != nil && snapshot.Final(r.gang(key))
-	})
+	return r != nil &&
+		slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return r.protects(pod.Spec.PriorityClassName) })
 }

@@ -91,7 +91,7 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 	e := contention.Entity{
 		ID: x.id(), Order: OrderOf(x.Group, pod), Question: q.question(x, gang),
 		Ask:           contention.Ask{Gang: gang, Needed: max(1, x.Needed()), End: topology.EndUnknown},
-		Preemptible:   !x.Protected && !snapshot.Final(x.Group),
+		Preemptible:   !x.Protected,
 		NeverPreempts: x.leavesPreemption() || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
 		Accelerators:  x.Accelerators,
 	}
