@@ -1,14 +1,17 @@
 package config_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/topology"
@@ -107,5 +110,26 @@ func TestHealth(t *testing.T) {
 		if got, want := args.Strikes(), (nodehealth.Limits{HalfLife: 2 * time.Hour, MostPercent: 5}); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// The chart's policies about pods know the same accelerators.
+func TestDefaultAccelerators_InTheChart(t *testing.T) {
+	rendered, err := render.Chart(render.Default().With("neighbors.pods.byLockstep", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := rendered.Find("MutatingAdmissionPolicy", "acceleratorpods.lockstep.dev")
+	if len(policies) != 1 {
+		t.Fatalf("there are %d policies", len(policies))
+	}
+	text, err := json.Marshal(config.DefaultAccelerators())
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables, _, _ := unstructured.NestedSlice(policies[0].Object, "spec", "variables")
+	first, _ := variables[0].(map[string]any)
+	if expression, _ := first["expression"].(string); strings.Join(strings.Fields(expression), "") != string(text) {
+		t.Errorf("the chart has %v, want %s", first["expression"], text)
 	}
 }

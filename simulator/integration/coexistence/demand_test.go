@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,7 +26,7 @@ const burst = "nodeSelector: {pool: burst}"
 func TestDemand_ReasonOfMembers(t *testing.T) {
 	t.Run("pods", func(t *testing.T) { reasons(t, corev1.PodReasonUnschedulable) })
 	t.Run("none", func(t *testing.T) {
-		install(t, render.Default().With("neighbours.demand.mode", "none"))
+		install(t, render.Default().With("neighbors.demand.mode", "none"))
 		reasons(t, "WaitingForGang")
 	})
 }
@@ -62,7 +63,7 @@ func scheduled(pod corev1.Pod) corev1.PodCondition {
 // gang starts, and its request and the templates go.
 func TestDemand_OneRequestForEachGang(t *testing.T) {
 	serveRequests(t)
-	install(t, render.Default().With("neighbours.demand.mode", "gangs"))
+	install(t, render.Default().With("neighbors.demand.mode", "gangs"))
 	makeNamespace(t)
 	gang(t, "large", 3, burst)
 	gang(t, "small", 2, burst)
@@ -87,14 +88,14 @@ func TestDemand_OneRequestForEachGang(t *testing.T) {
 		t.Errorf("the templates are\n%s", text)
 	}
 	for _, node := range []string{"burst-0", "burst-1"} {
-		addNode(t, node, map[string]string{"pool": "burst"})
+		addNode(t, node, "8", map[string]string{"pool": "burst"})
 	}
 	eventually(t, "small runs, and only large asks", func() bool {
 		asks := requested(t)
 		return running(t, "small") == 2 && len(asks) == 1 && asks["large"] == first["large"]
 	})
 	for _, name := range []string{"burst-2", "burst-3", "burst-4"} {
-		addNode(t, name, map[string]string{"pool": "burst"})
+		addNode(t, name, "8", map[string]string{"pool": "burst"})
 	}
 	eventually(
 		t,
@@ -200,12 +201,15 @@ func serveRequests(t *testing.T) {
 	}
 }
 
-// addNode adds a node with 8 GPUs, until the test ends.
-func addNode(t *testing.T, name string, labels map[string]string) {
+// addNode adds a node with so many GPUs, until the test ends.
+func addNode(t *testing.T, name, accelerators string, labels map[string]string) {
 	t.Helper()
 	node := shared.Machines.Nodes[0].DeepCopy()
 	node.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: labels, Annotations: node.Annotations}
 	node.Labels[corev1.LabelHostname] = name
+	for _, of := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
+		of["nvidia.com/gpu"] = resource.MustParse(accelerators)
+	}
 	ctx := context.WithoutCancel(t.Context())
 	if _, err := shared.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,9 @@ func gang(t *testing.T, name string, members int, fields string) *schedulingv1be
 	t.Helper()
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespaceOf(t)}}
 	group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(members)}
+	if class, ok := strings.CutPrefix(fields, "priorityClassName: "); ok {
+		group.Spec.PriorityClassName = class
+	}
 	made, err := shared.Client.SchedulingV1beta1().
 		PodGroups(group.Namespace).
 		Create(t.Context(), group, metav1.CreateOptions{})

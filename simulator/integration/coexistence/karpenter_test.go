@@ -28,14 +28,14 @@ var karpenter = flag.String("karpenter", "", "Karpenter with its provider for KW
 // mode none it makes none.
 func TestKarpenter_NodesForGangs(t *testing.T) {
 	startKarpenter(t)
-	rows := []string{"neighbours.demand.mode  gangs of four  nodes made  pods running  nodes idle"}
+	rows := []string{"neighbors.demand.mode  gangs of four  nodes made  pods running  nodes idle"}
 	for _, c := range []struct {
 		mode                 string
 		gangs, nodes, starts int
 	}{{"pods", 1, 4, 4}, {"pods", 2, 6, 4}, {"none", 2, 0, 0}} {
 		t.Run(fmt.Sprintf("%s-%d", c.mode, c.gangs), func(t *testing.T) {
 			if c.mode != "pods" {
-				install(t, render.Default().With("neighbours.demand.mode", c.mode))
+				install(t, render.Default().With("neighbors.demand.mode", c.mode))
 			}
 			makeNamespace(t)
 			pool := fmt.Sprintf("%s-%d", c.mode, c.gangs)

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -25,9 +26,13 @@ import (
 )
 
 var (
-	mode    = flag.String("mode", "", "what the control plane offers: full, groups or resources; default the best one")
-	write   = flag.Bool("write", false, "write what the tests see to docs/neighbours.md")
-	release = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
+	mode = flag.String(
+		"mode",
+		"",
+		"what the control plane offers: full, groups or resources; default the best one",
+	)
+	write      = flag.Bool("write", false, "write what the tests see to docs/neighbors.md")
+	kubernetes = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
 
 	shared stage.Stage
 )
@@ -38,19 +43,19 @@ func TestMain(m *testing.M) {
 		fmt.Println("coexistence: skipped with -short")
 		return
 	}
-	offered := cmp.Or(probe.Mode(*mode), cluster.DefaultMode(*release))
+	offered := cmp.Or(probe.Mode(*mode), cluster.DefaultMode(*kubernetes))
 	setting := stage.Setting{
 		Name: "coexistence", Machines: "testdata/fleet.yaml", Out: os.Stdout,
-		Options: cluster.Options{Mode: offered, Kubernetes: *release},
+		Options: cluster.Options{Mode: offered, Kubernetes: *kubernetes},
 	}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }
 
-// documented fails the test unless docs/neighbours.md has these blocks.
+// documented fails the test unless docs/neighbors.md has these blocks.
 func documented(t *testing.T, blocks map[string]string) {
 	t.Helper()
 	page.Page{
-		File: "docs/neighbours.md", Marker: "go test ./simulator/integration/coexistence", Write: *write,
+		File: "docs/neighbors.md", Marker: "go test ./simulator/integration/coexistence", Write: *write,
 		Mend: "go test ./simulator/integration/coexistence -args -write",
 	}.Has(t, blocks)
 }
@@ -106,6 +111,13 @@ func create(t *testing.T, text string) {
 	}
 }
 
+// exists reports whether the test's namespace does.
+func exists(t *testing.T) bool {
+	t.Helper()
+	_, err := shared.Client.CoreV1().Namespaces().Get(t.Context(), namespaceOf(t), metav1.GetOptions{})
+	return err == nil
+}
+
 // makeNamespace creates the test's namespace, which is emptied when the test ends.
 func makeNamespace(t *testing.T) {
 	t.Helper()
@@ -115,6 +127,7 @@ func makeNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		empty(ctx, t, name)
 		if err := shared.Client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
@@ -127,6 +140,31 @@ func makeNamespace(t *testing.T) {
 			t.Errorf("namespace %s is still there: %v", name, err)
 		}
 	})
+}
+
+// empty deletes what makes pods, and the pods, so that nothing is bound in a namespace that is being deleted.
+func empty(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{GracePeriodSeconds: new(int64), PropagationPolicy: &background}
+	for _, resource := range []schema.GroupVersionResource{
+		{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"},
+		{Group: "batch", Version: "v1", Resource: "jobs"},
+		{Version: "v1", Resource: "pods"},
+	} {
+		objects := shared.Dynamic.Resource(resource).Namespace(namespace)
+		if err := objects.DeleteCollection(ctx, options, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			list, err := shared.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+			return err == nil && len(list.Items) == 0, nil
+		})
+	if err != nil {
+		t.Errorf("pods of namespace %s are still there: %v", namespace, err)
+	}
 }
 
 // pods returns the pods of the test's namespace whose names begin with a text.

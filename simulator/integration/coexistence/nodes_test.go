@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,16 +48,12 @@ spec:
 	if made := len(pods(t, "never")); made > 0 {
 		t.Errorf("%d pods were made that no node holds", made)
 	}
-	for i := range 2 {
-		name := fmt.Sprintf("large-%d", i)
-		addNode(t, name, map[string]string{})
-		resize(t, name, "32")
+	for _, c := range []struct{ job, accelerators string }{{"later", "16"}, {"never", "32"}} {
+		for i := range 2 {
+			addNode(t, fmt.Sprintf("for-%s-%d", c.job, i), c.accelerators, map[string]string{})
+		}
+		eventually(t, c.job+" runs where nodes for it are", func() bool { return running(t, c.job) == 2 })
 	}
-	eventually(
-		t,
-		"never runs on nodes that are there against what was said",
-		func() bool { return running(t, "never") == 2 },
-	)
 }
 
 // controller runs lockstep-controller with flags beside its usual ones.
@@ -83,20 +77,4 @@ func standing(t *testing.T, name string) map[string]any {
 	}
 	status, _, _ := unstructured.NestedMap(job.Object, "status", "scheduling")
 	return status
-}
-
-// resize gives a node another number of GPUs.
-func resize(t *testing.T, name, accelerators string) {
-	t.Helper()
-	eventually(t, "node "+name+" with "+accelerators+" GPUs", func() bool {
-		node, err := shared.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, of := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
-			of["nvidia.com/gpu"] = resource.MustParse(accelerators)
-		}
-		_, err = shared.Client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
-		return err == nil
-	})
 }

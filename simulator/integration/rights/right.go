@@ -72,7 +72,7 @@ func Unused(allowed []Right, requests []Request) []Right {
 // Shipped returns every right that the roles of the chart give, with all that values can switch on.
 func Shipped() ([]Right, error) {
 	release := render.Default().With("takeOver", "kubeflow-system").With("dataCache.namespaces", []any{"default"}).
-		With("serviceMonitor.enabled", true).With("neighbours.demand.mode", "gangs")
+		With("serviceMonitor.enabled", true).With("neighbors.demand.mode", "gangs")
 	rendered, err := render.Chart(release)
 	if err != nil {
 		return nil, fmt.Errorf("rendering the chart: %w", err)

@@ -21,14 +21,14 @@ kind: Configuration
 {{- with .Values.takeOver }}
 - --take-over={{ . }}
 {{- end }}
-{{- range (((.Values.neighbours).nodes).shapes) }}
+{{- range (((.Values.neighbors).nodes).shapes) }}
 {{- $resources := list }}
 {{- range $name, $quantity := . }}
 {{- $resources = append $resources (printf "%s=%v" $name $quantity) }}
 {{- end }}
 - --node-shape={{ join "," $resources }}
 {{- end }}
-{{- if (((.Values.neighbours).nodes).complete) }}
+{{- if (((.Values.neighbors).nodes).complete) }}
 - --nodes-complete
 {{- end }}
 {{- with .Values.manager.args }}

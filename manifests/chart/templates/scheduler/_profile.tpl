@@ -5,8 +5,8 @@
 {{- $_ := set $profile.leaderElection "resourceNamespace" .Release.Namespace }}
 {{- $_ := mergeOverwrite $profile.clientConnection .Values.scheduler.clientConnection }}
 {{- $ours := dict "GangPlacement" (dict "leases" (dict "namespace" .Release.Namespace)) }}
-{{- if ne (((.Values.neighbours).demand).mode | default "pods") "pods" }}
-{{- $_ := set $ours.GangPlacement "demand" .Values.neighbours.demand }}
+{{- if ne (((.Values.neighbors).demand).mode | default "pods") "pods" }}
+{{- $_ := set $ours.GangPlacement "demand" .Values.neighbors.demand }}
 {{- end }}
 {{- $arguments := mergeOverwrite $ours (deepCopy .Values.scheduler.pluginArgs) }}
 {{- $first := first $profile.profiles }}
