@@ -93,6 +93,7 @@ PREVIOUS ?= f83f636
 test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
 	$(GO) test $(JOBS) -count=1 -timeout 30m ./simulator/integration -args -requests check
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Stream ./simulator/integration/coexistence -args -long
 	@for release in "1.37 full" "1.37 groups" "1.34 resources"; do \
 		$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/install -args -kubernetes $${release% *} -mode $${release#* } || exit 1; done
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run 'ForgersNeverWin|Guard_' ./simulator/integration -args -rounds 200 -long

@@ -49,18 +49,10 @@ type assembled struct {
 func assemble(
 	ctx context.Context, opts *options.Options, api gangapi.API,
 ) (assembled, error) {
-	var err error
-	if opts.ComponentConfig, err = latest.Default(); err != nil {
-		return assembled{}, fmt.Errorf("making the default configuration: %w", err)
-	}
-	if faults := opts.Validate(); len(faults) > 0 {
-		return assembled{}, fmt.Errorf("checking the options: %w", utilerrors.NewAggregate(faults))
-	}
-	config, err := opts.Config(ctx)
+	config, err := configure(ctx, opts)
 	if err != nil {
-		return assembled{}, fmt.Errorf("reading the configuration: %w", err)
+		return assembled{}, err
 	}
-	logLimits(klog.FromContext(ctx), config.KubeConfig)
 	profiles, aliases := merged(config.ComponentConfig.Profiles)
 	config.ComponentConfig.Profiles = profiles
 	natives, err := nativesOf(config.KubeConfig, api)
@@ -121,6 +113,23 @@ func assemble(
 	return assembled{
 		config: &completed, scheduler: made, keeper: keeper, grouper: grouper, requester: requester,
 	}, err
+}
+
+// configure reads the configuration that options name.
+func configure(ctx context.Context, opts *options.Options) (*serverconfig.Config, error) {
+	var err error
+	if opts.ComponentConfig, err = latest.Default(); err != nil {
+		return nil, fmt.Errorf("making the default configuration: %w", err)
+	}
+	if faults := opts.Validate(); len(faults) > 0 {
+		return nil, fmt.Errorf("checking the options: %w", utilerrors.NewAggregate(faults))
+	}
+	config, err := opts.Config(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	logLimits(klog.FromContext(ctx), config.KubeConfig)
+	return config, nil
 }
 
 // marksOf returns what reads the marks of pods that name one of the profiles. All profiles read the dialects of the first that configures some.

@@ -64,7 +64,16 @@ func (p place) listen() (probes, webhooks int, err error) {
 
 // All returns the operators, in the order of their names.
 func All() []Operator {
-	return []Operator{kubeRay(), kubeRayAlone(), leaderWorkerSet(), mpi(), trainer(), training(), volcano(), volcanoScheduler()}
+	return []Operator{
+		kubeRay(),
+		kubeRayAlone(),
+		leaderWorkerSet(),
+		mpi(),
+		trainer(),
+		training(),
+		volcano(),
+		volcanoScheduler(),
+	}
 }
 
 // schedulerPlugins has the CRD of the PodGroups that most operators write.

@@ -17,7 +17,10 @@ func kubeRay() Operator {
 // kubeRayAlone has no batch scheduler: its pods are as their templates say.
 func kubeRayAlone() Operator {
 	return Operator{
-		Name: "kuberay-alone", Module: Module{"github.com/ray-project/kuberay/ray-operator", "v1.6.0"}, Main: ".", Groups: true,
+		Name:        "kuberay-alone",
+		Module:      Module{"github.com/ray-project/kuberay/ray-operator", "v1.6.0"},
+		Main:        ".",
+		Groups:      true,
 		Definitions: []string{"config/crd/bases/*.yaml"},
 		start:       func(ctx context.Context, at place) error { return at.ray(ctx) },
 	}

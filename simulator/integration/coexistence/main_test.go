@@ -31,6 +31,7 @@ var (
 		"",
 		"what the control plane offers: full, groups or resources; default the best one",
 	)
+	long       = flag.Bool("long", false, "run the tests that take minutes, too")
 	write      = flag.Bool("write", false, "write what the tests see to docs/neighbors.md")
 	kubernetes = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
 

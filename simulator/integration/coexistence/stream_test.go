@@ -92,6 +92,9 @@ func beside(t *testing.T, scheduler, class string) outcome {
 // A gang of four of eight nodes waits beside a stream of single pods that all want a node: of Lockstep, which keeps the nodes that become free for the gang; of
 // the default scheduler, which does not know that they are kept; and of the default scheduler with the policy that gives such pods to Lockstep.
 func TestStream_GangBesideSinglePods(t *testing.T) {
+	if !*long {
+		t.Skip("takes two and a half minutes; -args -long runs it")
+	}
 	urgent(t)
 	rows := []string{
 		fmt.Sprintf("%-29s  %-20s  %18s  %12s", "pods of", "gang's priority", "started after", "pods evicted"),

@@ -174,9 +174,18 @@ func kinds() []kind {
 			migrated:  true,
 		},
 		{
-			name: "rayjob", title: "RayJob, migrated", by: "KubeRay", operators: []string{"kuberay-alone"}, dialect: "scheduler-plugins",
-			owners: owners(resource("rayjobs", "v1", "ray.io"), resource("podgroups", "v1alpha1", "scheduling.x-k8s.io")),
-			rank:   number("ray.io/worker-group-replica-index"), loss: again, migrated: true,
+			name:      "rayjob",
+			title:     "RayJob, migrated",
+			by:        "KubeRay",
+			operators: []string{"kuberay-alone"},
+			dialect:   "scheduler-plugins",
+			owners: owners(
+				resource("rayjobs", "v1", "ray.io"),
+				resource("podgroups", "v1alpha1", "scheduling.x-k8s.io"),
+			),
+			rank:     number("ray.io/worker-group-replica-index"),
+			loss:     again,
+			migrated: true,
 		},
 		// From here on the cluster changes: Lockstep's controller does not run beside the one, and the other needs a gate, with which all Jobs have PodGroups.
 		{
