@@ -198,6 +198,8 @@ OPERATORS ?=
 .PHONY: test-operators
 test-operators: ## Gangs that the controllers of other projects make, as they were released (ten minutes, and as long to build once).
 	$(GO) test $(JOBS) -count=1 -timeout 60m -v ./simulator/integration/operators -args -operators $(BIN)/operators $(OPERATORS)
+	@for release in 1.36 1.37; do $(GO) test $(JOBS) -count=1 -timeout 60m -v -run TestNative ./simulator/integration/operators \
+		-args -operators $(BIN)/operators -mode resources -native -kubernetes $$release || exit 1; done
 
 # Karpenter, with its provider that makes nodes of KWOK.
 KARPENTER := sigs.k8s.io/karpenter@v1.8.0

@@ -50,6 +50,8 @@ type Options struct {
 	Kueue bool
 	// KueuePods has Kueue manage groups of plain pods, too.
 	KueuePods bool
+	// Native has the API server serve Kubernetes' own PodGroups where Lockstep keeps gangs in custom resources.
+	Native bool
 	// Values are those of the chart that differ from its own.
 	Values map[string]any
 	// Audit has the API server log the requests of Lockstep's components in AuditLog.
@@ -101,10 +103,19 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	spawning, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Cluster{
 		plan: plan{
-			state: directory, mode: options.Mode, nodes: len(options.Nodes), audited: options.Audit,
-			bare: options.Bare || options.Real != nil, real: options.Real,
-			values: options.Values, kueuePods: options.KueuePods,
-			cliques: slices.ContainsFunc(options.Nodes, func(node corev1.Node) bool { return nvlink.InClique(&node) }),
+			state:     directory,
+			mode:      options.Mode,
+			nodes:     len(options.Nodes),
+			audited:   options.Audit,
+			bare:      options.Bare || options.Real != nil,
+			real:      options.Real,
+			values:    options.Values,
+			kueuePods: options.KueuePods,
+			native:    options.Native && options.Mode == probe.Resources,
+			cliques: slices.ContainsFunc(
+				options.Nodes,
+				func(node corev1.Node) bool { return nvlink.InClique(&node) },
+			),
 		},
 		died: make(chan *DeathError, 1), spawner: newSpawner(spawning), stopSpawner: stop,
 	}

@@ -49,6 +49,8 @@ type plan struct {
 	real *RealNodes
 	// audited has the API server log requests.
 	audited bool
+	// native has the API server serve Kubernetes' own PodGroups in mode resources, too.
+	native bool
 	// extra are feature gates beside those of the mode.
 	extra []string
 	// kueuePods has Kueue manage groups of plain pods, too.
@@ -72,10 +74,14 @@ func gates(mode probe.Mode) string {
 // gated returns the flags by which a component of Kubernetes gets the mode's feature gates; none in mode resources, which is for
 // clusters whose administrator cannot set any.
 func (p plan) gated() []string {
-	if p.mode == probe.Resources {
+	if p.mode == probe.Resources && !p.native {
 		return nil
 	}
-	return []string{"--feature-gates=" + strings.Join(append([]string{gates(p.mode)}, p.extra...), ",")}
+	mode := p.mode
+	if p.native {
+		mode = probe.Groups
+	}
+	return []string{"--feature-gates=" + strings.Join(append([]string{gates(mode)}, p.extra...), ",")}
 }
 
 func (p plan) etcd() component {
@@ -121,10 +127,14 @@ func (p plan) apiserver() component {
 
 // groupAPI returns the flags by which the API server serves PodGroups.
 func (p plan) groupAPI() []string {
-	if p.mode == probe.Resources {
+	if p.mode == probe.Resources && !p.native {
 		return nil
 	}
-	return []string{"--runtime-config=scheduling.k8s.io/v1beta1=true"}
+	version := "v1beta1"
+	if strings.HasPrefix(p.binaries.kubernetes.version, "v1.36.") {
+		version = "v1alpha2"
+	}
+	return []string{"--runtime-config=scheduling.k8s.io/" + version + "=true"}
 }
 
 func (p plan) controllerManager() component {
@@ -171,7 +181,7 @@ func (p plan) controllers() []string {
 		"persistentvolumeclaim-protection-controller",
 		"persistentvolume-protection-controller",
 	}
-	if p.mode != probe.Resources {
+	if p.mode != probe.Resources || p.native {
 		names = append(names, "podgroup-protection-controller")
 	}
 	return names

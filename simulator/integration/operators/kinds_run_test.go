@@ -43,6 +43,28 @@ func TestKinds(t *testing.T) {
 	publish(t, rows)
 }
 
+// Where Lockstep keeps gangs in custom resources, pods in Kubernetes' own PodGroups are gangs, too.
+func TestNative(t *testing.T) {
+	if !*native {
+		t.Skip("the API server does not serve them beside custom resources; -args -mode resources -native has it do so")
+	}
+	seen := row{kind: kind{
+		name: "podgroup", title: "pods in a PodGroup", by: "the test", dialect: "native", loss: gone,
+		owners: owners(resource("podgroups", nativeVersion(), "scheduling.k8s.io"), resource("pods", "v1", "")),
+	}}
+	t.Run("whole", func(t *testing.T) { placedWhole(t, &seen) })
+	t.Run("large", func(t *testing.T) { tooLarge(t, &seen) })
+	t.Logf("\n%s", table([]row{seen}))
+}
+
+// nativeVersion is the version of Kubernetes' own PodGroups that the release serves.
+func nativeVersion() string {
+	if *release == "1.36" {
+		return "v1alpha2"
+	}
+	return "v1beta1"
+}
+
 // placedWhole plays a gang that fits from its creation to its removal.
 func placedWhole(t *testing.T, seen *row) {
 	t.Helper()
@@ -151,7 +173,7 @@ func manifest(t *testing.T, kind kind, namespace string, size int) string {
 			documents = append(documents, strings.ReplaceAll(document, "RANK", number10(size-1-rank)))
 		}
 	}
-	text := strings.NewReplacer("SIZE", number10(size), "OTHERS", number10(size-1), "HALF", number10(size/2), "NAMESPACE", namespace).
+	text := strings.NewReplacer("SIZE", number10(size), "OTHERS", number10(size-1), "HALF", number10(size/2), "VERSION", nativeVersion(), "NAMESPACE", namespace).
 		Replace(strings.Join(documents, "\n---\n"))
 	if kind.migrated {
 		text = migrated(t, text)

@@ -26,10 +26,20 @@ var (
 	write = flag.Bool("write", false, "write the table of kinds into docs/dialects.md")
 	mode  = flag.String("mode", string(probe.Full), "what the control plane offers: full, groups or resources")
 
+	native  = flag.Bool("native", false, "in mode resources, have Kubernetes' own PodGroups served, too")
+	release = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
+
 	shared stage.Stage
 )
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == sparkSubmit {
+		if err := submitted(context.Background(), os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	if testing.Short() || *built == "" {
 		fmt.Println("operators: skipped without -args -operators bin/operators")
@@ -40,10 +50,20 @@ func TestMain(m *testing.M) {
 		fmt.Println("operators:", err)
 		os.Exit(1)
 	}
+	if *native {
+		values["gangApi"] = "resources" // Kubernetes' own would be found, and kept to
+	}
 	setting := stage.Setting{
 		Name: "operators", Machines: "gb200-72", Out: os.Stdout, Regates: true,
 		Options: cluster.Options{
-			Mode: probe.Mode(*mode), Kueue: true, KueuePods: true, Values: values,
+			Mode: probe.Mode(
+				*mode,
+			),
+			Kubernetes: *release,
+			Native:     *native,
+			Kueue:      true,
+			KueuePods:  true,
+			Values:     values,
 		},
 	}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
