@@ -198,7 +198,10 @@ func (g *Grouper) group(ctx context.Context, key string) error {
 func (g *Grouper) withoutPods(ctx context.Context, key string, now *schedulingv1beta1.PodGroup) error {
 	switch {
 	case now == nil:
-		g.sources.forget(key)
+		// Its PodGroup may be here and not be known yet, and then goes with the object.
+		if !g.sources.exists(key) {
+			g.sources.forget(key)
+		}
 		return nil
 	case now.Annotations[dialects.AnnotationDialect] == "", now.DeletionTimestamp != nil:
 		return nil
