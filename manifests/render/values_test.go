@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
@@ -272,5 +273,14 @@ func TestRender_StatusOfForeignGroups(t *testing.T) {
 		if got := strings.Contains(rules, "resources:["+resource+"] verbs:[patch]"); got != want {
 			t.Errorf("%s: it may patch it: %t", resource, got)
 		}
+	}
+}
+
+// helm upgrade --reuse-values has the values of the release before, which did not know the newest of them.
+func TestRender_ValuesOfAnOlderRelease(t *testing.T) {
+	older := render.Default().With("scheduler.aliases", nil).With("neighbors", nil)
+	before, after := rendered(t, older), rendered(t, render.Default())
+	if diff := cmp.Diff(after, before); diff != "" {
+		t.Errorf("values of an older release render something else (-shipped +older):\n%s", diff)
 	}
 }

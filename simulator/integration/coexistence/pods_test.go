@@ -76,6 +76,7 @@ func podWith(metadata, spec string) string {
 const (
 	asksForGPUs = ", initContainers: [{name: first, image: example.com/a, resources: {limits: {nvidia.com/gpu: 1}}}]"
 	ofDaemonSet = ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: exporter, uid: d}]"
+	marked      = ", labels: {scheduling.x-k8s.io/pod-group: pi}"
 	inGang      = ", labels: {lockstep.dev/pod-group: train}"
 )
 
@@ -111,6 +112,7 @@ func TestPods_OffAccelerators(t *testing.T) {
 		"asks for accelerators":   podWith("", asksForGPUs),
 		"is of a DaemonSet":       podWith(ofDaemonSet, ""),
 		"is in a gang":            podWith(inGang, ""),
+		"is a marked launcher":    podWith(marked, ", schedulerName: lockstep-scheduler"),
 		"has opted out":           podWith(", annotations: {lockstep.dev/accelerator-nodes: allowed}", ""),
 		"tolerates their taint":   podWith("", ", tolerations: [{key: nvidia.com/gpu, operator: Exists}]"),
 		"names a node":            podWith("", ", nodeName: rack-0-node-0"),
@@ -186,6 +188,8 @@ func TestPods_ByLockstep(t *testing.T) {
 		"of another scheduler": {podWith("", asksForGPUs+", schedulerName: kai"), "kai"},
 		"of a DaemonSet":       {podWith(ofDaemonSet, asksForGPUs), "default-scheduler"},
 		"in a gang":            {podWith(inGang, asksForGPUs), "default-scheduler"},
+		"of another's gang":    {podWith(marked, asksForGPUs), "default-scheduler"},
+		"of a JobSet":          {podWith(", labels: {jobset.sigs.k8s.io/jobset-name: pre}", asksForGPUs), "default-scheduler"},
 		"that has opted out":   {podWith(", annotations: {lockstep.dev/scheduler: native}", asksForGPUs), "default-scheduler"},
 	} {
 		if got := tried(t, c.pod).Spec.SchedulerName; got != c.want {
