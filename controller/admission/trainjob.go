@@ -47,7 +47,7 @@ type Validator struct {
 	JobSets client.Reader
 	// Live reads the priority classes that jobs name, and device classes.
 	Live client.Reader
-	// Nodes are what the pods of jobs can run on.
+	// Nodes finds pods that no node can hold.
 	Nodes nodefit.Nodes
 	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options

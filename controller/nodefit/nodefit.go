@@ -21,7 +21,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// Nodes are what pods can run on.
+// Nodes lists the nodes that pods can run on: those of the cluster, and shapes of others.
 type Nodes struct {
 	// Cache lists what is cached of nodes (see Keep). Nil finds nothing.
 	Cache client.Reader
@@ -51,8 +51,8 @@ func Keep(object any) (any, error) {
 	}, nil
 }
 
-// Unfit returns why no node holds pods of a JobSet, a sentence each, in a fixed order: a resource that no node has, or of which no node has as many as one pod
-// asks for, or several that no node has together. What cannot be found out is left out.
+// Unfit returns the reasons for which no node holds pods of a JobSet, a sentence each, in a fixed order: no node has a resource, or as much of it as one pod
+// asks for, or has several together. What cannot be found out is left out.
 func (n Nodes) Unfit(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) []string {
 	if n.Cache == nil {
 		return nil
@@ -140,7 +140,7 @@ func (n Nodes) devices(ctx context.Context) (map[corev1.ResourceName]bool, error
 	return found, nil
 }
 
-// podRequest is what each pod of a replicated job asks for.
+// podRequest has the resources that each pod of a replicated job asks for.
 type podRequest struct {
 	of   string
 	asks corev1.ResourceList

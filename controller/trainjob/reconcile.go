@@ -42,7 +42,7 @@ type Reconciler struct {
 	Options plan.Options
 	// Class are the jobs for which this controller is responsible.
 	Class class.Class
-	// Nodes are what the pods of jobs can run on. Those of gangs that no node holds may be held back.
+	// Nodes finds pods that no node can hold. Those of gangs may be held back.
 	Nodes nodefit.Nodes
 	// Authority is what clients of the status server have to trust, as PEM, as it is by then; empty while it is not known.
 	// Nil without a status server, and only then.

@@ -51,7 +51,7 @@ type GangPlacementArgs struct {
 	// Dialects are further ways in which controllers mark the members of a gang, beside those that are built in (see package dialects). They hold for
 	// all profiles of the scheduler.
 	Dialects []dialects.Row `json:"dialects,omitempty"`
-	// Demand is how gangs that wait are reported to node autoscalers.
+	// Demand says how waiting gangs are reported to node autoscalers.
 	Demand Demand `json:"demand,omitzero"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Demand is how gangs that wait are reported to node autoscalers. It holds for all profiles of the scheduler.
+// Demand says how waiting gangs are reported to node autoscalers. It holds for all profiles of the scheduler.
 type Demand struct {
 	// Mode is pods, gangs or none. The default is pods.
 	Mode DemandMode `json:"mode,omitempty"`
@@ -15,7 +15,7 @@ type Demand struct {
 	Class string `json:"class,omitempty"`
 }
 
-// DemandMode is what node autoscalers see of gangs that wait.
+// DemandMode says what node autoscalers see of waiting gangs.
 type DemandMode string
 
 const (

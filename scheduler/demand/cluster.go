@@ -43,7 +43,7 @@ type Cluster struct {
 	// Client writes pod templates, Dynamic ProvisioningRequests.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// API is where PodGroups are kept: they own what is written.
+	// API has the PodGroups, which own what is written.
 	API   gangapi.API
 	Clock clock.WithTicker
 }

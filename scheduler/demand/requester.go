@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// settle is how long a gang must ask for the same before a request is written: most that wait for victims or for their turn start before.
+	// settle is the time for which a gang must ask for the same before a request is written: most gangs that wait for victims or their turn start earlier.
 	settle = 10 * time.Second
-	// gather is how long changes of a gang are gathered: its members are created one by one.
+	// gather is the pause in which changes of a gang are gathered: its members are created one by one.
 	gather = time.Second
 	// standby is the pause after which a scheduler that does not lead looks at a gang again.
 	standby = 5 * time.Second
