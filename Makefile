@@ -115,11 +115,19 @@ RUNTIME := $(addprefix github.com/containerd/containerd/v2/cmd/,containerd conta
 	$(addprefix github.com/containernetworking/plugins/plugins/,ipam/host-local main/bridge main/loopback)
 
 .PHONY: nodes
-nodes: $(NODE)/kubelet $(NODE)/containerd $(NODE)/runc $(NODE)/rank ## Build kubelet and containerd for real nodes into bin/node (ten minutes once).
+nodes: $(addprefix $(NODE)/,kubelet kube-proxy containerd coredns runc nft rank) ## Build kubelet and containerd for real nodes into bin/node (ten minutes once).
 
 $(NODE)/kubelet: go.mod
 	@echo "building the kubelet"
 	@$(GO) build $(JOBS) -ldflags "-s -w $(LDFLAGS)" -o $@ k8s.io/kubernetes/cmd/kubelet
+
+$(NODE)/kube-proxy: go.mod
+	@echo "building kube-proxy"
+	@$(GO) build $(JOBS) -ldflags "-s -w $(LDFLAGS)" -o $@ k8s.io/kubernetes/cmd/kube-proxy
+
+$(NODE)/coredns: $(wildcard simulator/realnode/coredns/*)
+	@echo "building CoreDNS"
+	@cd simulator/realnode/coredns && $(GO) build $(JOBS) -ldflags "-s -w" -o $@ .
 
 $(NODE)/containerd: simulator/realnode/containerd/go.mod
 	@echo "building containerd and the plugins of its network"
@@ -131,6 +139,24 @@ $(NODE)/rank: $(wildcard simulator/cmd/rank/*)
 
 $(NODE)/runc:
 	@mkdir -p out/runc $(NODE) && cd out/runc && rm -rf * && apt-get download runc && dpkg -x runc_*.deb . && cp usr/sbin/runc $@
+
+# kube-proxy writes its rules by nft, which comes with its libraries.
+NFTABLES := nftables libnftables1 libjansson4 libnftnl11 libmnl0 libxtables12 libedit2 libbsd0 libmd0
+
+$(NODE)/nft:
+	@rm -rf out/nftables && mkdir -p out/nftables $(NODE)/nftables
+	@cd out/nftables && apt-get download $(NFTABLES) && for package in *.deb; do dpkg -x $$package .; done && \
+		cp usr/sbin/nft $$(find . -name 'lib*.so.*') $(NODE)/nftables/
+	@printf '#!/bin/sh\nhere=$$(dirname "$$0")/nftables\nLD_LIBRARY_PATH=$$here exec "$$here/nft" "$$@"\n' > $@ && chmod +x $@
+
+# Debian and frameworks of PyPI for the containers of real nodes.
+USERLAND := $(CURDIR)/out/userland
+
+.PHONY: userland
+userland: $(USERLAND)/layer.tar ## Install Debian and frameworks of PyPI for real nodes into out/userland (root; five minutes and eight gigabytes once).
+
+$(USERLAND)/layer.tar: simulator/realnode/userland/build.sh simulator/realnode/userland/requirements.txt
+	@simulator/realnode/userland/build.sh $(USERLAND)
 
 # Helm has a graph of its own. The one before it is tried, too.
 HELM_VERSION  := v4.3.1

@@ -25,6 +25,11 @@ const (
 // errUnplaced indicates that a run finished with work that was not done; what and why has been printed already.
 var errUnplaced = errors.New("not every job completed")
 
+// exitStatus is the exit code of another process, which has said why.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
 // Environment is what a command may touch of the world outside.
 type Environment struct {
 	// In is standard input; nil where there is none.
@@ -36,14 +41,20 @@ type Environment struct {
 
 // Run executes one command line and returns its exit code.
 func Run(ctx context.Context, args []string, env Environment) int {
+	if code, is := supervise(ctx); is {
+		return code
+	}
 	root := newRoot(env)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	var status exitStatus
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errUnplaced):
 		return exitUnplaced
+	case errors.As(err, &status):
+		return int(status)
 	case badinput.Is(err):
 		_, _ = fmt.Fprintln(env.Err, "lockstep: "+err.Error()) // there is nowhere left to complain
 		return exitBadInput

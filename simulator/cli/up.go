@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +36,9 @@ type upOptions struct {
 	output     string
 	port       int
 	patience   time.Duration
+	nodes      string
+	// realNodes is how many kubelets nodes asks for.
+	realNodes int
 }
 
 func newUp(env Environment) *cobra.Command {
@@ -74,6 +78,8 @@ func newUp(env Environment) *cobra.Command {
 	)
 	flags.StringVar(&options.kubernetes, "kubernetes", cluster.NewestKubernetes,
 		"the minor release of the control plane: "+strings.Join(cluster.Kubernetes(), ", ")+" (built once, in minutes)")
+	flags.StringVar(&options.nodes, "nodes", "",
+		"real:N adds N nodes with a real kubelet and containerd each (Linux, root; see make nodes userland)")
 	flags.BoolVar(&options.hold, "hold", false, "keep the cluster after the last job, until Ctrl-C")
 	flags.StringVar(
 		&options.dir,
@@ -93,6 +99,9 @@ func (o *upOptions) validate() error {
 		o.mode = string(cluster.DefaultMode(o.kubernetes))
 	}
 	if err := cluster.CheckKubernetes(o.kubernetes, probe.Mode(o.mode)); err != nil {
+		return err
+	}
+	if err := o.countNodes(); err != nil {
 		return err
 	}
 	if o.output != "text" && o.output != "json" {
@@ -118,6 +127,26 @@ func (o *upOptions) validate() error {
 	return nil
 }
 
+// maxRealNodes is how many kubelets one machine is asked to carry.
+const maxRealNodes = 16
+
+// countNodes reads --nodes.
+func (o *upOptions) countNodes() error {
+	if o.nodes == "" {
+		return nil
+	}
+	count, found := strings.CutPrefix(o.nodes, "real:")
+	number, err := strconv.Atoi(count)
+	if !found || err != nil || number < 1 || number > maxRealNodes {
+		return &badinput.Error{
+			Where: "--nodes " + o.nodes, What: "there are no such nodes",
+			Mend: fmt.Sprintf("use real:N with N from 1 to %d", maxRealNodes),
+		}
+	}
+	o.realNodes = number
+	return nil
+}
+
 // up is one run of the command.
 type up struct {
 	env     Environment
@@ -126,6 +155,14 @@ type up struct {
 }
 
 func (u up) run(ctx context.Context) error {
+	if u.options.realNodes > 0 {
+		return u.runReal(ctx)
+	}
+	return u.runOn(ctx, func(options cluster.Options) (*cluster.Cluster, error) { return cluster.Start(ctx, options) })
+}
+
+// runOn runs the command on the cluster that start brings up.
+func (u up) runOn(ctx context.Context, start func(cluster.Options) (*cluster.Cluster, error)) error {
 	machines, err := fleet.Open(u.options.fleet)
 	if err != nil {
 		return err
@@ -134,7 +171,7 @@ func (u up) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := cluster.Start(ctx, cluster.Options{
+	c, err := start(cluster.Options{
 		Dir:        u.options.dir,
 		Mode:       probe.Mode(u.options.mode),
 		Kubernetes: u.options.kubernetes,

@@ -38,9 +38,9 @@ type access struct {
 
 // newAccess writes everything that authenticates in one run. One certificate serves every loopback listener: it holds
 // its own authority, so that clients trust it and nothing else.
-func newAccess(s *state, server, controller, scheduler string, addresses ...net.IP) (access, error) {
+func newAccess(s *state, server, controller, scheduler string, names []string, addresses ...net.IP) (access, error) {
 	loopback := append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)
-	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", loopback, []string{"localhost"})
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", loopback, append([]string{"localhost"}, names...))
 	if err != nil {
 		return access{}, fmt.Errorf("making the serving certificate: %w", err)
 	}

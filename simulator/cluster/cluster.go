@@ -43,8 +43,7 @@ type Options struct {
 	NVLink nvlink.Settings
 	// Bare leaves Lockstep out: Helm installs it, and RunInstalled runs what it installed.
 	Bare bool
-	// Real is for nodes with kubelets that join: everything that they need of a control plane is there, and JobSet and KWOK are not. It is
-	// Bare, too.
+	// Real is for nodes with kubelets that join: everything that they need of a control plane is there. With Bare, JobSet and KWOK are not.
 	Real *RealNodes
 	// Kueue asks for Kueue too, which takes minutes to build the first time.
 	Kueue bool
@@ -107,7 +106,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 			mode:      options.Mode,
 			nodes:     len(options.Nodes),
 			audited:   options.Audit,
-			bare:      options.Bare || options.Real != nil,
+			bare:      options.Bare,
 			real:      options.Real,
 			values:    options.Values,
 			kueuePods: options.KueuePods,
@@ -154,7 +153,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.run(ctx, c.plan.apiserver()); err != nil {
 		return err
 	}
-	if c.plan.real != nil {
+	if c.plan.real != nil && c.plan.bare {
 		options.Report("starting kube-controller-manager and kube-scheduler")
 		return c.run(ctx, c.plan.controllerManager(), c.plan.stockScheduler())
 	}
@@ -198,6 +197,9 @@ func (c *Cluster) populate(ctx context.Context, options Options) error {
 			return err
 		}
 	}
+	if err := c.offerStatusServer(ctx); err != nil {
+		return err
+	}
 	return c.waitForAccounts(ctx)
 }
 
@@ -213,6 +215,7 @@ func (c *Cluster) prepare() error {
 		server,
 		c.plan.controllerPod.user,
 		c.plan.schedulerPod.user,
+		c.plan.names(),
 		c.plan.addresses()...)
 	if err != nil {
 		return err

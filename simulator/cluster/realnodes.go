@@ -1,18 +1,34 @@
 package cluster
 
-import "net"
+import (
+	"context"
+	"fmt"
+	"net"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/manifests/render"
+)
 
 // RealNodes is what a control plane has to know of nodes with kubelets.
 type RealNodes struct {
-	// Address is where pods and kubelets reach the API server, beside Service kubernetes, whose address must lead to its port.
-	Address, ServiceAddress string
+	// Address is where pods and kubelets reach what listens on all addresses of this machine, the API server among it.
+	Address string
 }
 
-// listening is where the API server listens, and what it calls in turn: kubelets by their addresses, and the pods behind the Services
-// of webhooks, because nothing translates the addresses of Services.
+// statusService is the Service that the chart makes for the controller, and the port of it at which trainers report.
+const (
+	statusService = "lockstep-controller-webhook"
+	statusPort    = "status-server"
+	statusNumber  = 10443
+)
+
+// listening is where the API server listens, and what it calls in turn: kubelets by their addresses, and the pods behind Services.
 func (p plan) listening() []string {
 	if p.real == nil {
-		return []string{"--bind-address=127.0.0.1"}
+		return []string{"--bind-address=127.0.0.1", "--endpoint-reconciler-type=none"}
 	}
 	return []string{
 		"--bind-address=0.0.0.0", "--advertise-address=" + p.real.Address,
@@ -25,7 +41,59 @@ func (p plan) addresses() []net.IP {
 	if p.real == nil {
 		return nil
 	}
-	return []net.IP{net.ParseIP(p.real.Address), net.ParseIP(p.real.ServiceAddress)}
+	return []net.IP{net.ParseIP(p.real.Address), net.ParseIP(serviceAddress)}
+}
+
+// serviceAddress is that of Service kubernetes: the first of the range of Services.
+const serviceAddress = "10.0.0.1"
+
+// names are those in the certificate beside localhost: what pods call the API server and the status server.
+func (p plan) names() []string {
+	if p.real == nil {
+		return nil
+	}
+	return []string{"kubernetes.default.svc", "kubernetes.default", p.statusHost()}
+}
+
+// statusHost is the name by which pods reach the status server, as in production.
+func (plan) statusHost() string { return statusService + "." + render.Default().Namespace + ".svc" }
+
+// reports are the flags by which the controller listens for reports of trainers, and what it calls itself.
+func (p plan) reports() []string {
+	host, url := "127.0.0.1", p.ports.url("https", p.ports.statusServer)
+	if p.real != nil {
+		host, url = "0.0.0.0", fmt.Sprintf("https://%s:%d", p.statusHost(), statusNumber)
+	}
+	return []string{
+		"--webhook-host=" + host,
+		fmt.Sprintf("--status-server-port=%d", p.ports.statusServer),
+		"--status-server-url=" + url,
+	}
+}
+
+// offerStatusServer has the controller's Service lead to its process: it has no pods.
+func (c *Cluster) offerStatusServer(ctx context.Context) error {
+	if c.plan.real == nil || c.plan.bare {
+		return nil
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: render.Default().Namespace, Name: statusService + "-here",
+			Labels: map[string]string{
+				discoveryv1.LabelServiceName: statusService, discoveryv1.LabelManagedBy: "simulator.lockstep.dev",
+			},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{c.plan.real.Address}}},
+		Ports: []discoveryv1.EndpointPort{{
+			Name: new(statusPort), Port: new(int32(c.plan.ports.statusServer)), Protocol: new(corev1.ProtocolTCP),
+		}},
+	}
+	_, err := c.Client.DiscoveryV1().EndpointSlices(slice.Namespace).Create(ctx, slice, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("having Service %s lead to the status server: %w", statusService, err)
+	}
+	return nil
 }
 
 // controllers are all of kube-controller-manager that need no cloud: pods get their addresses from the nodes.

@@ -1,6 +1,10 @@
 package realnode
 
-import "fmt"
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // containerd is the configuration of the node's containerd: everything it keeps is in the node's folder. Containers keep the score of the one that
 // starts them, because a process without CAP_SYS_RESOURCE may not lower it.
@@ -20,10 +24,19 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.internal.v1.traci
     conf_dir = %[6]q
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
-    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+%[8]s    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
       BinaryName = %[7]q
       SystemdCgroup = false
-`, n.file("containerd"), n.file("containerd-state"), n.socket(), pauseImage, n.programs, n.file("cni"), n.programs+"/runc")
+`, n.file("containerd"), n.file("containerd-state"), n.socket(), RankImage, n.programs, n.file("cni"), n.programs+"/runc",
+		n.baseSpec())
+}
+
+// registered is a taint as an entry of a list in a flow of YAML; nothing for none.
+func registered(taint corev1.Taint) string {
+	if taint.Key == "" {
+		return ""
+	}
+	return fmt.Sprintf("{key: %q, value: %q, effect: %q}", taint.Key, taint.Value, taint.Effect)
 }
 
 // socket is where the node's containerd listens.
@@ -42,12 +55,15 @@ enforceNodeAllocatable: []
 failCgroupV1: false
 failSwapOn: false
 makeIPTablesUtilChains: false
+clusterDNS: [%[4]s]
+clusterDomain: %[5]s
+registerWithTaints: [%[6]s]
 evictionHard: {memory.available: 50Mi}
 imageGCHighThresholdPercent: 100
 containerRuntimeEndpoint: unix://%[3]s
 healthzPort: 0
 resolvConf: ""
-`, n.Address, group, n.socket())
+`, n.Address, group, n.socket(), DNSAddress, ClusterDomain, registered(n.taint))
 }
 
 // pods is how pods of the n-th node get their network: on the bridge, with the address of the control plane as the way out.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,17 +29,28 @@ const (
 // errRoot indicates that the tests do not run as root.
 var errRoot = errors.New("real nodes need root: namespaces, mounts and control groups")
 
-// Main runs body in namespaces of its own with a folder of its own, and returns its exit code. It must be the first that a test binary calls: the
-// binary is started again, twice over, and body is run in one of them only. The folder is removed unless the code is another than 0.
-func Main(ctx context.Context, body func(ctx context.Context, dir string) int) int {
+// Inside is what body of Main has.
+type Inside struct {
+	// Dir is an empty folder.
+	Dir string
+	// Door is the listener that was given to Main; nil if there was none.
+	Door net.Listener
+}
+
+// Main runs body in namespaces of its own with a folder of its own, and returns its exit code. The binary is started again with the same arguments, and
+// has to reach Main again: body is run in there only. The folder is removed unless the code is another than 0.
+//
+// A door is a listener outside whose connections body accepts inside, because listeners stay in the network in which they were made. It may be nil.
+func Main(ctx context.Context, door *net.TCPListener, body func(ctx context.Context, in Inside) int) int {
 	switch os.Getenv(role) {
 	case asNode:
 		return complain(supervise(ctx))
 	case inside:
-		if err := settle(); err != nil {
+		in, err := settle()
+		if err != nil {
 			return complain(err)
 		}
-		return body(ctx, os.Getenv(folderVariable))
+		return body(ctx, in)
 	}
 	if os.Geteuid() != 0 {
 		return complain(errRoot)
@@ -52,7 +66,7 @@ func Main(ctx context.Context, body func(ctx context.Context, dir string) int) i
 	if err != nil {
 		return complain(fmt.Errorf("making a folder: %w", err))
 	}
-	code := complain(again(ctx, group, dir))
+	code := complain(again(ctx, group, dir, door))
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "realnode: the logs are in", dir)
 		return code
@@ -62,6 +76,10 @@ func Main(ctx context.Context, body func(ctx context.Context, dir string) int) i
 
 // Again reports whether this process was started again by Main: it must be called then, whatever the flags say.
 func Again() bool { return os.Getenv(role) != "" }
+
+// IsNode reports whether this process was started to supervise programs. It has no arguments: Main must be called at once, and uses neither
+// door nor body.
+func IsNode() bool { return os.Getenv(role) == asNode }
 
 // complain prints an error, and returns the exit code.
 func complain(err error) int {
@@ -75,14 +93,19 @@ func complain(err error) int {
 	return 1
 }
 
-// What the binary that was started again has to know: the name of the control group below which nodes have theirs, and the folder.
+// What the binary that was started again has to know: the name of the control group below which nodes have theirs, the folder, and the door if there is one.
 const (
 	groupVariable  = "LOCKSTEP_REALNODE_GROUP"
 	folderVariable = "LOCKSTEP_REALNODE_FOLDER"
+	// doorVariable is the descriptor of the door.
+	doorVariable = "LOCKSTEP_REALNODE_DOOR"
 )
 
+// stopWithin is how long the binary may take to stop.
+const stopWithin = 20 * time.Second
+
 // again starts this binary once more in new namespaces, and waits for its end. The kernel ends every process in there with the first one.
-func again(ctx context.Context, group, dir string) error {
+func again(ctx context.Context, group, dir string, door *net.TCPListener) error {
 	if err := makeGroups(group); err != nil {
 		return err
 	}
@@ -94,8 +117,19 @@ func again(ctx context.Context, group, dir string) error {
 	defer stop()
 	runtime.LockOSThread() // the child ends with the thread that starts it, and this one waits
 	child := exec.CommandContext(ctx, self, os.Args[1:]...)
+	// Asked to stop, it has time to do so; tests take no notice.
+	child.Cancel, child.WaitDelay = func() error { return child.Process.Signal(syscall.SIGTERM) }, stopWithin
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.Env = append(os.Environ(), role+"="+inside, groupVariable+"="+group, folderVariable+"="+dir)
+	if door != nil {
+		file, err := door.File()
+		if err != nil {
+			return fmt.Errorf("handing a listener on: %w", err)
+		}
+		defer func() { _ = file.Close() }() // the child has its own descriptor
+		child.ExtraFiles = []*os.File{file}
+		child.Env = append(child.Env, doorVariable+"=3")
+	}
 	child.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,
@@ -104,14 +138,27 @@ func again(ctx context.Context, group, dir string) error {
 }
 
 // settle makes the new namespaces usable: mounts stay inside, /proc shows the processes that are here, and loopback and the bridge are up.
-func settle() error {
+func settle() (Inside, error) {
+	in := Inside{Dir: os.Getenv(folderVariable)}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("making mounts private: %w", err)
+		return in, fmt.Errorf("making mounts private: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("mounting /proc: %w", err)
+		return in, fmt.Errorf("mounting /proc: %w", err)
 	}
-	return connect()
+	if err := connect(); err != nil {
+		return in, err
+	}
+	descriptor, err := strconv.Atoi(os.Getenv(doorVariable))
+	if err != nil {
+		return in, nil //nolint:nilerr // there is no door
+	}
+	unix.CloseOnExec(descriptor)
+	in.Door, err = net.FileListener(os.NewFile(uintptr(descriptor), "door"))
+	if err != nil {
+		return in, fmt.Errorf("taking over a listener: %w", err)
+	}
+	return in, nil
 }
 
 // makeFixed makes the folders over which nodes mount theirs, and returns those that were not there.

@@ -22,12 +22,16 @@ const (
 	Registry = "docker.io/local"
 	Tag      = "here"
 	// RankImage is that of command rank, which every node has: containers that hold pods together are of it, and so may be ranks.
-	RankImage  = Registry + "/rank:" + Tag
-	pauseImage = RankImage
+	RankImage = Registry + "/rank:" + Tag
 )
 
-// loadPause makes the image of rank, and loads it when containerd answers.
+// loadPause loads the image of rank when containerd answers, and that of the userland if there is one.
 func (n *Node) loadPause(ctx context.Context) error {
+	if n.userland != "" {
+		if err := n.loadUserland(ctx); err != nil {
+			return err
+		}
+	}
 	return n.LoadBinary(ctx, filepath.Join(n.programs, "rank"), image.Command{Name: "rank", Title: "Rank"})
 }
 

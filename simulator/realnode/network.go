@@ -3,6 +3,7 @@ package realnode
 import (
 	"fmt"
 	"net"
+	"os"
 
 	"github.com/vishvananda/netlink"
 )
@@ -13,13 +14,14 @@ const (
 	Bridge = "lockstep0"
 	// Address is where pods and nodes reach the control plane's processes.
 	Address = "10.99.0.1"
-	// ServiceAddress is that of Service kubernetes, the first of the range of Services. Nothing translates addresses in here: it is an address of loopback, at
-	// which the API server answers, too, if its port is ServicePort.
-	ServiceAddress = "10.0.0.1"
-	// ServicePort is the port of Service kubernetes.
-	ServicePort = 443
+	// DNSAddress is that of the Service by which CoreDNS answers pods: the tenth of the range of Services, as in most clusters.
+	DNSAddress = "10.0.0.10"
+	// ClusterDomain ends the names of Services and pods.
+	ClusterDomain = "cluster.local"
 
 	network = "10.99.0.0/16"
+	// serviceRange is that of the addresses of Services.
+	serviceRange = "10.0.0.0/24"
 )
 
 // bridgeHardware is the bridge's own hardware address. A bridge without one takes that of a port, and another one's when pods come and go: until
@@ -43,8 +45,9 @@ func connect() error {
 	if err := netlink.LinkSetUp(loopback); err != nil {
 		return fmt.Errorf("setting loopback up: %w", err)
 	}
-	if err := address(loopback, ServiceAddress+"/32"); err != nil {
-		return err
+	// Pods reach Services through the bridge's own address, and kube-proxy sends them on to other pods.
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("forwarding packets between pods: %w", err)
 	}
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.HardwareAddr = Bridge, bridgeHardware()
@@ -60,7 +63,18 @@ func connect() error {
 		return fmt.Errorf("parsing the network: %w", err)
 	}
 	ones, _ := whole.Mask.Size()
-	return address(bridge, fmt.Sprintf("%s/%d", Address, ones))
+	if err := address(bridge, fmt.Sprintf("%s/%d", Address, ones)); err != nil {
+		return err
+	}
+	// Without a way to their addresses, kube-proxy never sees what processes of this machine send to Services.
+	_, services, err := net.ParseCIDR(serviceRange)
+	if err == nil {
+		err = netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: services})
+	}
+	if err != nil {
+		return fmt.Errorf("adding a route to Services: %w", err)
+	}
+	return nil
 }
 
 // address gives a link an address.

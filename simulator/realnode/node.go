@@ -8,12 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -32,6 +31,12 @@ type Cluster struct {
 	Client     kubernetes.Interface
 	// Programs is the folder of make nodes.
 	Programs string
+	// Userland is the folder of make userland, whose programs are in every container then; empty for images alone.
+	Userland string
+	// Labels are those that nodes register with, beside their own.
+	Labels map[string]string
+	// Taint is one that nodes register with, without a key there is none.
+	Taint corev1.Taint
 }
 
 // Node is a kubelet and its containerd.
@@ -41,13 +46,19 @@ type Node struct {
 
 	dir        string
 	programs   string
+	userland   string
+	labels     map[string]string
+	taint      corev1.Taint
 	supervisor *exec.Cmd
 }
 
 // Start starts the n-th node, from 1 on, with its files in a folder, and returns when it is ready for pods. It has no images but that
 // of the containers that hold pods together.
 func Start(ctx context.Context, in Cluster, n int, dir string) (*Node, error) {
-	node := &Node{Name: fmt.Sprintf("node-%d", n), Address: nodeAddress(n), programs: in.Programs}
+	node := &Node{
+		Name: nodeName(n), Address: nodeAddress(n),
+		programs: in.Programs, userland: in.Userland, labels: in.Labels, taint: in.Taint,
+	}
 	node.dir = filepath.Join(dir, node.Name)
 	if err := addNodeAddress(n); err != nil {
 		return nil, err
@@ -59,7 +70,7 @@ func Start(ctx context.Context, in Cluster, n int, dir string) (*Node, error) {
 	if err := node.write(n, in, group); err != nil {
 		return nil, err
 	}
-	if err := node.supervise(); err != nil {
+	if err := node.start(ctx); err != nil {
 		return nil, err
 	}
 	if err := node.loadPause(ctx); err != nil {
@@ -67,6 +78,27 @@ func Start(ctx context.Context, in Cluster, n int, dir string) (*Node, error) {
 	}
 	return node, node.waitUntilReady(ctx, in.Client)
 }
+
+// StartAll starts nodes 1 to count one after the other, and what pods reach Services by, with their files in a folder.
+func StartAll(ctx context.Context, in Cluster, count int, dir string) ([]*Node, error) {
+	var nodes []*Node
+	for n := 1; n <= count; n++ {
+		node, err := Start(ctx, in, n, dir)
+		if err != nil {
+			return nil, err
+		}
+		if nodes = append(nodes, node); n > 1 {
+			continue
+		}
+		if err := StartServices(ctx, in, dir); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// nodeName is the name of the n-th node, from 1 on.
+func nodeName(n int) string { return fmt.Sprintf("node-%d", n) }
 
 // write writes the configurations of the node's programs.
 func (n *Node) write(number int, in Cluster, group string) error {
@@ -93,32 +125,16 @@ func (n *Node) write(number int, in Cluster, group string) error {
 	return nil
 }
 
-// supervise starts the node's supervisor, which starts the programs in a mount namespace of its own.
-func (n *Node) supervise() error {
-	plan, err := json.Marshal(nodePlan{Dir: n.dir, Programs: []program{
+// start starts the node's programs.
+func (n *Node) start(ctx context.Context) (err error) {
+	if err := n.writeBaseSpec(ctx); err != nil {
+		return err
+	}
+	n.supervisor, err = startSupervisor(nodePlan{Dir: n.dir, Fixed: fixed(), Programs: []program{
 		{"containerd", []string{filepath.Join(n.programs, "containerd"), "--config=" + n.file("containerd.toml")}},
 		{"kubelet", append([]string{filepath.Join(n.programs, "kubelet")}, n.kubeletFlags()...)},
 	}})
-	if err != nil {
-		return fmt.Errorf("encoding the plan of a node: %w", err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this binary: %w", err)
-	}
-	log, err := os.Create(n.file("supervisor.log"))
-	if err != nil {
-		return fmt.Errorf("creating the log of a node: %w", err)
-	}
-	defer func() { _ = log.Close() }() // the child has its own descriptor
-	n.supervisor = exec.Command(self)
-	n.supervisor.Stdout, n.supervisor.Stderr = log, log
-	n.supervisor.Env = append(os.Environ(), role+"="+asNode, planVariable+"="+string(plan))
-	n.supervisor.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
-	if err := n.supervisor.Start(); err != nil {
-		return fmt.Errorf("starting %s: %w", n.Name, err)
-	}
-	return nil
+	return err
 }
 
 // kubeletFlags are those that no configuration file has.
@@ -126,6 +142,7 @@ func (n *Node) kubeletFlags() []string {
 	return []string{
 		"--config=" + n.file("kubelet.yaml"), "--kubeconfig=" + n.file("kubeconfig"), "--hostname-override=" + n.Name,
 		"--node-ip=" + n.Address, "--root-dir=" + n.file("kubelet"), "--cert-dir=" + n.file("pki"), "--v=2",
+		"--node-labels=" + labels.FormatLabels(n.labels),
 	}
 }
 

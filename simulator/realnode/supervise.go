@@ -17,10 +17,12 @@ import (
 // planVariable has the plan of a node, as JSON.
 const planVariable = "LOCKSTEP_REALNODE_PLAN"
 
-// nodePlan is what the supervisor of a node needs to know.
+// nodePlan is what a supervisor needs to know.
 type nodePlan struct {
-	// Dir is the node's folder: files of its programs, and what they write.
+	// Dir is the folder of the programs' files, and of what they write.
 	Dir string
+	// Fixed are folders that the programs insist on. In their mount namespace they are below Dir.
+	Fixed []string
 	// Programs are started in order. The node ends when one of them does.
 	Programs []program
 }
@@ -31,7 +33,7 @@ type program struct {
 	Args []string
 }
 
-// fixed are the folders that the programs insist on. In the node's mount namespace they are the node's own.
+// fixed are the folders that the programs of a node insist on.
 func fixed() []string {
 	return []string{
 		"/var/lib/kubelet",
@@ -44,7 +46,32 @@ func fixed() []string {
 	}
 }
 
-// supervise is the supervisor of one node, in a mount namespace of its own.
+// startSupervisor starts this binary as the supervisor of a plan.
+func startSupervisor(plan nodePlan) (*exec.Cmd, error) {
+	encoded, err := json.Marshal(plan)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what a supervisor runs: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this binary: %w", err)
+	}
+	log, err := os.Create(filepath.Join(plan.Dir, "supervisor.log"))
+	if err != nil {
+		return nil, fmt.Errorf("creating the log of a supervisor: %w", err)
+	}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	supervisor := exec.Command(self)
+	supervisor.Stdout, supervisor.Stderr = log, log
+	supervisor.Env = append(os.Environ(), role+"="+asNode, planVariable+"="+string(encoded))
+	supervisor.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	if err := supervisor.Start(); err != nil {
+		return nil, fmt.Errorf("starting a supervisor: %w", err)
+	}
+	return supervisor, nil
+}
+
+// supervise runs the programs of a plan, in a mount namespace of its own.
 func supervise(ctx context.Context) error {
 	runtime.LockOSThread() // the programs end with the thread that started them, and that is this one
 	var plan nodePlan
@@ -54,7 +81,7 @@ func supervise(ctx context.Context) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	for _, folder := range fixed() {
+	for _, folder := range plan.Fixed {
 		if err := bind(filepath.Join(plan.Dir, "fixed", folder), folder); err != nil {
 			return err
 		}

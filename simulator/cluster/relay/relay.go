@@ -28,10 +28,15 @@ func Listen(ctx context.Context, address string, target func() string) (*Relay, 
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
+	return Serve(ctx, listener, target), nil
+}
+
+// Serve forwards the connections of a listener, as Listen does. The caller calls Close, which closes the listener, too.
+func Serve(ctx context.Context, listener net.Listener, target func() string) *Relay {
 	r := &Relay{listener: listener, target: target, open: make(chan struct{}), conns: map[net.Conn]bool{}}
 	close(r.open)
 	go r.accept(context.WithoutCancel(ctx))
-	return r, nil
+	return r
 }
 
 // Address returns the address on which the relay listens.

@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(realnode.Main(ctx, func(ctx context.Context, dir string) int {
-		if err := start(ctx, dir); err != nil {
+	os.Exit(realnode.Main(ctx, nil, func(ctx context.Context, in realnode.Inside) int {
+		if err := start(ctx, in.Dir); err != nil {
 			say(err.Error())
 			return 1
 		}
@@ -64,8 +64,8 @@ func start(ctx context.Context, dir string) error {
 		return err
 	}
 	shared, err = cluster.Start(ctx, cluster.Options{
-		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Port: realnode.ServicePort, Report: say,
-		Real: &cluster.RealNodes{Address: realnode.Address, ServiceAddress: realnode.ServiceAddress},
+		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Report: say,
+		Bare: true, Real: &cluster.RealNodes{Address: realnode.Address},
 	})
 	if err != nil {
 		return err
@@ -84,6 +84,11 @@ func start(ctx context.Context, dir string) error {
 			return err
 		}
 		nodes = append(nodes, node)
+		if n == 1 {
+			if err := realnode.StartServices(ctx, joined, dir); err != nil {
+				return err
+			}
+		}
 		if err := node.Offer(ctx, shared.Client, gpu, gpusPerNode); err != nil {
 			return err
 		}

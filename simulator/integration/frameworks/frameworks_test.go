@@ -1,0 +1,62 @@
+package frameworks_test
+
+import (
+	"regexp"
+	"testing"
+)
+
+func TestJAX_AProcessANode(t *testing.T) {
+	complete(
+		t,
+		"jax",
+		"Process 0 of 2",
+		"Process 1 of 2",
+		"Global device count: 2, local 1",
+		"Gathered: [1.0, 2.0]",
+		"Sum: 3.0",
+	)
+}
+
+func TestJAX_SeveralDevicesAProcess(t *testing.T) {
+	complete(t, "jax-devices", "Global device count: 4, local 2", "Sum: 6.0")
+}
+
+func TestXGBoost_AWorkerANode(t *testing.T) {
+	expectModels(t, complete(t, "xgboost"), 2)
+}
+
+// The SDK's job of two GPUs a node, which says nothing of workers: each GPU has one.
+func TestXGBoost_AWorkerAGPU(t *testing.T) {
+	expectModels(t, complete(t, "xgboost-gpus"), 4)
+}
+
+func TestXGBoost_AnImageOfOnesOwn(t *testing.T) {
+	expectModels(t, complete(t, "xgboost-image"), 4)
+}
+
+// expectModels checks that so many workers have trained one model.
+func expectModels(t *testing.T, job seen, workers int) {
+	t.Helper()
+	models, count := map[string]bool{}, 0
+	for _, found := range regexp.MustCompile(`worker \d+ of (\d+) has model (\w+)`).FindAllStringSubmatch(job.log(), -1) {
+		models[found[2]], count = true, count+1
+	}
+	if len(models) != 1 || count != workers {
+		t.Errorf("%d workers have models %v, want %d with the same", count, models, workers)
+	}
+}
+
+func TestTorch_DataParallelByGloo(t *testing.T) {
+	job := complete(t, "torch", "rank 0 of 4: sum 10", "rank 3 of 4: sum 10")
+	gradients := map[string]bool{}
+	for _, found := range regexp.MustCompile(`gradient (\S+)`).FindAllStringSubmatch(job.log(), -1) {
+		gradients[found[1]] = true
+	}
+	if len(gradients) != 1 {
+		t.Errorf("the gradients are %v, want one", gradients)
+	}
+}
+
+func TestMPI_BySSH(t *testing.T) {
+	complete(t, "mpi", "rank 0 of 2", "rank 1 of 2", "sum 3, hosts 2")
+}

@@ -1,0 +1,104 @@
+// Package frameworks_test runs the frameworks that users run, through Kubeflow's SDK, on real nodes: two kubelets with their containerd, in whose
+// containers are Debian's and PyPI's programs. It needs root, and what make e2e-real builds:
+// go test -v ./simulator/integration/frameworks -args -real.
+package frameworks_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lockstep-project/lockstep/manifests/chart"
+	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/realnode"
+)
+
+var (
+	wanted = flag.Bool("real", false, "run the tests, on real nodes")
+
+	shared   *cluster.Cluster
+	nodes    []*realnode.Node
+	userland realnode.Userland
+)
+
+// There are so many nodes, which say that they have GPUs.
+const (
+	nodeCount   = 2
+	gpu         = "nvidia.com/gpu"
+	gpusPerNode = 2
+)
+
+// ownImage is that of a user who does not take the runtime's.
+const ownImage = realnode.Registry + "/own-xgboost:1"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !*wanted && !realnode.Again() {
+		fmt.Println("frameworks: skipped without -args -real; make e2e-real has it")
+		return
+	}
+	ctx := context.Background()
+	if !realnode.Again() {
+		// Outside, where there is a network: what is missing is downloaded and built.
+		if _, err := cluster.Build(ctx, say); err != nil {
+			say(err.Error())
+			os.Exit(1)
+		}
+	}
+	os.Exit(realnode.Main(ctx, nil, func(ctx context.Context, in realnode.Inside) int {
+		if err := start(ctx, in.Dir); err != nil {
+			say(err.Error())
+			return 1
+		}
+		code := m.Run()
+		shared.Stop(ctx)
+		return code
+	}))
+}
+
+func say(line string) { fmt.Println("frameworks: " + line) }
+
+// start brings up Lockstep without fake nodes, and the nodes, with the userland under the names of all images of the shipped runtimes.
+func start(ctx context.Context, dir string) error {
+	root, err := cluster.SourceTree()
+	if err != nil {
+		return err
+	}
+	userland, err = realnode.OpenUserland(filepath.Join(root, "out", "userland"))
+	if err != nil {
+		return err
+	}
+	shared, err = cluster.Start(ctx, cluster.Options{
+		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Report: say,
+		Real: &cluster.RealNodes{Address: realnode.Address},
+	})
+	if err != nil {
+		return err
+	}
+	runtimes, err := chart.Runtimes()
+	if err != nil {
+		return err
+	}
+	nodes, err = realnode.StartAll(ctx, realnode.Cluster{
+		Kubeconfig: shared.Kubeconfig(),
+		Client:     shared.Client,
+		Programs:   filepath.Join(root, "bin", "node"),
+		Userland:   userland.Dir,
+	}, nodeCount, filepath.Join(dir, "nodes"))
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := node.TagUserland(ctx, append(realnode.Images(runtimes), ownImage)...); err != nil {
+			return err
+		}
+		if err := node.Offer(ctx, shared.Client, gpu, gpusPerNode); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+"""Submits one TrainJob through Kubeflow's SDK, waits for its end, and prints what a user sees of it as one JSON object.
+
+usage: play.py SCENARIO, with KUBECONFIG in the environment
+"""
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from kubeflow.common.types import KubernetesBackendConfig
+from kubeflow.trainer import CustomTrainer, TrainerClient
+from kubeflow.trainer.options import Annotations, Name
+
+import trainings
+
+# Ranks that are to be on different nodes say so.
+APART = Annotations({"lockstep.dev/max-per-node": "1"})
+
+Play = Callable[[TrainerClient, str], str]
+
+
+def custom(runtime: str, func: Callable, gpus: int = 0, nodes: int = 2, **more) -> Play:
+    """A CustomTrainer of a shipped runtime on two nodes."""
+
+    def train(client: TrainerClient, name: str) -> str:
+        resources = {"gpu": gpus} if gpus else None
+        trainer = CustomTrainer(func=func, num_nodes=nodes, resources_per_node=resources, **more)
+        return client.train(runtime=client.get_runtime(runtime), trainer=trainer, options=[Name(name), APART])
+
+    return train
+
+
+SCENARIOS: dict[str, Play] = {
+    "jax": custom("jax-distributed", trainings.jax_documented),
+    "jax-devices": custom(
+        "jax-distributed", trainings.jax_documented, env={"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    ),
+    "xgboost": custom("xgboost-distributed", trainings.xgboost_ranks),
+    "xgboost-gpus": custom("xgboost-distributed", trainings.xgboost_ranks, gpus=2),
+    "xgboost-image": custom(
+        "xgboost-distributed", trainings.xgboost_ranks, gpus=2, image="docker.io/local/own-xgboost:1"
+    ),
+    "torch": custom("torch-distributed", trainings.torch_ddp, gpus=2),
+    "mpi": custom("deepspeed-distributed", trainings.mpi_ranks),
+    "transformers": custom("torch-distributed", trainings.transformers_progress, nodes=1),
+}
+
+
+def main() -> None:
+    # What the SDK logs is for people; standard output is for the one object.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+    scenario = sys.argv[1]
+    client = TrainerClient(backend_config=KubernetesBackendConfig(config_file=os.environ["KUBECONFIG"]))
+    began = time.monotonic()
+    name = SCENARIOS[scenario](client, scenario)
+    try:
+        client.wait_for_job_status(name, status={"Complete", "Failed"}, timeout=150, polling_interval=1)
+    except (TimeoutError, RuntimeError) as err:
+        print(f"{name}: {err!r}", file=sys.stderr)
+    took = time.monotonic() - began
+    job = client.get_job(name)
+    steps = {}
+    for step in job.steps:
+        lines = client.get_job_logs(name, step=step.name)
+        steps[step.name] = {"status": step.status, "pod": step.pod_name, "log": "\n".join(lines)}
+    events = [f"{event.involved_object_kind} {event.reason}: {event.message}" for event in client.get_job_events(name)]
+    json.dump({"name": name, "status": job.status, "seconds": took, "steps": steps, "events": events}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

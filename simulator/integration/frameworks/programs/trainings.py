@@ -1,0 +1,140 @@
+"""Training functions, as users write them for the SDK: each is self-contained, because only its source reaches the pods."""
+
+
+def jax_documented():
+    """The example of Kubeflow's guide for JAX, whose arguments are those of the environment."""
+    import os
+
+    import jax
+
+    jax.distributed.initialize(
+        coordinator_address=os.environ["JAX_COORDINATOR_ADDRESS"],
+        num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
+        process_id=int(os.environ["JAX_PROCESS_ID"]),
+    )
+    import jax.numpy as jnp
+    from jax.experimental import multihost_utils
+
+    devices, local = jax.device_count(), jax.local_device_count()
+    print(f"Process {jax.process_index()} of {jax.process_count()}")
+    print(f"Global device count: {devices}, local {local}")
+    gathered = multihost_utils.process_allgather(jnp.array([float(jax.process_index() + 1)]))
+    print("Gathered:", gathered.ravel().tolist())
+    mesh = jax.make_mesh((devices,), ("data",))
+    sharding = jax.NamedSharding(mesh, jax.P("data"))
+    shares = jnp.full((local,), float(jax.process_index() + 1))
+    everything = jax.make_array_from_process_local_data(sharding, shares, (devices,))
+    print("Sum:", float(jax.jit(jnp.sum)(everything)))
+
+
+def xgboost_ranks():
+    """A model of data that is spread over all workers: each has the same in the end."""
+    import hashlib
+    import os
+
+    import numpy
+    import xgboost
+    from xgboost import collective
+
+    task = int(os.environ["DMLC_TASK_ID"])
+    tracker = None
+    if task == 0:
+        from xgboost.tracker import RabitTracker
+
+        tracker = RabitTracker(
+            host_ip="0.0.0.0", port=int(os.environ["DMLC_TRACKER_PORT"]), n_workers=int(os.environ["DMLC_NUM_WORKER"]),
+            sortby="task",
+        )
+        tracker.start()
+    arguments = {
+        "dmlc_tracker_uri": os.environ["DMLC_TRACKER_URI"],
+        "dmlc_tracker_port": int(os.environ["DMLC_TRACKER_PORT"]),
+        "dmlc_task_id": f"{task:04d}",
+        "dmlc_retry": 30,
+    }
+    with collective.CommunicatorContext(**arguments):
+        rank, world = collective.get_rank(), collective.get_world_size()
+        random = numpy.random.default_rng(rank)
+        features = random.normal(size=(200, 4))
+        data = xgboost.DMatrix(features, label=features[:, 0] + 0.1 * rank)
+        model = xgboost.train({"tree_method": "hist", "nthread": 1}, data, num_boost_round=5)
+        digest = hashlib.sha256(model.save_raw(raw_format="json")).hexdigest()[:16]
+        print(f"worker {rank} of {world} has model {digest}", flush=True)
+    if tracker is not None:
+        tracker.wait_for(timeout=60)
+
+
+def torch_ddp():
+    """Distributed data parallel by gloo: gradients are equal on all ranks, and the sum of all ranks is known."""
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    total = torch.tensor([float(rank + 1)])
+    dist.all_reduce(total)
+    torch.manual_seed(0)
+    model = DistributedDataParallel(torch.nn.Linear(4, 1))
+    torch.manual_seed(rank)
+    model(torch.randn(8, 4)).sum().backward()
+    gradient = model.module.weight.grad.sum().item()
+    dist.barrier()
+    print(f"rank {rank} of {world}: sum {total.item():.0f}, gradient {gradient:.6f}", flush=True)
+    dist.destroy_process_group()
+
+
+def mpi_ranks():
+    """All ranks tell each other where they are."""
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    total = world.allreduce(world.rank + 1)
+    hosts = world.allgather(MPI.Get_processor_name())
+    print(f"rank {world.rank} of {world.size} on {hosts[world.rank]}: sum {total}, hosts {len(set(hosts))}", flush=True)
+
+
+def transformers_progress():
+    """A Trainer of transformers, unchanged: it reports its progress because the environment says where to."""
+    import torch
+    from torch.utils.data import Dataset
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+    class Tokens(Dataset):
+        def __len__(self):
+            return 64
+
+        def __getitem__(self, at):
+            ids = torch.arange(at, at + 16) % 50
+            return {"input_ids": ids, "labels": ids}
+
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2))
+    arguments = TrainingArguments(
+        output_dir="/tmp/out", num_train_epochs=6, per_device_train_batch_size=4, logging_steps=2, save_strategy="no",
+        use_cpu=True, report_to="all", disable_tqdm=True,
+    )
+    result = Trainer(model=model, args=arguments, train_dataset=Tokens()).train()
+    print(f"trained {result.global_step} steps", flush=True)
+
+
+def checkpointing():
+    """A training that saves its step when it is told to stop, and goes on from there."""
+    import pathlib
+    import signal
+    import sys
+    import time
+
+    saved = pathlib.Path("/checkpoints") / f"step-{__import__('os').environ['PET_NODE_RANK']}"
+    step = int(saved.read_text()) if saved.exists() else 0
+    print(f"begins at step {step}", flush=True)
+
+    def save(*_):
+        saved.write_text(str(step))
+        print(f"saved step {step}", flush=True)
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, save)
+    while step < 40:
+        time.sleep(0.5)
+        step += 1
+    print(f"done at step {step}", flush=True)
