@@ -63,7 +63,7 @@ func (n *Node) Load(ctx context.Context, layout string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyEvery, readyWithin, true, func(ctx context.Context) (bool, error) {
 		last = n.Ctr(ctx, io.Discard, "images", "import", archive)
-		return last == nil, nil
+		return last == nil, n.supervisor.check()
 	})
 	if err != nil {
 		return fmt.Errorf("loading %s: %w", layout, errors.Join(err, last))

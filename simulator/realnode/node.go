@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -49,7 +48,7 @@ type Node struct {
 	userland   string
 	labels     map[string]string
 	taint      corev1.Taint
-	supervisor *exec.Cmd
+	supervisor *supervisor
 }
 
 // Start starts the n-th node, from 1 on, with its files in a folder, and returns when it is ready for pods. It has no images but that
@@ -142,7 +141,7 @@ func (n *Node) kubeletFlags() []string {
 	return []string{
 		"--config=" + n.file("kubelet.yaml"), "--kubeconfig=" + n.file("kubeconfig"), "--hostname-override=" + n.Name,
 		"--node-ip=" + n.Address, "--root-dir=" + n.file("kubelet"), "--cert-dir=" + n.file("pki"), "--v=2",
-		"--node-labels=" + labels.FormatLabels(n.labels),
+		"--node-labels=" + labels.Set(n.labels).String(),
 	}
 }
 
@@ -183,16 +182,18 @@ func (n *Node) Offer(
 
 // Kill ends the node's kubelet and containerd at once, as a crash of both does. Its containers run on until the test binary ends.
 func (n *Node) Kill() error {
-	if err := n.supervisor.Process.Kill(); err != nil {
+	if err := n.supervisor.kill(); err != nil {
 		return fmt.Errorf("killing %s: %w", n.Name, err)
 	}
-	_ = n.supervisor.Wait() // it was killed
 	return nil
 }
 
 // waitUntilReady waits until the node says that it is ready.
 func (n *Node) waitUntilReady(ctx context.Context, client kubernetes.Interface) error {
 	err := wait.PollUntilContextTimeout(ctx, readyEvery, readyWithin, true, func(ctx context.Context) (bool, error) {
+		if err := n.supervisor.check(); err != nil {
+			return false, err
+		}
 		found, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, nil //nolint:nilerr // its kubelet has not registered it yet

@@ -29,7 +29,7 @@ func StartServices(ctx context.Context, in Cluster, dir string) error {
 			return fmt.Errorf("writing the configuration of kube-proxy and CoreDNS: %w", err)
 		}
 	}
-	_, err := startSupervisor(nodePlan{Dir: dir, Programs: []program{
+	services, err := startSupervisor(nodePlan{Dir: dir, Programs: []program{
 		{"kube-proxy", []string{filepath.Join(in.Programs, "kube-proxy"), "--config=" + proxy, "--v=2"}},
 		{"coredns", []string{filepath.Join(in.Programs, "coredns"), "-conf", dns}},
 	}})
@@ -39,7 +39,7 @@ func StartServices(ctx context.Context, in Cluster, dir string) error {
 	if err := createDNS(ctx, in.Client); err != nil {
 		return err
 	}
-	return waitForService(ctx, dir)
+	return waitForService(ctx, services, dir)
 }
 
 // createDNS creates the Service of CoreDNS, which is no pod.
@@ -117,7 +117,7 @@ func corefile(kubeconfig string) string {
 }
 
 // waitForService waits until Service kubernetes is known by its name, and its address leads to the API server.
-func waitForService(ctx context.Context, dir string) error {
+func waitForService(ctx context.Context, services *supervisor, dir string) error {
 	dialer := net.Dialer{Timeout: readyEvery}
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "udp", net.JoinHostPort(DNSAddress, "53"))
@@ -132,7 +132,7 @@ func waitForService(ctx context.Context, dir string) error {
 			}
 		}
 		last = err
-		return err == nil, nil
+		return err == nil, services.check()
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for Service kubernetes (logs are in %s): %w", dir, errors.Join(err, last))

@@ -46,8 +46,35 @@ func fixed() []string {
 	}
 }
 
+// supervisor is a process that runs the programs of a plan.
+type supervisor struct {
+	process *exec.Cmd
+	log     string
+	ended   chan struct{}
+}
+
+// check returns what a supervisor says that has ended.
+func (s *supervisor) check() error {
+	select {
+	case <-s.ended:
+		said, err := os.ReadFile(s.log)
+		return fmt.Errorf("a supervisor ended: %s: %w", said, errors.Join(errEnded, err))
+	default:
+		return nil
+	}
+}
+
+// kill ends a supervisor and its programs.
+func (s *supervisor) kill() error {
+	if err := s.process.Process.Kill(); err != nil {
+		return fmt.Errorf("killing a supervisor: %w", err)
+	}
+	<-s.ended
+	return nil
+}
+
 // startSupervisor starts this binary as the supervisor of a plan.
-func startSupervisor(plan nodePlan) (*exec.Cmd, error) {
+func startSupervisor(plan nodePlan) (*supervisor, error) {
 	encoded, err := json.Marshal(plan)
 	if err != nil {
 		return nil, fmt.Errorf("encoding what a supervisor runs: %w", err)
@@ -61,14 +88,18 @@ func startSupervisor(plan nodePlan) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("creating the log of a supervisor: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	supervisor := exec.Command(self)
-	supervisor.Stdout, supervisor.Stderr = log, log
-	supervisor.Env = append(os.Environ(), role+"="+asNode, planVariable+"="+string(encoded))
-	supervisor.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
-	if err := supervisor.Start(); err != nil {
+	s := &supervisor{process: exec.Command(self), log: log.Name(), ended: make(chan struct{})}
+	s.process.Stdout, s.process.Stderr = log, log
+	s.process.Env = append(os.Environ(), role+"="+asNode, planVariable+"="+string(encoded))
+	s.process.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	if err := s.process.Start(); err != nil {
 		return nil, fmt.Errorf("starting a supervisor: %w", err)
 	}
-	return supervisor, nil
+	go func() {
+		defer close(s.ended)
+		_ = s.process.Wait() // its log says why it ended
+	}()
+	return s, nil
 }
 
 // supervise runs the programs of a plan, in a mount namespace of its own.

@@ -60,3 +60,14 @@ func TestTorch_DataParallelByGloo(t *testing.T) {
 func TestMPI_BySSH(t *testing.T) {
 	complete(t, "mpi", "rank 0 of 2", "rank 1 of 2", "sum 3, hosts 2")
 }
+
+// A Trainer of transformers reports its progress and its metrics, with no code of ours and none of the user's.
+func TestTransformers_ReportsProgress(t *testing.T) {
+	complete(t, "transformers", "trained 96 steps")
+	status := statusOf(t, "transformers", "trainerStatus")
+	t.Logf("the TrainJob says %v", status)
+	metrics, _ := status["metrics"].([]any)
+	if status["progressPercentage"] != int64(100) || len(metrics) == 0 {
+		t.Errorf("the TrainJob says %v", status)
+	}
+}

@@ -23,6 +23,8 @@ var (
 	shared   *cluster.Cluster
 	nodes    []*realnode.Node
 	userland realnode.Userland
+	// checkpoints is a folder that pods of all nodes can have.
+	checkpoints string
 )
 
 // There are so many nodes, which say that they have GPUs.
@@ -72,12 +74,22 @@ func start(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	checkpoints = filepath.Join(dir, "checkpoints")
+	if err := os.Mkdir(checkpoints, 0o777); err != nil {
+		return fmt.Errorf("making a folder for checkpoints: %w", err)
+	}
 	shared, err = cluster.Start(ctx, cluster.Options{
 		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Report: say,
 		Real: &cluster.RealNodes{Address: realnode.Address},
 	})
 	if err != nil {
 		return err
+	}
+	programs := filepath.Join(root, "simulator", "integration", "frameworks", "programs")
+	for folder, name := range map[string]string{programs: "programs", filepath.Dir(shared.Kubeconfig()): "kubeconfig"} {
+		if err := userland.Share(folder, name); err != nil {
+			return err
+		}
 	}
 	runtimes, err := chart.Runtimes()
 	if err != nil {

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 )
 
 // seen is what a user of the SDK sees of a job that has ended.
@@ -30,19 +33,8 @@ func (s seen) log() string {
 // play runs a scenario of programs/play.py in the userland. Its result is the transcript.
 func play(t *testing.T, scenario string) seen {
 	t.Helper()
-	root, err := cluster.SourceTree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	programs := filepath.Join(root, "simulator", "integration", "frameworks", "programs")
-	if err := userland.Share(programs, "programs"); err != nil {
-		t.Fatal(err)
-	}
-	if err := userland.Share(filepath.Dir(shared.Kubeconfig()), "kubeconfig"); err != nil {
-		t.Fatal(err)
-	}
 	command := userland.Command(t.Context(), "python", "/tmp/programs/play.py", scenario)
-	command.Env = append(command.Env, "KUBECONFIG=/tmp/kubeconfig/"+filepath.Base(shared.Kubeconfig()))
+	command.Env = append(command.Env, "KUBECONFIG=/tmp/kubeconfig/"+filepath.Base(shared.Kubeconfig()), "CHECKPOINTS="+checkpoints)
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {
@@ -62,10 +54,26 @@ func play(t *testing.T, scenario string) seen {
 	return job
 }
 
+// begin plays a scenario beside the test.
+func begin(t *testing.T, scenario string) <-chan seen {
+	t.Helper()
+	ended := make(chan seen, 1)
+	go func() {
+		defer close(ended)
+		ended <- play(t, scenario)
+	}()
+	return ended
+}
+
 // complete plays a scenario that has to complete, with lines that its output has to have.
 func complete(t *testing.T, scenario string, lines ...string) seen {
 	t.Helper()
-	job := play(t, scenario)
+	return completed(t, play(t, scenario), lines...)
+}
+
+// completed checks that a job has completed, with lines that its output has to have.
+func completed(t *testing.T, job seen, lines ...string) seen {
+	t.Helper()
 	if job.Status != "Complete" {
 		t.Errorf("%s is %s", job.Name, job.Status)
 	}
@@ -76,4 +84,19 @@ func complete(t *testing.T, scenario string, lines ...string) seen {
 		}
 	}
 	return job
+}
+
+// statusOf is a part of the status of a TrainJob; nil if there is none.
+func statusOf(t *testing.T, job string, path ...string) map[string]any {
+	t.Helper()
+	trainJobs := schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
+	object, err := shared.Dynamic.Resource(trainJobs).Namespace("default").Get(t.Context(), job, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, _, err := unstructured.NestedMap(object.Object, append([]string{"status"}, path...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return part
 }

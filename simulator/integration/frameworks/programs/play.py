@@ -12,7 +12,20 @@ from collections.abc import Callable
 
 from kubeflow.common.types import KubernetesBackendConfig
 from kubeflow.trainer import CustomTrainer, TrainerClient
-from kubeflow.trainer.options import Annotations, Name
+from kubeflow.trainer.options import (
+    Annotations,
+    ContainerPatch,
+    JobSetSpecPatch,
+    JobSetTemplatePatch,
+    JobSpecPatch,
+    JobTemplatePatch,
+    Name,
+    PodSpecPatch,
+    PodTemplatePatch,
+    ReplicatedJobPatch,
+    RuntimePatch,
+    TrainingRuntimeSpecPatch,
+)
 
 import trainings
 
@@ -33,6 +46,35 @@ def custom(runtime: str, func: Callable, gpus: int = 0, nodes: int = 2, **more) 
     return train
 
 
+def keeping(func: Callable, seconds: int = 10, priority: str | None = None, nodes: int = 2) -> Play:
+    """A training on whole nodes that keeps files on the machine, and leaves a lost node at once."""
+
+    def train(client: TrainerClient, name: str) -> str:
+        gone = [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+            for key in ("not-ready", "unreachable")
+        ]
+        pod = PodSpecPatch(
+            tolerations=gone,
+            volumes=[{"name": "checkpoints", "hostPath": {"path": os.environ["CHECKPOINTS"]}}],
+            containers=[
+                ContainerPatch(name="node", volume_mounts=[{"name": "checkpoints", "mountPath": "/checkpoints"}])
+            ],
+        )
+        job = JobTemplatePatch(spec=JobSpecPatch(template=PodTemplatePatch(spec=pod)))
+        jobs = [ReplicatedJobPatch(name="node", template=job)]
+        patch = JobSetTemplatePatch(spec=JobSetSpecPatch(replicated_jobs=jobs))
+        options = [Name(name), RuntimePatch(training_runtime_spec=TrainingRuntimeSpecPatch(template=patch))]
+        if priority:
+            options.append(Annotations({"lockstep.dev/priority-class": priority}))
+        trainer = CustomTrainer(
+            func=func, num_nodes=nodes, resources_per_node={"gpu": 2}, env={"SECONDS": str(seconds), "JOB": name}
+        )
+        return client.train(runtime=client.get_runtime("jax-distributed"), trainer=trainer, options=options)
+
+    return train
+
+
 SCENARIOS: dict[str, Play] = {
     "jax": custom("jax-distributed", trainings.jax_documented),
     "jax-devices": custom(
@@ -45,6 +87,13 @@ SCENARIOS: dict[str, Play] = {
     ),
     "torch": custom("torch-distributed", trainings.torch_ddp, gpus=2),
     "mpi": custom("deepspeed-distributed", trainings.mpi_ranks),
+    "evicted": keeping(trainings.checkpointing),
+    "deleted": keeping(trainings.checkpointing),
+    "crashed": keeping(trainings.crashing),
+    "thief": keeping(trainings.checkpointing, seconds=1, nodes=1),
+    "preempted": keeping(trainings.checkpointing, seconds=20),
+    "urgent": keeping(trainings.checkpointing, seconds=3, priority="urgent"),
+    "moved": keeping(trainings.checkpointing, seconds=5, nodes=1),
     "transformers": custom("torch-distributed", trainings.transformers_progress, nodes=1),
 }
 

@@ -118,23 +118,44 @@ def transformers_progress():
 
 
 def checkpointing():
-    """A training that saves its step when it is told to stop, and goes on from there."""
+    """A training that saves its step when it is told to stop, and goes on from there. SECONDS is how long it takes in all."""
+    import os
     import pathlib
     import signal
     import sys
     import time
 
-    saved = pathlib.Path("/checkpoints") / f"step-{__import__('os').environ['PET_NODE_RANK']}"
+    rank = os.environ["JAX_PROCESS_ID"]
+    saved = pathlib.Path("/checkpoints") / f"step-{os.environ['JOB']}-{rank}"
     step = int(saved.read_text()) if saved.exists() else 0
-    print(f"begins at step {step}", flush=True)
+    print(f"rank {rank} begins at step {step}", flush=True)
 
     def save(*_):
+        time.sleep(1)  # a checkpoint takes its time
         saved.write_text(str(step))
-        print(f"saved step {step}", flush=True)
+        print(f"rank {rank} saves step {step}", flush=True)
         sys.exit(143)
 
     signal.signal(signal.SIGTERM, save)
-    while step < 40:
-        time.sleep(0.5)
+    while step < 4 * int(os.environ["SECONDS"]):
+        time.sleep(0.25)
         step += 1
-    print(f"done at step {step}", flush=True)
+    print(f"rank {rank} ends at step {step}", flush=True)
+
+
+def crashing():
+    """A training whose rank 1 fails once, in its fourth second."""
+    import os
+    import pathlib
+    import sys
+    import time
+
+    rank, crashed = os.environ["JAX_PROCESS_ID"], pathlib.Path("/checkpoints/crashed")
+    print(f"rank {rank} begins", flush=True)
+    if rank == "1" and not crashed.exists():
+        crashed.touch()
+        time.sleep(3)
+        print("ValueError: no data", file=sys.stderr, flush=True)
+        os._exit(7)
+    time.sleep(8)
+    print(f"rank {rank} ends", flush=True)
