@@ -20,7 +20,8 @@ func (q *GangQueue) left(pod *corev1.Pod) {
 	if end := q.endings.Phase(pod); end != "" { // the scheduler's informer shows what the pod was before
 		phase = end
 	}
-	if group := q.goesOn(pod); group != nil && phase != corev1.PodSucceeded && !eviction.ByScheduler(pod) {
+	succeeded := phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil
+	if group := q.goesOn(pod); group != nil && !succeeded && !eviction.ByScheduler(pod) {
 		q.lost(group, pod, lossOf(pod, phase))
 		q.watchMembers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	}
@@ -60,7 +61,7 @@ func ofJob(pod *corev1.Pod) bool {
 
 // ended follows a pod that has ended, before or after the scheduler's informer shows that it is gone.
 func (q *GangQueue) ended(pod *corev1.Pod) {
-	if pod.Status.Phase == corev1.PodSucceeded {
+	if snapshot.Succeeded(pod) {
 		q.queue.Finished(pod)
 		return
 	}

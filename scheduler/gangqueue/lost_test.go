@@ -31,6 +31,19 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 			}
 		}
 	}
+	restart := func(phase corev1.PodPhase) happens {
+		return func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod) {
+			t.Helper()
+			endPod(t, c, members[1].Name, corev1.PodFailed)
+			for _, rank := range []int{0, 2, 3} {
+				beginDeletion(t, c, members[rank].Name)
+			}
+			for _, rank := range []int{0, 2, 3} {
+				endPod(t, c, members[rank].Name, phase)
+			}
+			c.DeletePods(t, members)
+		}
+	}
 	for name, test := range map[string]struct {
 		minCount int32
 		happens  happens
@@ -52,6 +65,8 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 			}
 			c.DeletePods(t, members)
 		}, true},
+		"a member fails, and the others are stopped":               {4, restart(corev1.PodFailed), false},
+		"a member fails, and the others end well when stopped": {4, restart(corev1.PodSucceeded), false},
 		"its group is deleted after a failure": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()
 			endPod(t, c, "runs-1", corev1.PodFailed)

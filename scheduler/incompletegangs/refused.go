@@ -29,7 +29,7 @@ func LacksDevice(pod *corev1.Pod) bool {
 // happens then.
 func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
-	if ok && pod.Status.Phase == corev1.PodSucceeded {
+	if ok && snapshot.Succeeded(pod) {
 		w.succeeds(key, pod)
 	}
 	if !ok || !WasRefused(pod) || !w.Acts() {

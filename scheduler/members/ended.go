@@ -15,6 +15,8 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // Ended follows the pods of a scheduler that have succeeded or failed.
@@ -201,7 +203,7 @@ func (e *Ended) Succeeded(profile string, gang types.NamespacedName) []*corev1.P
 	var found []*corev1.Pod
 	for _, informer := range e.of(profile) {
 		for _, pod := range Of(informer.GetIndexer(), gang) {
-			if pod.Status.Phase == corev1.PodSucceeded {
+			if snapshot.Succeeded(pod) {
 				found = append(found, pod)
 			}
 		}

@@ -26,6 +26,12 @@ func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
+// Succeeded reports whether the pod has done its work. One that ends well while it is being deleted was stopped, as trainings are that save a
+// checkpoint on SIGTERM and exit with 0: its job starts it again.
+func Succeeded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil
+}
+
 // Deleted is the PodGroup that an informer's deletion event is about.
 func Deleted(obj any) (*schedulingv1beta1.PodGroup, bool) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {

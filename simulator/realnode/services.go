@@ -30,8 +30,8 @@ func StartServices(ctx context.Context, in Cluster, dir string) error {
 		}
 	}
 	services, err := startSupervisor(nodePlan{Dir: dir, Programs: []program{
-		{"kube-proxy", []string{filepath.Join(in.Programs, "kube-proxy"), "--config=" + proxy, "--v=2"}},
-		{"coredns", []string{filepath.Join(in.Programs, "coredns"), "-conf", dns}},
+		{"kube-proxy", []string{filepath.Join(in.Programs, "kube-proxy"), "--config=" + proxy, "--v=2"}, ""},
+		{"coredns", []string{filepath.Join(in.Programs, "coredns"), "-conf", dns}, ""},
 	}})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // planVariable has the plan of a node, as JSON.
@@ -31,6 +32,8 @@ type nodePlan struct {
 type program struct {
 	Name string
 	Args []string
+	// Socket is a file that the program makes when others may use it; empty for none. A kubelet ends if its container runtime does not answer.
+	Socket string
 }
 
 // fixed are the folders that the programs of a node insist on.
@@ -128,8 +131,19 @@ func supervise(ctx context.Context) error {
 			return err
 		}
 		go func() { ended <- fmt.Errorf("%s ended: %w", one.Name, errors.Join(command.Wait(), errEnded)) }()
+		if err := waitForFile(ctx, one.Socket); err != nil {
+			return fmt.Errorf("waiting for %s: %w", one.Name, err)
+		}
 	}
 	return <-ended
+}
+
+// waitForFile waits until a file is there; "" is.
+func waitForFile(ctx context.Context, file string) error {
+	return wait.PollUntilContextTimeout(ctx, readyEvery/10, readyWithin, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(file)
+		return file == "" || err == nil, nil
+	})
 }
 
 // errEnded indicates that a program of a node ended.

@@ -145,7 +145,8 @@ func TestIncident_PreemptionWithACheckpoint(t *testing.T) {
 	resumed(t, <-ended, 80)
 }
 
-// A node whose kubelet and container runtime are gone is given up by the job that ran there, which goes on elsewhere. It is the last test.
+// A job goes on elsewhere when the machine under it is gone: its kubelet and container runtime end, Kubernetes notices, and the Node is deleted, as
+// clouds do. Before that, Kubernetes keeps the pods as Terminating, because they may run. It is the last test.
 func TestIncident_NodeStopped(t *testing.T) {
 	ended := begin(t, "moved")
 	before := ranks(t, "moved", 1)
@@ -156,8 +157,19 @@ func TestIncident_NodeStopped(t *testing.T) {
 			}
 		}
 	}
+	lost := before[0].Spec.NodeName
+	eventually(t, "the node is not ready", func() bool {
+		node, err := shared.Client.CoreV1().Nodes().Get(t.Context(), lost, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute })
+	})
+	if err := shared.Client.CoreV1().Nodes().Delete(t.Context(), lost, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	after := ranks(t, "moved", 1, before...)
-	if after[0].Spec.NodeName == before[0].Spec.NodeName {
+	if after[0].Spec.NodeName == lost {
 		t.Errorf("the job is on %s again", after[0].Spec.NodeName)
 	}
 	completed(t, <-ended, "rank 0 ends")

@@ -93,7 +93,7 @@ SCENARIOS: dict[str, Play] = {
     "thief": keeping(trainings.checkpointing, seconds=1, nodes=1),
     "preempted": keeping(trainings.checkpointing, seconds=20),
     "urgent": keeping(trainings.checkpointing, seconds=3, priority="urgent"),
-    "moved": keeping(trainings.checkpointing, seconds=5, nodes=1),
+    "moved": keeping(trainings.checkpointing, seconds=8, nodes=1),
     "transformers": custom("torch-distributed", trainings.transformers_progress, nodes=1),
 }
 
