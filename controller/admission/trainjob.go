@@ -80,6 +80,7 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 		verdict.Refusal = err
 		return verdict, nil //nolint:nilerr // it is the verdict
 	}
+	verdict.Warnings = append(verdict.Warnings, planned.Warnings...)
 	verdict.Warnings = append(verdict.Warnings, longNames(planned.JobSet)...)
 	verdict.Warnings = append(verdict.Warnings, v.unfit(ctx, planned.JobSet)...)
 	return verdict, nil

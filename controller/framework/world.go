@@ -110,6 +110,8 @@ type Contribution struct {
 	Command []string
 	// TakesArgs says that Command has the arguments in it, so that the container needs none.
 	TakesArgs bool
+	// Wraps run something before the commands that containers have in the end.
+	Wraps []Wrap
 	// Ports are opened on the trainer's container.
 	Ports []int32
 	// Injections are for containers other than the trainer's.

@@ -1,7 +1,9 @@
 package framework
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,24 +41,56 @@ func (XGBoost) Validate(world World, spec *field.Path) field.ErrorList {
 	return faults
 }
 
-// workers is the number of workers on each node. Where GPUs came by claims, it is what the job says.
-func (XGBoost) workers(world World) int64 {
-	if world.Claimed && world.GPUs == 0 && world.Processes != nil {
+// workers is the number of workers on each node: what the job says, or one for each GPU. A container whose command is not
+// known starts one, whatever it has.
+func (x XGBoost) workers(world World) int64 {
+	if len(world.command()) == 0 {
+		return 1
+	}
+	return x.wanted(world)
+}
+
+func (XGBoost) wanted(world World) int64 {
+	if world.Processes != nil {
 		return int64(*world.Processes)
 	}
 	return max(1, world.GPUs)
 }
 
-// Contribute returns the variables that Rabit reads. The task id is the pod's, while the workers are counted by GPU:
-// the workers of one pod tell themselves apart.
+// perGPU was the helper by which users of earlier releases started a worker for each GPU.
+const perGPU = "/lockstep/per-gpu"
+
+// Contribute returns the variables that Rabit reads. The task id is the pod's; where a node has several workers, the container's
+// shell starts them, each with a task id of its own.
 func (x XGBoost) Contribute(world World) Contribution {
-	return Contribution{
+	workers, command := x.workers(world), world.command()
+	out := Contribution{
 		Env: []corev1.EnvVar{
 			text(xgboostTracker, world.Leader()),
 			number(xgboostTrackerPort, int64(Port)),
 			rank(xgboostTask),
-			number(xgboostWorkers, int64(world.Nodes)*x.workers(world)),
+			number(xgboostWorkers, int64(world.Nodes)*workers),
 		},
 		Ports: []int32{Port},
 	}
+	helped := len(command) > 0 && command[0] == perGPU
+	if wanted := x.wanted(world); wanted > 1 || helped {
+		gpus := strconv.FormatInt(world.GPUs, 10)
+		if world.Claimed && world.GPUs == 0 {
+			gpus = "count"
+		}
+		out.Wraps = []Wrap{
+			{
+				Drop:  perGPU,
+				Words: shellWords("per-gpu", perGPUScript, strconv.FormatInt(workers, 10), gpus),
+				Missing: fmt.Sprintf(
+					"XGBoost: one worker on each node instead of %d: neither the job nor its runtime has a command, "+
+						"and what the image's entrypoint starts cannot be started %d times; set spec.trainer.command",
+					wanted,
+					wanted,
+				),
+			},
+		}
+	}
+	return out
 }

@@ -32,6 +32,8 @@ type draft struct {
 	nvlink string
 	// status is where the trainer reports; nil if nowhere.
 	status *StatusServer
+	// warnings are for the job's owner.
+	warnings []string
 }
 
 // read merges patches into the runtime and looks at the result. Patches for unknown names are merged too, as an

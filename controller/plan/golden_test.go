@@ -133,6 +133,9 @@ func render(t *testing.T, planned plan.Plan) []byte {
 	for _, note := range planned.Notes {
 		documents = append(documents, []byte("# "+note+"\n"))
 	}
+	for _, warning := range planned.Warnings {
+		documents = append(documents, []byte("# Warning: "+warning+"\n"))
+	}
 	for _, claim := range planned.Claims {
 		documents = append(
 			documents,

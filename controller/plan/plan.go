@@ -75,6 +75,8 @@ type Plan struct {
 	JobSet *jobsetv1alpha2.JobSet
 	// Notes tell the owner what the gang's policy for evicted members changed in the runtime, or left alone.
 	Notes []string
+	// Warnings tell the owner what the job goes without, and how to mend it.
+	Warnings []string
 }
 
 // Secret is a Secret that the job needs.
@@ -104,6 +106,7 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 		return Plan{}, &RefusalError{Runtime: runtime.Name, Faults: faults}
 	}
 	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}
+	result.Warnings = draft.warnings
 	result.ConfigMaps, result.Secrets = draft.files()
 	if result.ForeignGroup, err = draft.joinForeign(&result.JobSet.Spec); err != nil {
 		return Plan{}, err

@@ -41,6 +41,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 			d.joinStatus(replicated)
 		}
 	}
+	d.wrap(contribution.Wraps)
 	d.spec.Suspend = clone(d.job.Spec.Suspend)
 	return &jobsetv1alpha2.JobSet{
 		TypeMeta: metav1.TypeMeta{
@@ -124,6 +125,32 @@ func (d *draft) renderCompanion(replicated *jobsetv1alpha2.ReplicatedJob, contri
 	}
 	if contribution.CompanionTrains {
 		container.Env = upsertEnv(container.Env, trainer.Env)
+	}
+}
+
+// wrap runs what the framework wants before the commands of main containers, whoever gave those commands.
+func (d *draft) wrap(wraps []framework.Wrap) {
+	for _, wrap := range wraps {
+		i := position(d.spec.ReplicatedJobs, wrap.Role)
+		if wrap.Role == "" {
+			i = d.firstTrainer()
+		}
+		if i < 0 {
+			continue
+		}
+		container := mainContainer(&d.spec.ReplicatedJobs[i], trainerv1alpha1.NodeName)
+		if container == nil {
+			continue
+		}
+		command := container.Command
+		if len(command) == 0 {
+			d.warnings = append(d.warnings, wrap.Missing)
+			continue
+		}
+		if wrap.Drop != "" && command[0] == wrap.Drop {
+			command = command[1:]
+		}
+		container.Command = slices.Concat(wrap.Words, command)
 	}
 }
 

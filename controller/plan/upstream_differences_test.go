@@ -144,6 +144,21 @@ func frameworkDifferences() []intended {
 			reason: "The job's image reaches the nodes too: mpirun starts there what the launcher has (upstream #4030).",
 		},
 		{
+			cases:  `mpi-(launcher(-as-node)?|gang(-replicas)?|status)`,
+			path:   `JobSet\.spec\.replicatedJobs\[launcher\]\.template\.spec\.template\.spec\.containers\[node\]\.command(\[\d\])?`,
+			reason: "The launcher waits until its hosts' names resolve; mpirun takes itself for remote otherwise, and dies (upstream #3783).",
+		},
+		{
+			cases:  `xgboost-(workers|helper)`,
+			path:   node + `\.command(\[\d\])?`,
+			reason: "The container's shell starts a worker for each that DMLC_NUM_WORKER counts; with upstream the first waits for the others for ever.",
+		},
+		{
+			cases:  `xgboost-.*`,
+			path:   node + `\.env\[DMLC_NUM_WORKER\]\.value`,
+			reason: "No more workers are counted than are started: one on each node where no command is known, else what numProcPerNode says.",
+		},
+		{
 			cases: `mpi-launcher-nodes.*`, path: job + `\.(completions|parallelism)`,
 			reason: "One launcher, whatever the policy's numNodes: each would start the job.",
 		},

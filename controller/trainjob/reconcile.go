@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -157,7 +158,7 @@ func (r *Reconciler) realize(
 			done.awaits = "a PodGroup, claim, ComputeDomain or JobSet of its last start has not gone yet"
 		default:
 			if jobSet == nil {
-				done.notes = planned.Notes
+				done.notes = slices.Concat(planned.Notes, planned.Warnings)
 			}
 			done.again, done.err = r.remainder(ctx, planned.Plan, jobSet)
 		}
