@@ -12,7 +12,10 @@ type RealNodes struct {
 // of webhooks, because nothing translates the addresses of Services.
 func (p plan) listening() []string {
 	if p.real == nil {
-		return []string{"--bind-address=127.0.0.1"}
+		return []string{
+			"--bind-address=127.0.0.1",
+			"--kubelet-preferred-address-types=InternalIP", "--kubelet-certificate-authority=" + p.access.certFile,
+		}
 	}
 	return []string{
 		"--bind-address=0.0.0.0", "--advertise-address=" + p.real.Address,
@@ -31,12 +34,4 @@ func (p plan) addresses() []net.IP {
 // controllers are all of kube-controller-manager that need no cloud: pods get their addresses from the nodes.
 func (*RealNodes) controllers() []string {
 	return []string{"*", "-node-ipam-controller"}
-}
-
-// accounts is how pods get tokens, and the certificate by which they know the API server.
-func (r *RealNodes) accounts(a access) []string {
-	if r == nil {
-		return nil
-	}
-	return []string{"--service-account-private-key-file=" + a.accountKeyFile, "--root-ca-file=" + a.certFile}
 }
