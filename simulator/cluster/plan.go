@@ -238,8 +238,6 @@ func (p plan) kwok() component {
 	args := []string{
 		"--kubeconfig=" + p.access.adminKubeconfig, "--config=" + p.state.path("config", "kwok.yaml"),
 		fmt.Sprintf("--server-address=127.0.0.1:%d", p.ports.kwok),
-		// Every fake node has its kubelet in this process. A node without one of the two addresses would lose the other when it is ready again.
-		"--node-ip=127.0.0.1", "--node-name=localhost", fmt.Sprintf("--node-port=%d", p.ports.kubelet),
 		"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 	}
 	return component{
