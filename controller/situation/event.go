@@ -36,6 +36,9 @@ func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 		(was == nil || text(was) != text(is) || !was.Time.Equal(&is.Time)) {
 		out = append(out, Event{corev1.EventTypeWarning, standing.RankFailedReason, text(is)})
 	}
+	if after.Phase == trainerv1alpha1.PhaseSuspended && (before.Phase != after.Phase || before.Reason != after.Reason) {
+		out = append(out, Event{corev1.EventTypeNormal, string(after.Phase), after.Reason})
+	}
 	if why, ok := Standing(after); ok && !why.Passes() && isNews(before, why) {
 		out = append(out, why)
 	}

@@ -211,8 +211,10 @@ func TestAJobThatCannotBeResumed(t *testing.T) {
 	s.want(t, `
 == suspended by its owner
 Suspended (its owner suspended it)
+   Normal Suspended: its owner suspended it
 == in a queue of Kueue's
 Suspended (Kueue keeps it suspended until queue research admits it)
+   Normal Suspended: Kueue keeps it suspended until queue research admits it
 == cannot be resumed
 Blocked (field is immutable: spec.x) +NotResumed
 == resumed

@@ -266,8 +266,18 @@ func (w *world) say(edit func(*jobsetv1alpha2.JobSetStatus)) {
 	}
 }
 
-// event returns the oldest event that was not yet looked at; empty if there is none.
+// event returns the oldest event that was not yet looked at; empty if there is none. Most jobs of these tests begin suspended, and the Event that
+// says so is left out; anyEvent returns it.
 func (w *world) event() string {
+	for {
+		event := w.anyEvent()
+		if !strings.HasPrefix(event, "Normal Suspended ") {
+			return event
+		}
+	}
+}
+
+func (w *world) anyEvent() string {
 	select {
 	case event := <-w.recorder.Events:
 		return event

@@ -178,3 +178,29 @@ func TestConditions_AreUpstreamsThree(t *testing.T) {
 		t.Errorf("the life had conditions %v only", seen)
 	}
 }
+
+// Kubeflow's SDK shows a job's Events, and knows of no status Suspended.
+func TestSuspendedJobIsToldBySuspension(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w.settle()
+	w.settle()
+	if event := w.anyEvent(); event != "Normal Suspended its owner suspended it" {
+		t.Errorf("event %q", event)
+	}
+	if event := w.anyEvent(); event != "" {
+		t.Errorf("event %q of a job that stays suspended", event)
+	}
+	w.change(suspend(false))
+	w.settle()
+	w.settle() // as when its JobSet has changed
+	w.change(suspend(true))
+	w.settle()
+	for event := w.anyEvent(); ; event = w.anyEvent() {
+		if event == "" {
+			t.Fatal("the second suspension is not told")
+		}
+		if event == "Normal Suspended its owner suspended it" {
+			return
+		}
+	}
+}

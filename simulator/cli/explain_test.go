@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
 	"github.com/lockstep-project/lockstep/simulator/capture/capturetest"
 	"github.com/lockstep-project/lockstep/simulator/cli"
+	"github.com/lockstep-project/lockstep/simulator/explain"
 	"github.com/lockstep-project/lockstep/simulator/session"
 )
 
@@ -393,5 +394,34 @@ func TestExplainRefusesInOneLine(t *testing.T) {
 				at += found
 			}
 		})
+	}
+}
+
+// Agents read one object from stdout, whatever becomes of the job, and nothing else; stderr is for people, and for input that cannot be used.
+func TestExplain_JSONIsOneObject(t *testing.T) {
+	l := newLab(t, draw(t, "r1: aa.."), idle)
+	for question, wantCode := range map[string]int{
+		"trainjob over": 0, "trainjob queued": 1, "trainjob orphan": 1, "trainjob fresh": 1, "trainjob loose": 1,
+		"podgroup a": 0, "queue": 0, "trainjob absent": 2, "podgroup absent": 2, "nonsense": 2,
+	} {
+		code, out, stderr := l.explain(t, append(strings.Fields(question), "-o", "json")...)
+		if code != wantCode {
+			t.Errorf("%s: exit %d, want %d: %s%s", question, code, wantCode, out, stderr)
+		}
+		if wantCode == 2 {
+			if out != "" || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s: %q on stdout, %q on stderr; want nothing, and one line", question, out, stderr)
+			}
+			continue
+		}
+		decoder := json.NewDecoder(strings.NewReader(out))
+		decoder.DisallowUnknownFields()
+		var answer explain.Answer
+		if err := decoder.Decode(&answer); err != nil || decoder.More() || stderr != "" || answer.At.IsZero() {
+			t.Errorf("%s: %v; more after it: %v; stderr %q:\n%s", question, err, decoder.More(), stderr, out)
+		}
+		if starts := answer.Starts(); starts != (code == 0) {
+			t.Errorf("%s: exit %d, and the answer says that it starts: %v", question, code, starts)
+		}
 	}
 }

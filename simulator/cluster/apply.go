@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +13,7 @@ import (
 )
 
 // Create creates a user's object as the cluster's administrator and returns what was stored. Fields that the API
-// server does not know are refused, as kubectl would.
+// server does not know are refused, as kubectl would. A namespace is ready for pods.
 func (c *Cluster) Create(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	resource, err := c.resource(object)
 	if err != nil {
@@ -23,6 +24,9 @@ func (c *Cluster) Create(ctx context.Context, object *unstructured.Unstructured)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Namespace") && c.plan.real == nil {
+		return created, c.waitForAccount(ctx, object.GetName())
 	}
 	return created, nil
 }

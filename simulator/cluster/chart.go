@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
@@ -18,6 +19,10 @@ var errNotHosted = errors.New("it cannot be run on this machine")
 func (p plan) takeChart() (plan, error) {
 	release := render.Default()
 	release.Values = p.values
+	if _, said := p.values["dataCache"]; !said {
+		// The samples run in this namespace, and one of them streams from the cache.
+		release = release.With("dataCache.namespaces", []any{metav1.NamespaceDefault})
+	}
 	rendered, err := render.Chart(release)
 	if err != nil {
 		return p, fmt.Errorf("rendering the chart: %w", err)

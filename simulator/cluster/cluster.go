@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -180,6 +181,7 @@ func (c *Cluster) populate(ctx context.Context, options Options) error {
 	if err := c.connectNodes(serving, options.NVLink); err != nil {
 		return err
 	}
+	c.serveLogs(serving)
 	options.Report("starting the controllers and schedulers")
 	children := []component{c.plan.controllerManager(), c.plan.stockScheduler(), c.plan.jobset(), c.plan.kwok()}
 	if !c.plan.bare {
@@ -200,7 +202,7 @@ func (c *Cluster) populate(ctx context.Context, options Options) error {
 	if err := c.offerStatusServer(ctx); err != nil {
 		return err
 	}
-	return c.waitForAccounts(ctx)
+	return c.waitForAccount(ctx, metav1.NamespaceDefault)
 }
 
 // prepare writes the files that the children read, and makes our own clients.

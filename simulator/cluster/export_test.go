@@ -50,6 +50,7 @@ func PlannedPorts() (held, listened []int, err error) {
 	} {
 		listened = append(listened, c.ports...)
 	}
+	listened = append(listened, chosen.kubelet)
 	return slices.Sorted(maps.Keys(chosen.held)), slices.Sorted(slices.Values(listened)), nil
 }
 

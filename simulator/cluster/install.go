@@ -26,14 +26,8 @@ func (c *Cluster) install(ctx context.Context) error {
 	if err := c.applyYAML(ctx, crds); err != nil {
 		return err
 	}
-	laboratory := []string{driversRole}
-	if c.plan.servesMutatingPolicies() {
-		laboratory = append(laboratory, defaultAccount)
-	}
-	for _, own := range laboratory {
-		if err := c.applyYAML(ctx, []byte(own)); err != nil {
-			return err
-		}
+	if err := c.applyYAML(ctx, []byte(driversRole)); err != nil {
+		return err
 	}
 	if c.plan.cliques {
 		if err := c.applyYAML(ctx, nvlink.Manifests); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,6 +29,10 @@ func (p plan) kwokConfig() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	birth, err := p.birthStage()
+	if err != nil {
+		return nil, err
+	}
 	ready := []byte(podstages.DefaultPodReady)
 	if p.cliques {
 		if ready, err = preparedStage(); err != nil {
@@ -48,7 +53,7 @@ options:
 `, leaseSeconds, parallelism, 4*parallelism, parallelism)
 	return bytes.Join([][]byte{
 		[]byte(options),
-		[]byte(nodestages.DefaultNodeInit), []byte(heartbeatstages.DefaultNodeHeartbeatWithLease),
+		birth, []byte(heartbeatstages.DefaultNodeHeartbeatWithLease),
 		ready, complete, []byte(terminateStage), []byte(removeStage),
 	}, []byte("\n---\n")), nil
 }
@@ -99,6 +104,26 @@ spec:
     delete: true
 `
 )
+
+// birthStage returns KWOK's stage that makes a node ready, with the kubelet of this process as that of the node. KWOK's own flags for
+// that would be the addresses of the pods, too. Both kinds of address are needed: KWOK removes one that is alone when a node is ready again.
+func (p plan) birthStage() ([]byte, error) {
+	stage := nodestages.DefaultNodeInit
+	for from, to := range map[string]string{
+		"with NodeIP": `with "127.0.0.1"`, "with NodeName": `with "localhost"`,
+		"with NodePort": "with " + strconv.Itoa(p.ports.kubelet),
+	} {
+		if !strings.Contains(stage, from) {
+			return nil, fmt.Errorf(
+				"changing KWOK's node-initialize stage: it has no %q: %w",
+				from,
+				errors.ErrUnsupported,
+			)
+		}
+		stage = strings.ReplaceAll(stage, from, to)
+	}
+	return []byte(stage), nil
+}
 
 // preparedStage is KWOK's stage that starts a pod, for one without claims or with claims that are prepared.
 func preparedStage() ([]byte, error) {

@@ -18,7 +18,10 @@ import (
 func (c *Cluster) addNodes(ctx context.Context, nodes []corev1.Node) error {
 	wanted := map[string]bool{}
 	for i := range nodes {
-		if _, err := c.Client.CoreV1().Nodes().Create(ctx, &nodes[i], metav1.CreateOptions{}); err != nil {
+		node := nodes[i].DeepCopy()
+		// Those of a real cluster's nodes lead to kubelets that are not here.
+		node.Status.Addresses, node.Status.DaemonEndpoints = nil, corev1.NodeDaemonEndpoints{}
+		if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 				return &badinput.Error{
 					Where: "--fleet",

@@ -119,7 +119,7 @@ func (p plan) apiserver() component {
 			"--service-account-signing-key-file=" + p.access.accountKeyFile,
 			"--service-cluster-ip-range=10.0.0.0/24",
 			"--profiling=false",
-		}, p.listening(), p.accounts(), p.gated(), p.groupAPI(), p.auditing()),
+		}, p.listening(), p.gated(), p.groupAPI(), p.auditing()),
 		ports:  []int{p.ports.apiserver},
 		health: p.ports.url("https", p.ports.apiserver) + "/readyz",
 	}
@@ -148,7 +148,9 @@ func (p plan) controllerManager() component {
 		"--tls-cert-file=" + p.access.certFile, "--tls-private-key-file=" + p.access.keyFile,
 		"--controllers=" + strings.Join(p.controllers(), ","),
 		"--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-job-syncs=20",
-	}, p.gated(), p.real.accounts(p.access))
+		// Pods get tokens, and the certificate by which they know the API server.
+		"--service-account-private-key-file=" + p.access.accountKeyFile, "--root-ca-file=" + p.access.certFile,
+	}, p.gated())
 	if p.nodes > manyNodes {
 		args = append(args, "--node-monitor-grace-period=3h")
 	}
@@ -176,6 +178,7 @@ func (p plan) controllers() []string {
 		"pod-garbage-collector-controller",
 		"ttl-after-finished-controller",
 		"serviceaccount-controller",
+		"root-ca-certificate-publisher-controller",
 		"clusterrole-aggregation-controller",
 		"persistentvolume-binder-controller",
 		"persistentvolumeclaim-protection-controller",

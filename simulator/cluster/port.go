@@ -15,6 +15,8 @@ type ports struct {
 	etcd, etcdPeer, apiserver, controllerManager, stockScheduler, kwok, scheduler  int
 	jobsetHealth, jobsetWebhook, controllerHealth, controllerWebhook, statusServer int
 	controllerMetrics, kueueHealth, kueueWebhook, trainerHealth, trainerWebhook    int
+	// kubelet is that of every fake node.
+	kubelet int
 
 	// held keeps each port until its component starts: until then anybody's outgoing connection might take it.
 	held map[int]net.Listener
@@ -42,7 +44,7 @@ func hold(p *ports) error {
 		&p.apiserver, &p.etcd, &p.etcdPeer, &p.controllerManager, &p.stockScheduler, &p.jobsetHealth,
 		&p.jobsetWebhook, &p.kwok, &p.controllerHealth, &p.controllerWebhook, &p.statusServer,
 		&p.controllerMetrics, &p.scheduler, &p.kueueHealth, &p.kueueWebhook,
-		&p.trainerHealth, &p.trainerWebhook,
+		&p.trainerHealth, &p.trainerWebhook, &p.kubelet,
 	} {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 		if err != nil {
@@ -70,6 +72,13 @@ func (p ports) release(numbers ...int) {
 			delete(p.held, port)
 		}
 	}
+}
+
+// take returns the listener of a port that this process serves itself.
+func (p ports) take(port int) net.Listener {
+	listener := p.held[port]
+	delete(p.held, port)
+	return listener
 }
 
 // releaseAll frees every port that no component has taken.

@@ -28,7 +28,10 @@ const (
 // listening is where the API server listens, and what it calls in turn: kubelets by their addresses, and the pods behind Services.
 func (p plan) listening() []string {
 	if p.real == nil {
-		return []string{"--bind-address=127.0.0.1", "--endpoint-reconciler-type=none"}
+		return []string{
+			"--bind-address=127.0.0.1", "--endpoint-reconciler-type=none",
+			"--kubelet-preferred-address-types=InternalIP", "--kubelet-certificate-authority=" + p.access.certFile,
+		}
 	}
 	return []string{
 		"--bind-address=0.0.0.0", "--advertise-address=" + p.real.Address,
@@ -99,12 +102,4 @@ func (c *Cluster) offerStatusServer(ctx context.Context) error {
 // controllers are all of kube-controller-manager that need no cloud: pods get their addresses from the nodes.
 func (*RealNodes) controllers() []string {
 	return []string{"*", "-node-ipam-controller"}
-}
-
-// accounts is how pods get tokens, and the certificate by which they know the API server.
-func (r *RealNodes) accounts(a access) []string {
-	if r == nil {
-		return nil
-	}
-	return []string{"--service-account-private-key-file=" + a.accountKeyFile, "--root-ca-file=" + a.certFile}
 }
