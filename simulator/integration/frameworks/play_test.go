@@ -1,15 +1,20 @@
 package frameworks_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 )
 
@@ -30,9 +35,35 @@ func (s seen) log() string {
 	return all.String()
 }
 
+// lastWords logs what failed pods of a job printed, before they are deleted, until ctx ends.
+func lastWords(ctx context.Context, t *testing.T, job string) {
+	t.Helper()
+	pods, told := shared.Client.CoreV1().Pods("default"), map[types.UID]bool{}
+	for ; ctx.Err() == nil; time.Sleep(500 * time.Millisecond) {
+		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "jobset.sigs.k8s.io/jobset-name=" + job})
+		if err != nil {
+			continue
+		}
+		for _, pod := range list.Items {
+			if pod.Status.Phase != corev1.PodFailed || told[pod.UID] {
+				continue
+			}
+			words, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+			if told[pod.UID] = true; err == nil {
+				t.Logf("%s failed:\n%s", pod.Name, words)
+			}
+		}
+	}
+}
+
 // play runs a scenario of programs/play.py in the userland. Its result is the transcript.
 func play(t *testing.T, scenario string) seen {
 	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	listening.Go(func() { lastWords(ctx, t, scenario) })
+	defer listening.Wait()
+	defer stop()
 	command := userland.Command(t.Context(), "python", "/tmp/programs/play.py", scenario)
 	command.Env = append(command.Env, "KUBECONFIG=/tmp/kubeconfig/"+filepath.Base(shared.Kubeconfig()), "CHECKPOINTS="+checkpoints)
 	command.Stderr = os.Stderr

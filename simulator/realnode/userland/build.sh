@@ -41,6 +41,7 @@ HostKey /home/mpiuser/.ssh/id_rsa
 AuthorizedKeysFile /home/mpiuser/.ssh/authorized_keys
 StrictModes no
 UsePAM no
+SetEnv PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin
 SSHD
 cat >> "$root/etc/ssh/ssh_config" <<'SSH'
 Host *

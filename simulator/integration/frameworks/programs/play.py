@@ -98,6 +98,15 @@ SCENARIOS: dict[str, Play] = {
 }
 
 
+def log_of(client: TrainerClient, name: str, step: str) -> str:
+    """What a step has printed; nothing if its pod has gone, as that of an sshd has when the launcher is done."""
+    try:
+        return "\n".join(client.get_job_logs(name, step=step))
+    except RuntimeError as err:
+        print(f"{name}, {step}: {err}", file=sys.stderr)
+        return ""
+
+
 def main() -> None:
     # What the SDK logs is for people; standard output is for the one object.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO)
@@ -113,8 +122,7 @@ def main() -> None:
     job = client.get_job(name)
     steps = {}
     for step in job.steps:
-        lines = client.get_job_logs(name, step=step.name)
-        steps[step.name] = {"status": step.status, "pod": step.pod_name, "log": "\n".join(lines)}
+        steps[step.name] = {"status": step.status, "pod": step.pod_name, "log": log_of(client, name, step.name)}
     events = [f"{event.involved_object_kind} {event.reason}: {event.message}" for event in client.get_job_events(name)]
     json.dump({"name": name, "status": job.status, "seconds": took, "steps": steps, "events": events}, sys.stdout)
 
