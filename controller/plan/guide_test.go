@@ -74,7 +74,11 @@ func TestRuntimePatches_GuideAsWritten(t *testing.T) {
 			t.Run(shipped.Name+" "+name, func(t *testing.T) {
 				job := patchedJob(t, pod)
 				before := job.DeepCopy()
-				planned, err := plan.New(job, plan.Runtime{Name: shipped.Name, Spec: shipped.Spec}, plan.Options{Gang: true})
+				planned, err := plan.New(
+					job,
+					plan.Runtime{Name: shipped.Name, Spec: shipped.Spec},
+					plan.Options{Gang: true},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +144,11 @@ func TestRuntimePatches_TrainerIsNode(t *testing.T) {
 		"another name": {torch, `{containers: [{name: training}]}`, "must not have container that doesn't exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			faults := plan.Validate(patchedJob(t, c.pod), plan.Runtime{Name: c.runtime.Name, Spec: c.runtime.Spec}, plan.Options{})
+			faults := plan.Validate(
+				patchedJob(t, c.pod),
+				plan.Runtime{Name: c.runtime.Name, Spec: c.runtime.Spec},
+				plan.Options{},
+			)
 			if len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want) {
 				t.Errorf("faults %v, want one that says %q", faults, c.want)
 			}

@@ -191,7 +191,13 @@ func TestDeadline_OwnerSeesLastWords(t *testing.T) {
 	w.restart()
 	w.clock.SetTime(created().Add(70 * time.Second))
 	words := standing.Failure{
-		Rank: 0, Pod: "train-node-0-0-x7k2p", Node: "n1", Container: "node", ExitCode: 143, Reason: "Error", Message: "step 12\nwaiting for rank 1",
+		Rank:      0,
+		Pod:       "train-node-0-0-x7k2p",
+		Node:      "n1",
+		Container: "node",
+		ExitCode:  143,
+		Reason:    "Error",
+		Message:   "step 12\nwaiting for rank 1",
 	}
 	w.hear(standing.RankFailed, metav1.ConditionTrue, "Error", words.String())
 	w.settle()
@@ -199,10 +205,14 @@ func TestDeadline_OwnerSeesLastWords(t *testing.T) {
 		t.Errorf("event %q", event)
 	}
 	status := w.job().Status
-	if failure := status.Scheduling.LastFailure; failure == nil || failure.Message != words.Message || *failure.ExitCode != 143 {
+	if failure := status.Scheduling.LastFailure; failure == nil || failure.Message != words.Message ||
+		*failure.ExitCode != 143 {
 		t.Errorf("last failure %v, want the words of rank 0", failure)
 	}
-	if failed := meta.FindStatusCondition(status.Conditions, trainerv1alpha1.TrainJobFailed); failed.Reason != trainerv1alpha1.ReasonDeadlineExceeded {
+	if failed := meta.FindStatusCondition(
+		status.Conditions,
+		trainerv1alpha1.TrainJobFailed,
+	); failed.Reason != trainerv1alpha1.ReasonDeadlineExceeded {
 		t.Errorf("the job failed because of %s", failed.Reason)
 	}
 	w.settle()

@@ -139,15 +139,25 @@ func TestReport_LastWordsAtADeadline(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer func() { cancel(); synctest.Wait() }()
 				group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
-					Namespace: "ns", Name: "train", UID: "g",
-					Annotations: map[string]string{topology.AnnotationExpectedEnd: time.Now().Add(c.left).Format(time.RFC3339)},
+					Namespace: "ns",
+					Name:      "train",
+					UID:       "g",
+					Annotations: map[string]string{
+						topology.AnnotationExpectedEnd: time.Now().Add(c.left).Format(time.RFC3339),
+					},
 				}}
 				group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}
 				h := &handle{Clientset: fake.NewClientset(group, rank("0"), rank("1"))}
 				fakeserver.HonorFields(h.Clientset)
 				h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
 				leads := func() bool { return true }
-				if err := failures.Report(ctx, h, members.NewEnded(nil), leads, timing.With(clock.RealClock{})); err != nil {
+				if err := failures.Report(
+					ctx,
+					h,
+					members.NewEnded(nil),
+					leads,
+					timing.With(clock.RealClock{}),
+				); err != nil {
 					t.Fatal(err)
 				}
 				h.informers.Start(ctx.Done())
@@ -168,7 +178,10 @@ func TestReport_LastWordsAtADeadline(t *testing.T) {
 					t.Fatal(err)
 				}
 				message := ""
-				if condition := apimeta.FindStatusCondition(got.Status.Conditions, standing.RankFailed); condition != nil {
+				if condition := apimeta.FindStatusCondition(
+					got.Status.Conditions,
+					standing.RankFailed,
+				); condition != nil {
 					message = condition.Message
 				}
 				if message != c.want {
