@@ -552,3 +552,26 @@ func check(t *testing.T, got admission.Verdict, want, warnings string) {
 		t.Errorf("warnings %q, want %q", got.Warnings, wanted)
 	}
 }
+
+// What a job goes without is told as it is created, with what mends it.
+func TestCreate_WarnsWithoutACommand(t *testing.T) {
+	found := there(t)
+	found.found.Runtime.Spec.MLPolicy.MLPolicySource = trainerv1alpha1.MLPolicySource{
+		XGBoost: &trainerv1alpha1.XGBoostMLPolicySource{},
+	}
+	validator := newValidator(t, found)
+	job := trainJob(func(job *trainerv1alpha1.TrainJob) {
+		job.Spec.Trainer = &trainerv1alpha1.Trainer{NumProcPerNode: new(int32(2))}
+	})
+	got, err := validator.Create(t.Context(), job)
+	if err != nil || got.Refusal != nil {
+		t.Fatal(err, got.Refusal)
+	}
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "set spec.trainer.command") {
+		t.Errorf("warnings %q, want one that says how to mend it", got.Warnings)
+	}
+	job.Spec.Trainer.Command = []string{"train"}
+	if got, err = validator.Create(t.Context(), job); err != nil || len(got.Warnings) > 0 {
+		t.Errorf("warnings %q (%v) of a job with a command", got.Warnings, err)
+	}
+}

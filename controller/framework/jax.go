@@ -24,7 +24,7 @@ func (JAX) Validate(World, *field.Path) field.ErrorList { return nil }
 
 // Contribute returns the variables from which jax.distributed.initialize takes its arguments.
 func (JAX) Contribute(world World) Contribution {
-	return Contribution{
+	out := Contribution{
 		BeforeUser: true,
 		Env: []corev1.EnvVar{
 			number("JAX_NUM_PROCESSES", int64(world.Nodes)),
@@ -33,4 +33,13 @@ func (JAX) Contribute(world World) Contribution {
 		},
 		Ports: []int32{Port},
 	}
+	if world.WithoutToken {
+		out.Warnings = []string{withoutToken}
+	}
+	return out
 }
+
+// withoutToken warns of JAX's detection of clusters, which also looks when initialize has all its arguments but local_device_ids: in a pod
+// of Kubernetes it loads the ServiceAccount's token as soon as Python's package kubernetes is there, and fails without one.
+const withoutToken = "JAX: the pods have automountServiceAccountToken: false; if the image has the Python package kubernetes, " +
+	`jax.distributed.initialize fails even with explicit arguments; add cluster_detection_method="deactivate" to them`

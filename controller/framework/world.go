@@ -36,6 +36,8 @@ type World struct {
 	Claimed bool
 	// CPUs is the number of CPUs that each node's container asks for, rounded up.
 	CPUs int64
+	// WithoutToken says that the trainer's pods refuse the token of their ServiceAccount.
+	WithoutToken bool
 	// Env is the TrainJob's own env, Args are its arguments; to be read only.
 	Env  []corev1.EnvVar
 	Args []string
@@ -110,6 +112,8 @@ type Contribution struct {
 	Command []string
 	// TakesArgs says that Command has the arguments in it, so that the container needs none.
 	TakesArgs bool
+	// Warnings tell the owner what may go wrong, and how to mend it.
+	Warnings []string
 	// Wraps run something before the commands that containers have in the end.
 	Wraps []Wrap
 	// Ports are opened on the trainer's container.

@@ -82,7 +82,7 @@ func patched(
 	spec jobsetv1alpha2.JobSetSpec, patches []trainerv1alpha1.RuntimePatch,
 ) (jobsetv1alpha2.JobSetSpec, error) {
 	merged := *spec.DeepCopy()
-	for _, patch := range patches {
+	for _, patch := range addressed(patches, spec) {
 		template := templatePatch(patch)
 		if template == nil || template.Spec == nil {
 			continue

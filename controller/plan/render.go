@@ -41,6 +41,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 			d.joinStatus(replicated)
 		}
 	}
+	d.warnings = append(d.warnings, contribution.Warnings...)
 	d.wrap(contribution.Wraps)
 	d.spec.Suspend = clone(d.job.Spec.Suspend)
 	return &jobsetv1alpha2.JobSet{

@@ -181,6 +181,11 @@ func frameworkDifferences() []intended {
 			reason: "Upstream means to refuse patches for what is not in the runtime, but looks after merging them in.",
 		},
 		{
+			cases:  `plain-patch-trainer`,
+			path:   job + `\.template\.spec\.containers(\[(node|trainer)\].*)?`,
+			reason: "Upstream's guide patches container trainer, and upstream adds one of that name without an image beside the runtime's; we patch the one that trains.",
+		},
+		{
 			cases:  `plain-patch-refuse-many`,
 			path:   `fault spec\.runtimePatches: Invalid value: must not have .* that doesn't exist .*`,
 			reason: "The same, in a job that upstream refuses for another reason.",

@@ -15,7 +15,7 @@ import (
 func validatePatches(patches []trainerv1alpha1.RuntimePatch, runtime Runtime) field.ErrorList {
 	path := field.NewPath("spec", "runtimePatches")
 	var faults field.ErrorList
-	for _, patch := range patches {
+	for _, patch := range addressed(patches, runtime.Spec.Template.Spec) {
 		faults = append(faults, validation.IsDomainPrefixedPath(path.Child("manager"), patch.Manager)...)
 		template := templatePatch(patch)
 		if template == nil || template.Spec == nil {
@@ -37,11 +37,11 @@ func validatePatchedJob(
 		return field.ErrorList{field.Invalid(path, patch.Name,
 			"must not have replicated job that doesn't exist in the runtime job template")}
 	}
-	if patch.Template == nil || patch.Template.Spec == nil || patch.Template.Spec.Template == nil ||
-		patch.Template.Spec.Template.Spec == nil {
+	want := podPatch(patch)
+	if want == nil {
 		return nil
 	}
-	want, have := patch.Template.Spec.Template.Spec, jobs[i].Template.Spec.Template.Spec
+	have := jobs[i].Template.Spec.Template.Spec
 	var faults field.ErrorList
 	for _, container := range want.InitContainers {
 		if !contains(have.InitContainers, container.Name) {

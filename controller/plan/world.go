@@ -50,6 +50,10 @@ func worldOf(
 		if ancestor(spec.ReplicatedJobs[i]) == trainerv1alpha1.AncestorTrainer {
 			if main := mainContainer(&spec.ReplicatedJobs[i], trainerv1alpha1.NodeName); main != nil {
 				// Rendering changes the container's variables in place.
+				world.WithoutToken = !ptr.Deref(
+					spec.ReplicatedJobs[i].Template.Spec.Template.Spec.AutomountServiceAccountToken,
+					true,
+				)
 				world.Command, world.RuntimeArgs, world.RuntimeEnv = main.Command, main.Args, slices.Clone(main.Env)
 			}
 			break

@@ -32,7 +32,8 @@ func (r *Reconciler) situate(
 	}
 	var there []schedulingv1beta1.PodGroup
 	for i := range groups.Items {
-		if group := &groups.Items[i]; owns(job, group) && group.DeletionTimestamp.IsZero() {
+		// Groups of a job that has ended are only read for what they say of its ranks, until they are gone.
+		if group := &groups.Items[i]; owns(job, group) && (group.DeletionTimestamp.IsZero() || job.Ended()) {
 			there = append(there, *group)
 		}
 	}

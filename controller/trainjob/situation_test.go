@@ -179,6 +179,7 @@ func TestConditions_AreUpstreamsThree(t *testing.T) {
 	}
 }
 
+<<<<<<< HEAD
 // Kubeflow's SDK shows a job's Events, and knows of no status Suspended.
 func TestSuspendedJobIsToldBySuspension(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
@@ -202,5 +203,46 @@ func TestSuspendedJobIsToldBySuspension(t *testing.T) {
 		if event == "Normal Suspended its owner suspended it" {
 			return
 		}
+=======
+// At a deadline the JobSet is deleted at once, and the scheduler reports what a rank said as it ended. Another process of the controller may read that.
+func TestDeadline_OwnerSeesLastWords(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(deadline(60)))
+	w.start()
+	w.clock.SetTime(created().Add(61 * time.Second))
+	w.settle()
+	if w.jobSet() != nil || w.podGroup() == nil {
+		t.Fatalf("JobSet %v, want it gone at once and its group for a while", w.jobSet())
+	}
+	w.restart()
+	w.clock.SetTime(created().Add(70 * time.Second))
+	words := standing.Failure{
+		Rank:      0,
+		Pod:       "train-node-0-0-x7k2p",
+		Node:      "n1",
+		Container: "node",
+		ExitCode:  143,
+		Reason:    "Error",
+		Message:   "step 12\nwaiting for rank 1",
+	}
+	w.hear(standing.RankFailed, metav1.ConditionTrue, "Error", words.String())
+	w.settle()
+	if event := w.event(); event != "Warning RankFailed "+words.String() {
+		t.Errorf("event %q", event)
+	}
+	status := w.job().Status
+	if failure := status.Scheduling.LastFailure; failure == nil || failure.Message != words.Message ||
+		*failure.ExitCode != 143 {
+		t.Errorf("last failure %v, want the words of rank 0", failure)
+	}
+	if failed := meta.FindStatusCondition(
+		status.Conditions,
+		trainerv1alpha1.TrainJobFailed,
+	); failed.Reason != trainerv1alpha1.ReasonDeadlineExceeded {
+		t.Errorf("the job failed because of %s", failed.Reason)
+	}
+	w.settle()
+	if event := w.event(); event != "" {
+		t.Errorf("event %q again", event)
+>>>>>>> wt-ctl
 	}
 }

@@ -61,11 +61,12 @@ func Report(ctx context.Context, handle fwk.Handle, ended *members.Ended, acts f
 	return nil
 }
 
-// ended gathers a pod that failed by itself. One that is being deleted, or was evicted, failed because of that.
+// ended gathers a pod that failed by itself. One that is being deleted, or was evicted, failed because of that; it is reported only if its
+// gang ran out of time.
 func (r *reporter) ended(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
-	if !ok || pod.Status.Phase != corev1.PodFailed || pod.DeletionTimestamp != nil || eviction.Disrupted(pod) ||
-		!r.acts() {
+	if !ok || pod.Status.Phase != corev1.PodFailed || eviction.Disrupted(pod) || !r.acts() ||
+		pod.DeletionTimestamp != nil && !r.outOfTime(key, pod) {
 		return
 	}
 	r.mu.Lock()
@@ -75,6 +76,24 @@ func (r *reporter) ended(ctx context.Context, pod *corev1.Pod) {
 		r.timing.AfterFunc(gathers, func() { r.correct(ctx, key) })
 	}
 	r.gathered[key] = append(r.gathered[key], pod)
+}
+
+// skew is how far the clocks of controller and scheduler may differ.
+const skew = 5 * time.Second
+
+// outOfTime reports whether a pod that is being deleted has last words, and its gang was to end before. At its deadline a job's pods are
+// deleted at once, and what they say as they end is all that is left of their logs.
+func (r *reporter) outOfTime(gang types.NamespacedName, pod *corev1.Pod) bool {
+	group, err := r.groups.PodGroups(gang.Namespace).Get(gang.Name)
+	if err != nil {
+		return false
+	}
+	end := snapshot.ExpectedEnd(group)
+	if end.IsZero() || r.timing.Clock.Now().Before(end.Add(-skew)) {
+		return false
+	}
+	failure, _ := failureOf(pod)
+	return failure.Message != ""
 }
 
 // correct reports a failure that was earlier than the one that arrived first.

@@ -22,6 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest/fakeserver"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
+	"github.com/lockstep-project/lockstep/topology"
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
@@ -117,6 +118,78 @@ func TestReport_NamesTheFirstRank(t *testing.T) {
 		synctest.Wait()
 		expect("rank 2 (pod train-2 on node n2): container node ended with exit code 17 (Error): ValueError: no data")
 	})
+}
+
+// At a deadline pods are deleted, and their last words are reported. Pods that are deleted before it, or say nothing, are not.
+func TestReport_LastWordsAtADeadline(t *testing.T) {
+	for name, c := range map[string]struct {
+		left    time.Duration
+		message string
+		want    string
+	}{
+		"at the deadline": {
+			0, "step 12\nwaiting for rank 1",
+			"rank 0 (pod train-0 on node n0): container node ended with exit code 143 (Error): step 12\nwaiting for rank 1",
+		},
+		"before the deadline": {time.Minute, "step 12", ""},
+		"without words":       {0, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer func() { cancel(); synctest.Wait() }()
+				group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "ns",
+					Name:      "train",
+					UID:       "g",
+					Annotations: map[string]string{
+						topology.AnnotationExpectedEnd: time.Now().Add(c.left).Format(time.RFC3339),
+					},
+				}}
+				group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}
+				h := &handle{Clientset: fake.NewClientset(group, rank("0"), rank("1"))}
+				fakeserver.HonorFields(h.Clientset)
+				h.informers = informers.NewSharedInformerFactory(h.Clientset, 0)
+				leads := func() bool { return true }
+				if err := failures.Report(
+					ctx,
+					h,
+					members.NewEnded(nil),
+					leads,
+					timing.With(clock.RealClock{}),
+				); err != nil {
+					t.Fatal(err)
+				}
+				h.informers.Start(ctx.Done())
+				h.informers.WaitForCacheSync(ctx.Done())
+				synctest.Wait()
+				for _, i := range []string{"1", "0"} {
+					pod := exits(rank(i), 143, time.Now(), c.message)
+					pod.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+					if _, err := h.CoreV1().Pods("ns").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+				}
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				got, err := h.SchedulingV1beta1().PodGroups("ns").Get(ctx, "train", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				message := ""
+				if condition := apimeta.FindStatusCondition(
+					got.Status.Conditions,
+					standing.RankFailed,
+				); condition != nil {
+					message = condition.Message
+				}
+				if message != c.want {
+					t.Errorf("the group says %q, want %q", message, c.want)
+				}
+			})
+		})
+	}
 }
 
 func TestFirst(t *testing.T) {

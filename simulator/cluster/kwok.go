@@ -86,6 +86,9 @@ spec:
           terminated:
             exitCode: 143
             finishedAt: {{ $now | Quote }}
+            {{ if $.metadata.annotations }}{{ with index $.metadata.annotations "` + workload.LastWordsAnnotation + `" }}
+            message: {{ . | Quote }}
+            {{ end }}{{ end }}
             reason: Error
             startedAt: {{ $now | Quote }}
       {{ end }}

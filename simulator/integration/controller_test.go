@@ -32,7 +32,7 @@ kind: TrainJob
 metadata: {name: %s, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 1s}}
 spec:
   runtimeRef: {name: %s}
-  trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+  trainer: {numNodes: 2, command: [train], resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
 `, name, runtime)
 	}
 	jobs := play(t, 30*time.Second, strings.Join([]string{

@@ -173,6 +173,45 @@ func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	})
 }
 
+// At its deadline a job's pods are deleted at once. What they say as they end is in an Event on the TrainJob and in its status, for their logs are gone.
+func TestFailure_LastWordsAtTheDeadline(t *testing.T) {
+	namespace := namespaceOf(t)
+	submit(t, `apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: overdue
+  namespace: NAMESPACE
+  annotations: {simulator.lockstep.dev/run-time: 10m}
+spec:
+  runtimeRef: {name: torch-distributed}
+  activeDeadlineSeconds: 15
+  trainer: {numNodes: 2}
+  runtimePatches:
+  - manager: test.lockstep.dev/words
+    trainingRuntimeSpec: {template: {spec: {replicatedJobs: [
+      {name: node, template: {spec: {template: {metadata: {annotations: {
+        simulator.lockstep.dev/last-words: "step 12: waiting for rank 1"}}}}}}]}}}
+`)
+	newRunners(t, namespace, "overdue", 2, nil)
+	within(t, 60*time.Second, "the last words", func() bool {
+		failure := failureOf(t, namespace, "overdue")
+		return failure["message"] == "step 12: waiting for rank 1" && failure["exitCode"] == int64(143)
+	})
+	within(t, 30*time.Second, "the Event", func() bool {
+		events, err := shared.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.InvolvedObject.Kind == "TrainJob" && e.Reason == "RankFailed" && !e.FirstTimestamp.IsZero() &&
+				strings.Contains(e.Message, "step 12: waiting for rank 1")
+		})
+	})
+	within(t, 30*time.Second, "the end of the pods", func() bool {
+		return len(podsOf(t.Context(), t, namespace, "overdue")) == 0
+	})
+}
+
 // A rank that is deleted is a disruption: all start again, in their place, and it is not counted.
 func TestFailure_DeletedRank(t *testing.T) {
 	namespace := namespaceOf(t)

@@ -10,6 +10,8 @@ import (
 const (
 	// RunTimeAnnotation says on a TrainJob, and on its fake pods, how long the pods run: a Go duration such as "20s".
 	RunTimeAnnotation = "simulator.lockstep.dev/run-time"
+	// LastWordsAnnotation says on a fake pod what a kubelet reports as the end of its log when the pod is deleted.
+	LastWordsAnnotation = "simulator.lockstep.dev/last-words"
 	// SubmitAfterAnnotation says on a TrainJob how long after the others it is submitted: a Go duration such as "8s".
 	SubmitAfterAnnotation = "simulator.lockstep.dev/submit-after"
 	// DefaultRunTime is how long pods run where nothing is said.

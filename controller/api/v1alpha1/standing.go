@@ -83,7 +83,7 @@ type SchedulingStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// RankFailure describes a rank that failed by itself: it was neither evicted nor deleted.
+// RankFailure describes a rank that failed by itself, or that had last words when its job ran out of time. It was not evicted.
 type RankFailure struct {
 	// rank is the completion index of the pod. It is absent for a pod without one.
 	// +kubebuilder:validation:Minimum=0

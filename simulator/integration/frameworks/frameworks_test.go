@@ -61,6 +61,18 @@ func TestMPI_BySSH(t *testing.T) {
 	complete(t, "mpi", "rank 0 of 2", "rank 1 of 2", "sum 3, hosts 2")
 }
 
+// DeepSpeed by mpirun, on CPUs: all ranks have the same weights.
+func TestDeepSpeed_ByMPI(t *testing.T) {
+	job := complete(t, "deepspeed", "deepspeed rank 0 of 2", "deepspeed rank 1 of 2")
+	weights := map[string]bool{}
+	for _, found := range regexp.MustCompile(`: weight (\S+)`).FindAllStringSubmatch(job.log(), -1) {
+		weights[found[1]] = true
+	}
+	if len(weights) != 1 {
+		t.Errorf("the weights are %v, want the same on all ranks", weights)
+	}
+}
+
 // A Trainer of transformers reports its progress and its metrics, with no code of ours and none of the user's.
 func TestTransformers_ReportsProgress(t *testing.T) {
 	complete(t, "transformers", "trained 96 steps")

@@ -30,6 +30,8 @@ echo "installing frameworks of PyPI (minutes)"
 cp "$here/requirements.txt" "$root/opt/requirements.txt"
 inside python3 -m venv /opt/venv
 inside /opt/venv/bin/pip install -q --no-cache-dir -r /opt/requirements.txt
+# It is built here, against the torch that is installed, without its operators for GPUs.
+DS_BUILD_OPS=0 inside /opt/venv/bin/pip install -q --no-cache-dir --no-build-isolation deepspeed==0.19.8
 
 # As in Kubeflow's images for MPI: an account of its own, whose sshd and ssh use port 2222 and the keys of the job.
 inside useradd --uid 1000 --create-home --shell /bin/bash mpiuser

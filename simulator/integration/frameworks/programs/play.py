@@ -87,6 +87,7 @@ SCENARIOS: dict[str, Play] = {
     ),
     "torch": custom("torch-distributed", trainings.torch_ddp, gpus=2),
     "mpi": custom("deepspeed-distributed", trainings.mpi_ranks),
+    "deepspeed": custom("deepspeed-distributed", trainings.deepspeed_ranks),
     "evicted": keeping(trainings.checkpointing),
     "deleted": keeping(trainings.checkpointing),
     "crashed": keeping(trainings.crashing),

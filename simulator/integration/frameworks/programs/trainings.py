@@ -94,6 +94,31 @@ def mpi_ranks():
     print(f"rank {world.rank} of {world.size} on {hosts[world.rank]}: sum {total}, hosts {len(set(hosts))}", flush=True)
 
 
+def deepspeed_ranks():
+    """Data parallel training by DeepSpeed on CPUs: it finds the other ranks by MPI, and all have the same weights in the end."""
+    import os
+
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    import deepspeed
+    import torch
+    import torch.distributed as dist
+
+    deepspeed.init_distributed(dist_backend="gloo")
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    config = {"train_micro_batch_size_per_gpu": 8, "zero_optimization": {"stage": 0}}
+    engine, *_ = deepspeed.initialize(
+        model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), config=config
+    )
+    torch.manual_seed(dist.get_rank())
+    for _ in range(3):
+        loss = engine(torch.randn(8, 4)).square().mean()
+        engine.backward(loss)
+        engine.step()
+    weight = engine.module.weight.sum().item()
+    print(f"deepspeed rank {dist.get_rank()} of {dist.get_world_size()}: weight {weight:.6f}", flush=True)
+
+
 def transformers_progress():
     """A Trainer of transformers, unchanged: it reports its progress because the environment says where to."""
     import torch
