@@ -22,6 +22,10 @@ func keepKubelet(t *testing.T, namespace string) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: unpullable + "-" + namespace, Labels: map[string]string{"example.com/kubelet": "played"},
 		},
+		// Or the pods of other scenes would be placed there.
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "example.com/kubelet", Effect: corev1.TaintEffectNoSchedule}},
+		},
 		Status: corev1.NodeStatus{
 			Capacity: room(), Allocatable: room(),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def main(namespace: str, file: str, *only: str) -> None:
         if only and name not in only:
             continue
         began = time.monotonic()
-        table.call(f"scene {name}", "played", lambda s=scene: s(stage), lambda _: "played")
+        table.call(f"scene {name}", "played", partial(scene, stage), lambda _: "played")
         print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)
     answer = table.as_dict() | {"version": version("kubeflow"), "missing": [] if only else surface.missing()}
     Path(file).write_text(json.dumps(answer, indent=1))

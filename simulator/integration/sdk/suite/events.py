@@ -22,7 +22,7 @@ def _tells(stage: Stage, scene: str, name: str, reason: str, part: str) -> None:
     stage.table.call(f"get_job_events({name}), {scene}", f"{kind} {reason}: … {part} …", wait)
 
 
-def _gang(stage: Stage, name: str, nodes: int, *options) -> None:
+def _gang(stage: Stage, name: str, nodes: int, *options: object) -> None:
     """Train on whole nodes of four GPUs."""
     stage.client.train(
         runtime="torch-distributed",
@@ -58,7 +58,9 @@ def suspended(stage: Stage) -> None:
 
 def image(stage: Stage) -> None:
     """Say that an image cannot be had. The node is one whose kubelet the test plays."""
-    pods = PodTemplatePatch(spec=PodSpecPatch(node_selector={"example.com/kubelet": "played"}))
+    played = {"key": "example.com/kubelet", "operator": "Exists"}
+    spec = PodSpecPatch(node_selector={"example.com/kubelet": "played"}, tolerations=[played])
+    pods = PodTemplatePatch(spec=spec)
     _gang(stage, "no-image", 1, patch_pods(pods), Labels({"scene": "image"}), ActiveDeadlineSeconds(120))
     _tells(stage, "whose image cannot be had", "no-image", "Failed", "Failed to pull image")
     stage.gone("no-image")

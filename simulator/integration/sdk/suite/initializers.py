@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kubeflow.trainer import (
     BuiltinTrainer,
     DataCacheInitializer,
@@ -14,7 +16,7 @@ from kubeflow.trainer.options import Name
 
 from .stage import Stage, run_for
 
-BUCKET = {
+BUCKET: dict[str, Any] = {
     "ignore_patterns": ["*.md"],
     "endpoint": "https://s3.example.com",
     "access_key_id": "of-a-test",
@@ -69,9 +71,7 @@ def _sources(pods: list) -> str:
 def cache(stage: Stage) -> None:
     """Stream a dataset through the distributed cache."""
     name = "from-cache"
-    stage.client.train(
-        runtime="torch-distributed-with-cache", initializer=CACHE, options=[Name(name), run_for("2s")]
-    )
+    stage.client.train(runtime="torch-distributed-with-cache", initializer=CACHE, options=[Name(name), run_for("2s")])
     stage.ends(f"wait_for_job_status({name})", name)
     want = "dataset-initializer from cache://schema/table"
     stage.table.call(f"the initializers of {name}", want, lambda: stage.pods(name), _sources)

@@ -6,6 +6,7 @@ import time
 
 from kubeflow.trainer import CustomTrainer
 from kubeflow.trainer.options import Name
+from kubeflow.trainer.types.types import TrainJob
 
 from .stage import GROUP, JOBS, VERSION, Stage, eventually, run_for, train_nothing
 
@@ -31,7 +32,7 @@ def _has(jobs: list, name: str) -> str:
     return f"{name} is there" if any(job.name == name for job in jobs) else f"{name} is not there"
 
 
-def _shape(job) -> str:
+def _shape(job: TrainJob) -> str:
     """Return a job's runtime and size."""
     return f"{job.runtime.name}, {job.num_nodes} nodes"
 
@@ -47,10 +48,15 @@ def large(stage: Stage) -> None:
     eventually(lambda: len(stage.pods(name)) == LARGE, f"{name} has its pods", within=120)
     calls, size, seconds = _raw(stage, name)
     began = time.monotonic()
-    stage.table.call(f"get_job({name})", f"{LARGE} steps", lambda: client.get_job(name), lambda j: f"{len(j.steps)} steps")
+    stage.table.call(
+        f"get_job({name})", f"{LARGE} steps", lambda: client.get_job(name), lambda j: f"{len(j.steps)} steps"
+    )
     whole = time.monotonic() - began
     stage.table.call(
-        "the API server's part of get_job(large)", "under 2 s", lambda: seconds, lambda s: "under 2 s" if s < 2 else f"{s:.1f} s"
+        "the API server's part of get_job(large)",
+        "under 2 s",
+        lambda: seconds,
+        lambda s: "under 2 s" if s < 2 else f"{s:.1f} s",
     )
     stage.table.figures["get_job of 500 nodes"] = (
         f"{whole:.1f} s, of which {calls} calls of {size / 1e6:.1f} MB take the API server {seconds:.1f} s; "
@@ -67,7 +73,9 @@ def _raw(stage: Stage, name: str) -> tuple[int, int, float]:
         lambda: custom.get_namespaced_custom_object(
             GROUP, VERSION, stage.namespace, JOBS, name, _preload_content=False
         ),
-        lambda: custom.get_cluster_custom_object(GROUP, VERSION, "clustertrainingruntimes", "plain", _preload_content=False),
+        lambda: custom.get_cluster_custom_object(
+            GROUP, VERSION, "clustertrainingruntimes", "plain", _preload_content=False
+        ),
         lambda: stage.core.list_namespaced_pod(
             stage.namespace, label_selector=f"jobset.sigs.k8s.io/jobset-name={name}", _preload_content=False
         ),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from kubeflow.trainer import CustomTrainer
 from kubeflow.trainer.options import Name
+from kubeflow.trainer.types.types import TrainJob
 
 from .stage import Stage, run_for, train_nothing
 
 HONEST = "one line that names its rank and node, and says that no program was started"
 
 
-def _said(rank: int):
+def _said(rank: int) -> Callable[[list[str]], str]:
     """Return what is said of a log of a rank."""
 
     def of(lines: list[str]) -> str:
@@ -43,7 +47,7 @@ def running(stage: Stage) -> None:
     call(f"get_job_logs({name}, node-9)", "no line", lambda: list(client.get_job_logs(name, "node-9")), _none)
 
 
-def _runs(stage: Stage, name: str):
+def _runs(stage: Stage, name: str) -> TrainJob:
     """Wait until a job runs, and ask often."""
     return stage.client.wait_for_job_status(name, status={"Running"}, timeout=60, polling_interval=1)
 
@@ -53,17 +57,24 @@ def _none(lines: list[str]) -> str:
     return "no line" if not lines else repr(lines)
 
 
+def _lines(stage: Stage, step: str) -> list[str]:
+    """Return the log of a step of the job of LoRA."""
+    return list(stage.client.get_job_logs("tune-lora", step))
+
+
 def steps(stage: Stage) -> None:
     """Read the logs of initializers, and of an MPI launcher, which the SDK calls node-0."""
     for step in ("dataset-initializer", "model-initializer", "node-0"):
         stage.table.call(
             f"get_job_logs(tune-lora, {step})",
             HONEST,
-            lambda s=step: list(stage.client.get_job_logs("tune-lora", s)),
+            partial(_lines, stage, step),
             _said(0),
         )
     name = "function-deepspeed-distributed"
-    stage.table.call(f"get_job_logs({name}) of its launcher", HONEST, lambda: list(stage.client.get_job_logs(name)), _said(0))
+    stage.table.call(
+        f"get_job_logs({name}) of its launcher", HONEST, lambda: list(stage.client.get_job_logs(name)), _said(0)
+    )
 
 
 def waiting(stage: Stage) -> None:
@@ -72,5 +83,7 @@ def waiting(stage: Stage) -> None:
     stage.client.train(
         trainer=CustomTrainer(func=train_nothing, num_nodes=300, resources_per_node={"gpu": 4}), options=[Name(name)]
     )
-    stage.table.call(f"get_job_logs({name}) of a job that waits", "no line", lambda: list(stage.client.get_job_logs(name)), _none)
+    stage.table.call(
+        f"get_job_logs({name}) of a job that waits", "no line", lambda: list(stage.client.get_job_logs(name)), _none
+    )
     stage.gone(name)

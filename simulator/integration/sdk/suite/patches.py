@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from kubeflow.trainer import CustomTrainerContainer
 from kubeflow.trainer.options import (
     ActiveDeadlineSeconds,
@@ -92,7 +94,9 @@ def metadata(stage: Stage) -> None:
     want = "vision, 7, python train.py, --epochs 2, 300 s"
     stage.table.call(f"the TrainJob {name}", want, lambda: stage.stored(name), _said)
     stage.table.call(
-        "train(Name of a job that exists)", "RuntimeError: 409 Conflict", lambda: stage.client.train(options=[Name(name)])
+        "train(Name of a job that exists)",
+        "RuntimeError: 409 Conflict",
+        lambda: stage.client.train(options=[Name(name)]),
     )
     stage.table.call(
         "ActiveDeadlineSeconds(0)",
@@ -158,7 +162,7 @@ def refused(stage: Stage) -> None:
         stage.table.call(
             f"train(RuntimePatch of {what})",
             "RuntimeError: 403 Forbidden",
-            lambda s=spec: stage.client.train(options=[patch_pods(PodTemplatePatch(spec=s))]),
+            partial(stage.client.train, options=[patch_pods(PodTemplatePatch(spec=spec))]),
         )
     stage.table.call(
         "train(RuntimePatch of job absent)",

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from kubernetes.client import AuthenticationV1TokenRequest, V1BoundObjectReference, V1TokenRequestSpec
 from kubeflow.trainer import CustomTrainer
 from kubeflow.trainer.options import Name
+from kubernetes.client import AuthenticationV1TokenRequest, V1BoundObjectReference, V1TokenRequestSpec
 
 from .stage import GROUP, JOBS, VERSION, Stage, eventually, run_for, train_nothing
 from .surface import public
@@ -61,7 +61,9 @@ def _reported(stage: Stage, name: str) -> str:
     eventually(lambda: bool(said()), f"{name} shows its report")
     report = said()
     metric = report["metrics"][0]
-    return f"{report['progressPercentage']} %, {report['estimatedRemainingSeconds']} s, {metric['name']} {metric['value']}"
+    return (
+        f"{report['progressPercentage']} %, {report['estimatedRemainingSeconds']} s, {metric['name']} {metric['value']}"
+    )
 
 
 def slices(stage: Stage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+from functools import partial
 
 from kubeflow.trainer import TrainerClient
 
@@ -59,7 +60,7 @@ def shipped(stage: Stage) -> None:
     call, client = stage.table.call, stage.client
     call("list_runtimes()", f"{len(FRAMEWORKS) + 1} runtimes", client.list_runtimes, lambda r: f"{len(r)} runtimes")
     for name, framework in FRAMEWORKS.items():
-        call(f'get_runtime("{name}")', framework, lambda n=name: client.get_runtime(name=n), lambda r: r.trainer.framework)
+        call(f'get_runtime("{name}")', framework, partial(client.get_runtime, name=name), lambda r: r.trainer.framework)
     call('get_runtime("team")', "TrainingRuntime", lambda: client.get_runtime("team"), lambda r: r.kind.value)
     call('get_runtime("unknown")', "RuntimeError: 404 Not Found", lambda: client.get_runtime("unknown"))
 

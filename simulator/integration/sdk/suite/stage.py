@@ -17,6 +17,8 @@ from kubeflow.trainer.options import (
     RuntimePatch,
     TrainingRuntimeSpecPatch,
 )
+from kubeflow.trainer.types.types import TrainJob
+from kubernetes.client import CoreV1Api
 
 from .record import Table
 from .surface import public
@@ -34,7 +36,7 @@ class Stage:
     table: Table
 
     @property
-    def core(self):
+    def core(self) -> CoreV1Api:
         """Return the API of pods and Events, with the SDK's own account."""
         return self.client.backend.core_api
 
@@ -83,7 +85,7 @@ def patch_pods(pods: PodTemplatePatch, replicated_job: str = "node") -> RuntimeP
     return RuntimePatch(TrainingRuntimeSpecPatch(template=JobSetTemplatePatch(spec=spec)))
 
 
-def status(job) -> str:
+def status(job: TrainJob) -> str:
     """Return what the SDK says of a job in one word."""
     return job.status
 

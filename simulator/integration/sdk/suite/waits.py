@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from kubeflow.trainer import CustomTrainer
 from kubeflow.trainer.options import ActiveDeadlineSeconds, Name
+from kubeflow.trainer.types.types import TrainJob
 
 from .stage import Stage, eventually, run_for, status, train_nothing
 
 
-def _train(stage: Stage, name: str, duration: str, *options) -> None:
+def _train(stage: Stage, name: str, duration: str, *options: object) -> None:
     """Train on two nodes for a time."""
     stage.client.train(
         runtime="torch-distributed",
@@ -62,11 +66,11 @@ def gives_up(stage: Stage) -> None:
         "polling_interval=0": lambda: wait("endless", polling_interval=0),
         "polling_interval=timeout": lambda: wait("endless", timeout=5, polling_interval=5),
     }.items():
-        call(f"wait_for_job_status(endless, {what})", "ValueError", lambda d=do: _value_error(d))
+        call(f"wait_for_job_status(endless, {what})", "ValueError", partial(_value_error, do))
     stage.gone("endless")
 
 
-def _value_error(do) -> str:
+def _value_error(do: Callable[[], object]) -> str:
     """Return ValueError if a call raises one; its message is the SDK's affair."""
     try:
         return repr(do())
@@ -75,23 +79,32 @@ def _value_error(do) -> str:
 
 
 def resumed(stage: Stage) -> None:
-    """Suspend a job and resume it. The SDK then calls it Created until it ends, because of the condition Suspended=False (see the page)."""
+    """Suspend a job and resume it.
+
+    The SDK then calls it Created until it ends, because of the condition Suspended=False: docs/sdk.md says why that stays.
+    """
     _train(stage, "resumed", "20s")
     stage.patch("resumed", {"suspend": True})
     wait, call = stage.client.wait_for_job_status, stage.table.call
-    eventually(lambda: bool(stage.stored("resumed").get("status", {}).get("conditions")), "resumed says that it is suspended")
+    eventually(
+        lambda: bool(stage.stored("resumed").get("status", {}).get("conditions")), "resumed says that it is suspended"
+    )
     call("get_job(resumed) while suspended", "Created", lambda: stage.client.get_job("resumed"), status)
     stage.patch("resumed", {"suspend": False})
     running: list[bool] = []
     call(
         "wait_for_job_status(resumed, Running)",
         "TimeoutError: Timeout waiting for TrainJob resumed to reach status: {'Running'} status",
-        lambda: wait("resumed", {"Running"}, timeout=10, polling_interval=1, callbacks=[lambda j: running.append(_runs(j))]),
+        lambda: wait(
+            "resumed", {"Running"}, timeout=10, polling_interval=1, callbacks=[lambda j: running.append(_runs(j))]
+        ),
     )
-    call("its steps meanwhile", "all Running", lambda: any(running), lambda ran: "all Running" if ran else "not Running")
+    call(
+        "its steps meanwhile", "all Running", lambda: any(running), lambda ran: "all Running" if ran else "not Running"
+    )
     call("wait_for_job_status(resumed)", "Complete", lambda: wait("resumed"), status)
 
 
-def _runs(job) -> bool:
+def _runs(job: TrainJob) -> bool:
     """Report whether all steps run: what to look at instead of the status."""
     return len(job.steps) == job.num_nodes and all(step.status == "Running" for step in job.steps)
