@@ -206,19 +206,18 @@ SDK_VERSION := 0.5.0
 SDK ?=
 
 .PHONY: test-sdk
-test-sdk: out/sdk/$(SDK_VERSION)/bin/python ## Every call of the Kubeflow SDK, of the pinned release and of the newest (ten minutes; Python 3.10 with venv).
-	@newest=$$($< -m pip index versions kubeflow 2>/dev/null | sed -n '1s/kubeflow (\(.*\))/\1/p'); \
+test-sdk: out/sdk/$(SDK_VERSION)/ready ## Every call of the Kubeflow SDK, of the pinned release and of the newest (ten minutes; Python 3.10 with venv).
+	@newest=$$(out/sdk/$(SDK_VERSION)/bin/python -m pip index versions kubeflow 2>/dev/null | sed -n '1s/kubeflow (\(.*\))/\1/p'); \
 	test -n "$$newest" || echo "test-sdk: the newest release is unknown; only $(SDK_VERSION) is tried" >&2; \
 	folders="-sdk out/sdk/$(SDK_VERSION)"; \
 	if [ -n "$$newest" ] && [ "$$newest" != "$(SDK_VERSION)" ]; then \
-		test -x out/sdk/$$newest/bin/python || { python3 -m venv out/sdk/$$newest && \
-			out/sdk/$$newest/bin/pip install -q kubeflow==$$newest; } || exit 1; \
+		test -e out/sdk/$$newest/ready || { python3 -m venv out/sdk/$$newest && \
+			out/sdk/$$newest/bin/pip install -q kubeflow==$$newest && touch out/sdk/$$newest/ready; } || exit 1; \
 		folders="$$folders -sdk out/sdk/$$newest"; fi; \
 	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/sdk -args $$folders $(SDK)
 
-out/sdk/$(SDK_VERSION)/bin/python: simulator/integration/sdk/requirements.txt
-	@rm -rf out/sdk/$(SDK_VERSION) && mkdir -p out/sdk && python3 -m venv out/sdk/$(SDK_VERSION)
-	@out/sdk/$(SDK_VERSION)/bin/pip install -q -r $< && touch $@
+out/sdk/$(SDK_VERSION)/ready: simulator/integration/sdk/requirements.txt
+	@rm -rf $(@D) && mkdir -p out/sdk && python3 -m venv $(@D) && $(@D)/bin/pip install -q -r $< && touch $@
 
 # Karpenter, with its provider that makes nodes of KWOK.
 KARPENTER := sigs.k8s.io/karpenter@v1.8.0
