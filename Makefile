@@ -227,6 +227,24 @@ test-operators: ## Gangs that the controllers of other projects make, as they we
 	@for release in 1.36 1.37; do $(GO) test $(JOBS) -count=1 -timeout 60m -v -run TestNative ./simulator/integration/operators \
 		-args -operators $(BIN)/operators -mode resources -native -kubernetes $$release || exit 1; done
 
+# The release of the Kubeflow SDK that the tests are held to, and what the test of its calls adds: -write writes the table of docs/sdk.md.
+SDK_VERSION := 0.5.0
+SDK ?=
+
+.PHONY: test-sdk
+test-sdk: out/sdk/$(SDK_VERSION)/ready ## Every call of the Kubeflow SDK, of the pinned release and of the newest (ten minutes; Python 3.10 with venv).
+	@newest=$$(out/sdk/$(SDK_VERSION)/bin/python -m pip index versions kubeflow 2>/dev/null | sed -n '1s/kubeflow (\(.*\))/\1/p'); \
+	test -n "$$newest" || echo "test-sdk: the newest release is unknown; only $(SDK_VERSION) is tried" >&2; \
+	folders="-sdk out/sdk/$(SDK_VERSION)"; \
+	if [ -n "$$newest" ] && [ "$$newest" != "$(SDK_VERSION)" ]; then \
+		test -e out/sdk/$$newest/ready || { python3 -m venv out/sdk/$$newest && \
+			out/sdk/$$newest/bin/pip install -q kubeflow==$$newest && touch out/sdk/$$newest/ready; } || exit 1; \
+		folders="$$folders -sdk out/sdk/$$newest"; fi; \
+	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/sdk -args $$folders $(SDK)
+
+out/sdk/$(SDK_VERSION)/ready: simulator/integration/sdk/requirements.txt
+	@rm -rf $(@D) && mkdir -p out/sdk && python3 -m venv $(@D) && $(@D)/bin/pip install -q -r $< && touch $@
+
 # Karpenter, with its provider that makes nodes of KWOK.
 KARPENTER := sigs.k8s.io/karpenter@v1.8.0
 

@@ -12,7 +12,9 @@ import (
 )
 
 // named finds what a line says of an image: a field image, or the value of a variable whose text looks like one.
-var named = regexp.MustCompile(`(?m)^\s*-?\s*(?:image|value): *"?([a-z0-9.-]+(?:/[a-z0-9._-]+)+[^\s"]*|[a-z0-9.-]+:[a-z0-9._-]+)"?(?:\s|$)`)
+var named = regexp.MustCompile(
+	`(?m)^\s*-?\s*(?:image|value): *"?([a-z0-9.-]+(?:/[a-z0-9._-]+)+[^\s"]*|[a-z0-9.-]+:[a-z0-9._-]+)"?(?:\s|$)`,
+)
 
 // An image without a tag is pulled at each start of a pod (imagePullPolicy Always), and is another one next week. A site without a network cannot
 // name it in a mirror.

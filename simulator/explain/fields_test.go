@@ -61,8 +61,7 @@ func collect(of reflect.Type, path string, into map[string]string, above []refle
 	case slices.Contains(above, of):
 		into[path] = "as above"
 	default:
-		for i := range of.NumField() {
-			field := of.Field(i)
+		for field := range of.Fields() {
 			name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if options == "omitempty" {
 				name += "?"
