@@ -192,6 +192,29 @@ func TestSuspendAndResume(t *testing.T) {
 	})
 }
 
+// The condition of a resumed job stays beside that of its end, as Kubeflow Trainer's own tests have it, and its instant is that from which deadlines count
+// there. For the Kubeflow SDK a job with any condition never runs (docs/sdk.md), but without the instant a Kubeflow Trainer that takes over would
+// fail jobs that waited in a queue.
+func TestResumedJob_KeepsItsConditionToTheEnd(t *testing.T) {
+	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w.settle()
+	resumed := created().Add(time.Hour)
+	w.clock.SetTime(resumed)
+	w.change(suspend(false))
+	w.settle()
+	w.clock.SetTime(resumed.Add(time.Hour))
+	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+		status.Conditions = append(status.Conditions, metav1.Condition{
+			Type: string(jobsetv1alpha2.JobSetCompleted), Status: metav1.ConditionTrue, Reason: "AllJobsCompleted",
+		})
+	})
+	w.settle()
+	wantConditions(t, w, metav1.Condition{
+		Type: "Suspended", Status: "False", Reason: "Resumed", Message: "TrainJob is resumed",
+		LastTransitionTime: metav1.NewTime(resumed),
+	}, metav1.Condition{Type: "Complete", Status: "True", Reason: "AllJobsCompleted"})
+}
+
 func TestResumptionWaitsForTheEarlierGroup(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
