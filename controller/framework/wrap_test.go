@@ -203,7 +203,7 @@ func launching(t *testing.T, shell []string, hosts, seconds string, command ...s
 func resolver(t *testing.T) (bin, names string) {
 	t.Helper()
 	bin, names = t.TempDir(), t.TempDir()
-	text := "#!/bin/sh\ncat '" + names + "'/\"$2\" 2> /dev/null\n"
+	text := "#!/bin/sh\ntouch '" + names + "/asked'\ncat '" + names + "'/\"$2\" 2> /dev/null\n"
 	if err := os.WriteFile(filepath.Join(bin, "getent"), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +236,11 @@ func TestMPI_LauncherWaitsForAllNames(t *testing.T) {
 			command, out := node(t, words, "PATH="+bin+":"+os.Getenv("PATH"), "HOSTNAME=mpi-launcher-0-0")
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
+			}
+			// DNS would remember for half a minute that a name which is asked for too early is not known.
+			time.Sleep(time.Second)
+			if _, err := os.Stat(filepath.Join(names, "asked")); err == nil {
+				t.Error("a name is asked for in the first second")
 			}
 			for _, host := range []string{launcher, worker} {
 				time.Sleep(300 * time.Millisecond)

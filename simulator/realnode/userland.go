@@ -219,7 +219,7 @@ func (u Userland) Share(folder, name string) error {
 func (u Userland) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "/usr/bin/env", append([]string{program}, args...)...)
 	command.Dir = "/"
-	command.Env = []string{userlandPath, "HOME=/tmp"}
+	command.Env = []string{userlandPath, "HOME=/tmp", "PYTHONDONTWRITEBYTECODE=1"}
 	command.SysProcAttr = &syscall.SysProcAttr{Chroot: filepath.Join(u.Dir, userlandRoot)}
 	return command
 }

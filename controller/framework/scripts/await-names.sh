@@ -31,6 +31,8 @@ else
   exec "$@"
 fi
 
+# A pod's name is in DNS about a second after its start. One that is asked for before may stay unknown for as long as DNS caches that: 30 s with CoreDNS.
+sleep "${LOCKSTEP_SETTLE:-2}"
 end=$((`date +%s` + limit))
 while read -r name rest; do
   until resolves "$name" < /dev/null; do

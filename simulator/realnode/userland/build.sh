@@ -5,7 +5,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 to=$1
 suite=bookworm
-packages="python3 python3-venv openmpi-bin openssh-server openssh-client procps iproute2"
+# What DeepSpeed needs is g++: it compiles how ranks of one node talk to each other.
+packages="python3 python3-dev python3-venv g++ openmpi-bin openssh-server openssh-client procps iproute2"
 
 rm -rf "$to" && mkdir -p "$to/debootstrap"
 cd "$to/debootstrap"
