@@ -155,8 +155,19 @@ USERLAND := $(CURDIR)/out/userland
 .PHONY: userland
 userland: $(USERLAND)/layer.tar ## Install Debian and frameworks of PyPI for real nodes into out/userland (root; five minutes and eight gigabytes once).
 
-$(USERLAND)/layer.tar: simulator/realnode/userland/build.sh simulator/realnode/userland/requirements.txt
-	@simulator/realnode/userland/build.sh $(USERLAND)
+$(USERLAND)/built: $(addprefix simulator/realnode/userland/,build.sh requirements.txt)
+	@simulator/realnode/userland/build.sh $(USERLAND)/root
+	@touch $@
+
+# What trains in the samples is what the tests of frameworks train with.
+WORKSPACE := $(wildcard simulator/realnode/userland/workspace/*) simulator/integration/frameworks/programs/trainings.py
+
+$(USERLAND)/layer.tar: $(USERLAND)/built simulator/realnode/userland/layer.sh $(WORKSPACE)
+	@simulator/realnode/userland/layer.sh $(USERLAND)/root $@ $(WORKSPACE)
+
+.PHONY: e2e-real
+e2e-real: nodes userland ## Run JAX, XGBoost, torch, MPI, DeepSpeed and transformers through Kubeflow's SDK on two real nodes, and let ranks and nodes fail (root; ten minutes).
+	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/frameworks -args -real
 
 # Helm has a graph of its own. The one before it is tried, too.
 HELM_VERSION  := v4.3.1

@@ -102,7 +102,7 @@ func (n *Node) loadUserland(ctx context.Context) error {
 	return n.Load(ctx, folder)
 }
 
-// userlandImage is an image of one layer that sleeps unless it has a command.
+// userlandImage is an image of one layer that trains unless it has a command.
 func userlandImage(file string) (oci.Image, error) {
 	layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
@@ -120,7 +120,7 @@ func userlandImage(file string) (oci.Image, error) {
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", "amd64"
 	config.Config = oci.Config{
-		WorkingDir: "/workspace", Cmd: []string{"sleep", "infinity"},
+		WorkingDir: "/workspace", Cmd: []string{"python", "train.py"},
 		Env: []string{userlandPath},
 	}
 	made, err = mutate.ConfigFile(made, config)

@@ -1,37 +1,39 @@
 #!/usr/bin/env bash
-# Builds the userland of real nodes into a folder: root, a Debian with frameworks of PyPI, and layer.tar, the part of it that images have. It needs
-# root, and takes five minutes and eight gigabytes.
+# Builds the file system of real nodes' containers in a folder: a Debian with frameworks of PyPI. It needs root, and takes five minutes and eight
+# gigabytes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-to=$1
+root=$1
 suite=bookworm
-# What DeepSpeed needs is g++: it compiles how ranks of one node talk to each other.
+# DeepSpeed needs g++: it compiles how ranks of one node talk to each other.
 packages="python3 python3-dev python3-venv g++ openmpi-bin openssh-server openssh-client procps iproute2"
 
-rm -rf "$to" && mkdir -p "$to/debootstrap"
-cd "$to/debootstrap"
+rm -rf "$root" && mkdir -p "$root"
+tools=$(mktemp -d)
+trap 'rm -rf "$tools"' EXIT
+cd "$tools"
 # Unpacked, not installed: the machine stays as it is.
 apt-get download -qq debootstrap && dpkg -x debootstrap_*.deb .
-root=$to/root
 echo "unpacking Debian $suite"
-DEBOOTSTRAP_DIR=$PWD/usr/share/debootstrap usr/sbin/debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" > "$to/debootstrap.log"
+DEBOOTSTRAP_DIR=$PWD/usr/share/debootstrap usr/sbin/debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" > "$tools/log" ||
+	{ tail "$tools/log"; exit 1; }
 
 # The machine may trust more authorities than Debian does.
 if [ -f /etc/ssl/certs/ca-certificates.crt ]; then cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"; fi
 cp /etc/resolv.conf "$root/etc/"
 mount -t proc proc "$root/proc"
-trap 'umount "$root/proc"' EXIT
+trap 'umount "$root/proc"; rm -rf "$tools"' EXIT
 inside() { DEBIAN_FRONTEND=noninteractive PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_FIND_LINKS='' chroot "$root" "$@"; }
 echo "installing $packages"
 inside apt-get update -qq
 # shellcheck disable=SC2086
-inside apt-get install -y -qq --no-install-recommends $packages > "$to/packages.log" 2>&1
+inside apt-get install -y -qq --no-install-recommends $packages > "$tools/log" 2>&1 || { tail "$tools/log"; exit 1; }
 inside apt-get clean
 echo "installing frameworks of PyPI (minutes)"
 cp "$here/requirements.txt" "$root/opt/requirements.txt"
 inside python3 -m venv /opt/venv
 inside /opt/venv/bin/pip install -q --no-cache-dir -r /opt/requirements.txt
-# It is built here, against the torch that is installed, without its operators for GPUs.
+# Built against the torch that is installed, without its operators for GPUs.
 DS_BUILD_OPS=0 inside /opt/venv/bin/pip install -q --no-cache-dir --no-build-isolation deepspeed==0.19.8
 
 # As in Kubeflow's images for MPI: an account of its own, whose sshd and ssh use port 2222 and the keys of the job.
@@ -54,9 +56,6 @@ Host *
 SSH
 inside chown -R mpiuser: /home/mpiuser
 chmod 1777 "$root/workspace"
+# Kubelets put theirs in these places.
 rm -f "$root/etc/resolv.conf"
 touch "$root/etc/resolv.conf" "$root/etc/hostname" "$root/etc/hosts"
-
-tar --directory "$root" --exclude=./usr/* --exclude=./opt/* --exclude=./proc/* --exclude=./sys/* --exclude=./dev/* --exclude=./tmp/* \
-	--exclude=./var/cache/* --exclude=./var/lib/apt/* --exclude=./var/lib/dpkg/* --exclude=./debootstrap -cf "$to/layer.tar" .
-rm -rf "$to/debootstrap"

@@ -1,0 +1,5 @@
+"""Trains below mpirun."""
+
+import trainings
+
+trainings.mpi_ranks()

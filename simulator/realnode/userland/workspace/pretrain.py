@@ -1,0 +1,5 @@
+"""Trains with JAX."""
+
+import trainings
+
+trainings.jax_documented()
