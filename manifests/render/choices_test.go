@@ -38,6 +38,7 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		{"manager.replicas", 5, controller, "replicas:5"},
 		{"manager.config.statusServer.qps", 7, "ConfigMap lockstep-system lockstep-controller", "qps: 7"},
 		{"manager.args", []any{"--workers=3"}, controller, "--workers=3"},
+		{"manager.args", []any{"--kueue-check-after=2m"}, "ClusterRole  lockstep-controller-kueue", "admissionchecks"},
 		{"manager.nodeSelector", map[string]any{"pool": "system"}, controller, "nodeSelector:map[pool:system]"},
 		{"manager.volumeMounts", []any{map[string]any{"name": "x", "mountPath": "/x"}}, controller, "mountPath:/x"},
 		{"manager.enabled", false, controller, ""},
