@@ -3,6 +3,7 @@ package kueue_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,8 +114,12 @@ func TestAdmissionCheck_GangMovesToTheRackWithRoom(t *testing.T) {
 
 // waiting reports whether lockstep-scheduler has found no nodes for the job.
 func (s state) waiting() bool {
-	reason, _, _ := unstructured.NestedString(s.object, "status", "scheduling", "reason")
-	return !s.suspended() && strings.HasPrefix(reason, "needs ")
+	conditions, _, _ := unstructured.NestedSlice(s.object, "status", "scheduling", "conditions")
+	return !s.suspended() && slices.ContainsFunc(conditions, func(entry any) bool {
+		condition := entry.(map[string]any)
+		return condition["type"] == "Queued" && condition["status"] == "True" && condition["reason"] != "NoPods" &&
+			condition["reason"] != "NotSeen"
+	})
 }
 
 // logChecks writes the states of the AdmissionChecks of a job's Workload.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 )
 
@@ -119,9 +120,15 @@ type history struct {
 // record watches the TrainJobs of a namespace until the test ends, and writes its transcript.
 func record(t *testing.T, namespace string) *history {
 	t.Helper()
+	return recordOn(t, shared.Dynamic, namespace)
+}
+
+// recordOn is record for another cluster than the shared one.
+func recordOn(t *testing.T, client dynamic.Interface, namespace string) *history {
+	t.Helper()
 	h := &history{}
 	begin := time.Now()
-	watch, err := shared.Dynamic.Resource(trainJobs).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
+	watch, err := client.Resource(trainJobs).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
 // usage is a quantity of each resource, canonical as text, by flavor and resource: "spot nvidia.com/gpu".
@@ -98,12 +100,18 @@ func canonical(quantity resource.Quantity) string {
 // apply creates the objects of some YAML, or changes them.
 func apply(t *testing.T, text string) {
 	t.Helper()
+	applyOn(t, shared.Cluster, text)
+}
+
+// applyOn is apply for another cluster than the shared one.
+func applyOn(t *testing.T, on *cluster.Cluster, text string) {
+	t.Helper()
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if err := shared.Apply(t.Context(), object); err != nil {
+		if err := on.Apply(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
