@@ -132,9 +132,6 @@ func (c *Controller) set(state map[string]any, verdict Verdict) {
 	state["state"], state["message"] = verdict.State, verdict.Message
 	state["lastTransitionTime"] = metav1.NewTime(c.Clock.Now()).UTC().Format(time.RFC3339)
 	delete(state, "requeueAfterSeconds")
-	if verdict.Pause > 0 {
-		state["requeueAfterSeconds"] = int64(verdict.Pause / time.Second)
-	}
 }
 
 // patch writes one field of a status, unless the object has changed since it was read.
@@ -229,8 +226,6 @@ func hasQuota(workload *unstructured.Unstructured) bool {
 func checkOf(state map[string]any) Check {
 	check := Check{}
 	check.State, _ = state["state"].(string)
-	retries, _, _ := unstructured.NestedInt64(state, "retryCount")
-	check.Retries = int32(min(retries, 1<<30))
 	text, _ := state["lastTransitionTime"].(string)
 	check.Since, _ = time.Parse(time.RFC3339, text) // the zero time of a state that has none is long ago
 	return check

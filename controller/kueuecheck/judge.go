@@ -14,25 +14,17 @@ const (
 	Retry   = "Retry"
 )
 
-// The bounds of the time that a Workload is kept out of Kueue's queue. It doubles with each retry.
-const (
-	firstPause = 15 * time.Second
-	lastPause  = 15 * time.Minute
-)
-
 // Check is the state of an AdmissionCheck of a Workload.
 type Check struct {
 	State string
-	// Since is the time of the last change of the state, Retries the number of times that it was Retry.
-	Since   time.Time
-	Retries int32
+	// Since is the time of the last change of the state.
+	Since time.Time
 }
 
-// Verdict is the state that a check is to have.
+// Verdict is the state that a check is to have. It names no time to retry after: Kueue 0.19 evicts a Workload only once that time has come, and
+// the job would hold its quota until then. Without one, Kueue evicts it at once, and puts it behind the jobs that wait already.
 type Verdict struct {
 	State, Message string
-	// Pause is the time that Kueue waits after a Retry before it considers the Workload again.
-	Pause time.Duration
 }
 
 // Judge returns the next state of a check of a Workload that has its quota, or the time after which to look again; both are zero if nothing is
@@ -60,7 +52,7 @@ func Judge(check Check, job *trainerv1alpha1.TrainJob, after time.Duration, now 
 		return Verdict{}, left
 	}
 	return Verdict{
-		State: Retry, Pause: pauseAfter(check.Retries),
+		State:   Retry,
 		Message: fmt.Sprintf("Lockstep found no nodes for %s: %s", after, job.Status.Scheduling.Reason),
 	}, 0
 }
@@ -71,14 +63,4 @@ func waits(job *trainerv1alpha1.TrainJob) bool {
 	scheduling := job.Status.Scheduling
 	return !suspended && scheduling != nil && scheduling.Phase == trainerv1alpha1.PhaseWaiting &&
 		scheduling.WaitingSince != nil
-}
-
-func pauseAfter(retries int32) time.Duration {
-	pause := firstPause
-	for range retries {
-		if pause *= 2; pause >= lastPause {
-			return lastPause
-		}
-	}
-	return pause
 }

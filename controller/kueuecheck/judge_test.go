@@ -33,51 +33,37 @@ func TestJudge(t *testing.T) {
 		check kueuecheck.Check
 		job   *trainerv1alpha1.TrainJob
 		state string
-		pause time.Duration
 		again time.Duration
 	}{
-		"a new one":              {kueuecheck.Check{State: "Pending"}, waiting(time.Hour), "Ready", 0, 0},
-		"of another kind of job": {kueuecheck.Check{State: "Pending"}, nil, "Ready", 0, 0},
+		"a new one":              {kueuecheck.Check{State: "Pending"}, waiting(time.Hour), "Ready", 0},
+		"of another kind of job": {kueuecheck.Check{State: "Pending"}, nil, "Ready", 0},
 		"another kind that waits": {
-			kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, nil, "", 0, 0,
+			kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, nil, "", 0,
 		},
 		"it has waited long enough": {
-			kueuecheck.Check{State: "Ready", Since: ago(3 * time.Minute)}, waiting(2 * time.Minute), "Retry", 15 * time.Second, 0,
-		},
-		"the third time": {
-			kueuecheck.Check{State: "Ready", Since: ago(time.Hour), Retries: 2}, waiting(time.Hour), "Retry", time.Minute, 0,
-		},
-		"the fiftieth time": {
-			kueuecheck.Check{State: "Ready", Since: ago(time.Hour), Retries: 49}, waiting(time.Hour), "Retry", 15 * time.Minute, 0,
+			kueuecheck.Check{State: "Ready", Since: ago(3 * time.Minute)}, waiting(2 * time.Minute), "Retry", 0,
 		},
 		"not long enough": {
-			kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, waiting(90 * time.Second), "", 0, 30 * time.Second,
+			kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, waiting(90 * time.Second), "", 30 * time.Second,
 		},
 		"its wait for an earlier admission does not count": {
-			kueuecheck.Check{State: "Ready", Since: ago(time.Minute)}, waiting(time.Hour), "", 0, time.Minute,
+			kueuecheck.Check{State: "Ready", Since: ago(time.Minute)}, waiting(time.Hour), "", time.Minute,
 		},
-		"it starts":     {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, in(trainerv1alpha1.PhaseStarting), "", 0, 0},
-		"it runs":       {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, in(trainerv1alpha1.PhaseRunning), "", 0, 0},
-		"it is blocked": {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, in(trainerv1alpha1.PhaseBlocked), "", 0, 0},
-		"suspended":     {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, suspended, "", 0, 0},
+		"it starts":     {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, in(trainerv1alpha1.PhaseStarting), "", 0},
+		"it runs":       {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, in(trainerv1alpha1.PhaseRunning), "", 0},
+		"it is blocked": {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, in(trainerv1alpha1.PhaseBlocked), "", 0},
+		"suspended":     {kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, suspended, "", 0},
 		"without status": {
-			kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, &trainerv1alpha1.TrainJob{}, "", 0, 0,
+			kueuecheck.Check{State: "Ready", Since: ago(time.Hour)}, &trainerv1alpha1.TrainJob{}, "", 0,
 		},
-		"Kueue evicts it":  {kueuecheck.Check{State: "Retry", Since: ago(time.Hour)}, waiting(time.Hour), "", 0, 0},
-		"it was rejected":  {kueuecheck.Check{State: "Rejected", Since: ago(time.Hour)}, waiting(time.Hour), "", 0, 0},
-		"a state of later": {kueuecheck.Check{State: "Else", Since: ago(time.Hour)}, waiting(time.Hour), "", 0, 0},
+		"Kueue evicts it":  {kueuecheck.Check{State: "Retry", Since: ago(time.Hour)}, waiting(time.Hour), "", 0},
+		"it was rejected":  {kueuecheck.Check{State: "Rejected", Since: ago(time.Hour)}, waiting(time.Hour), "", 0},
+		"a state of later": {kueuecheck.Check{State: "Else", Since: ago(time.Hour)}, waiting(time.Hour), "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, again := kueuecheck.Judge(c.check, c.job, 2*time.Minute, now)
-			if got.State != c.state || got.Pause != c.pause || again != c.again {
-				t.Errorf(
-					"%+v, again in %s; want %s with a pause of %s, again in %s",
-					got,
-					again,
-					c.state,
-					c.pause,
-					c.again,
-				)
+			if got.State != c.state || again != c.again {
+				t.Errorf("%+v, again in %s; want %s, again in %s", got, again, c.state, c.again)
 			}
 			if c.state == "Retry" && !strings.Contains(got.Message, "rack-1 is full") {
 				t.Errorf("the message %q does not say why", got.Message)

@@ -96,7 +96,10 @@ func TestAdmissionCheck_GangMovesToTheRackWithRoom(t *testing.T) {
 	expectRunning(t, "checked", "whole", 18)
 	remove(t, "checked", "filler")
 
-	_, at = h.next(t, at, "gang", "evicted: suspended, and nothing of it is active", state.quiet)
+	evicted, at := h.next(t, at, "gang", "evicted: suspended, and nothing of it is active", state.quiet)
+	if held := evicted.at - waits.at; held > 2*checkAfter {
+		t.Errorf("the gang held its quota for %s after it began to wait, want about %s", held, checkAfter)
+	}
 	_, at = h.next(t, at, "gang", "its admission is taken back", state.withdrawn)
 	expectEviction(t, "checked", "gang", "AdmissionCheck")
 	logChecks(t, "checked", "gang")
@@ -129,8 +132,7 @@ func logChecks(t *testing.T, namespace, job string) {
 	states, _, _ := unstructured.NestedSlice(workload.Object, "status", "admissionChecks")
 	for _, entry := range states {
 		state := entry.(map[string]any)
-		t.Logf("check %v: %v, retries %v, pause %v s: %v", state["name"], state["state"], state["retryCount"],
-			state["requeueAfterSeconds"], state["message"])
+		t.Logf("check %v: %v, retries %v: %v", state["name"], state["state"], state["retryCount"], state["message"])
 	}
 }
 
