@@ -46,12 +46,12 @@ func (a Arrival) Start(ctx context.Context) error {
 
 // served reports whether the API server serves Workloads and AdmissionChecks.
 func (a Arrival) served() (bool, error) {
-	resources, err := a.Discovery.ServerResourcesForGroupVersion(group.String())
+	resources, err := a.Discovery.ServerResourcesForGroupVersion(group().String())
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking for the resources of %s: %w", group, err)
+		return false, fmt.Errorf("asking for the resources of %s: %w", group(), err)
 	}
 	kinds := map[string]bool{}
 	for _, resource := range resources.APIResources {

@@ -28,7 +28,10 @@ const ControllerName = "lockstep.dev/nodes"
 // labelJobUID is Kueue's label of a Workload with the UID of its job.
 const labelJobUID = "kueue.x-k8s.io/job-uid"
 
-var group = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+// group returns the API version of Kueue's objects that is read and written.
+func group() schema.GroupVersion {
+	return schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+}
 
 // Controller answers checks. Kueue's objects are read as unstructured: Kueue's types do not compile with our Kubernetes.
 type Controller struct {
@@ -64,7 +67,7 @@ func (c *Controller) activate(ctx context.Context, request ctrl.Request) (ctrl.R
 	if err := c.Cache.Get(ctx, request.NamespacedName, check); err != nil || !isOurs(check) {
 		return ctrl.Result{}, client.IgnoreNotFound(
 			err,
-		) //nolint:wrapcheck // controller-runtime says which object it is
+		)
 	}
 	var status struct {
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -93,7 +96,7 @@ func (c *Controller) answer(ctx context.Context, request ctrl.Request) (ctrl.Res
 	if err := c.Cache.Get(ctx, request.NamespacedName, workload); err != nil || !hasQuota(workload) {
 		return ctrl.Result{}, client.IgnoreNotFound(
 			err,
-		) //nolint:wrapcheck // controller-runtime says which object it is
+		)
 	}
 	states, _, err := unstructured.NestedSlice(workload.Object, "status", "admissionChecks")
 	if err != nil {
@@ -189,7 +192,7 @@ func (c *Controller) allWorkloads(ctx context.Context, check client.Object) []re
 
 func (c *Controller) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	found := &unstructured.UnstructuredList{}
-	found.SetGroupVersionKind(group.WithKind("WorkloadList"))
+	found.SetGroupVersionKind(group().WithKind("WorkloadList"))
 	if err := c.Cache.List(ctx, found, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing Kueue's Workloads failed")
 		return nil
@@ -203,7 +206,7 @@ func (c *Controller) list(ctx context.Context, options ...client.ListOption) []r
 
 func object(kind string) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{}
-	made.SetGroupVersionKind(group.WithKind(kind))
+	made.SetGroupVersionKind(group().WithKind(kind))
 	return made
 }
 

@@ -2,6 +2,7 @@ package kueue_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +153,7 @@ func expectCards(t *testing.T, want string) {
 	allocated := 0
 	within(t, 20*time.Second, want+" devices that are counted and allocated", func() bool {
 		counted, allocated = quotaUsed(t, "cards"), allocatedCards(t)
-		return counted["cards example.com/cards"] == want && fmt.Sprint(allocated) == want
+		return counted["cards example.com/cards"] == want && strconv.Itoa(allocated) == want
 	})
 	t.Logf("Kueue counts %v; %d devices are allocated", counted, allocated)
 }

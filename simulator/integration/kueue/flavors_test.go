@@ -3,6 +3,7 @@ package kueue_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -195,9 +196,7 @@ func in(flavor string, resources usage) usage {
 func merged(parts ...usage) usage {
 	all := usage{}
 	for _, part := range parts {
-		for key, quantity := range part {
-			all[key] = quantity
-		}
+		maps.Copy(all, part)
 	}
 	return all
 }
@@ -277,5 +276,5 @@ func taintRack(t *testing.T, rack, market string) {
 		t.Context(),
 		fmt.Sprintf(`{"spec":{"taints":[{"key":%q,"value":%q,"effect":"NoSchedule"}]}}`, marketTaint, market),
 	)
-	t.Cleanup(func() { set(context.Background(), `{"spec":{"taints":null}}`) })
+	t.Cleanup(func() { set(context.WithoutCancel(t.Context()), `{"spec":{"taints":null}}`) })
 }

@@ -69,13 +69,13 @@ func TestAdmissionCheck_GangMovesToTheRackWithRoom(t *testing.T) {
 			"rack-3",
 			"10m",
 			1,
-			false,
-		)+nodesJob("checked", "filler", "rack-4", "10m", 18, false)))
+			"",
+		)+nodesJob("checked", "filler", "rack-4", "10m", 18, "")))
 	expectRunning(t, "checked", "tenant", 1)
 	expectRunning(t, "checked", "filler", 18)
 	_, _ = shared.Submit(
 		t,
-		write(t, strings.TrimPrefix(nodesJob("checked", "whole", "rack-3", "10m", 18, false), "---\n")),
+		write(t, strings.TrimPrefix(nodesJob("checked", "whole", "rack-3", "10m", 18, ""), "---\n")),
 	)
 	reserved, _ := h.next(t, 0, "whole", "waits behind a reservation of the whole rack", state.reserved)
 	logQueue(t, reserved)
@@ -157,5 +157,5 @@ func labelRack(t *testing.T, rack string) {
 		}
 	}
 	set(t.Context(), `"checked"`)
-	t.Cleanup(func() { set(context.Background(), "null") })
+	t.Cleanup(func() { set(context.WithoutCancel(t.Context()), "null") })
 }

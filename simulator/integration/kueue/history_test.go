@@ -161,7 +161,7 @@ func recordOn(t *testing.T, client dynamic.Interface, namespace string) *history
 // clearJobs deletes the TrainJobs of a namespace, and waits until their pods have gone.
 func clearJobs(t *testing.T, namespace string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	err := shared.Dynamic.Resource(trainJobs).
 		Namespace(namespace).

@@ -153,7 +153,7 @@ func startManager(t *testing.T) *cluster.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { manager.Stop(context.Background()) })
+	t.Cleanup(func() { manager.Stop(context.WithoutCancel(t.Context())) })
 	access, err := os.ReadFile(shared.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)

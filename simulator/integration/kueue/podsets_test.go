@@ -165,7 +165,7 @@ func fitted(t *testing.T, runtime, variant string) *unstructured.Unstructured {
 func create(t *testing.T, job *unstructured.Unstructured) error {
 	t.Helper()
 	_, err := shared.Dynamic.Resource(trainJobs).Namespace("held").Create(t.Context(), job, metav1.CreateOptions{})
-	return err //nolint:wrapcheck // its reason is looked at
+	return err
 }
 
 // counted waits for Kueue's Workload of a job.

@@ -43,11 +43,11 @@ spec: {clusterQueue: %[1]s}
 `, name, rack)
 }
 
-// nodesJob is a job on whole nodes of a rack, in a queue of the namespace's name or in none.
-func nodesJob(namespace, name, rack, runTime string, nodes int, queued bool) string {
+// nodesJob is a job on whole nodes of a rack, in a queue or, if that is empty, in none.
+func nodesJob(namespace, name, rack, runTime string, nodes int, queue string) string {
 	labels := "{}"
-	if queued {
-		labels = fmt.Sprintf("{%s: %s}", queueLabel, namespace)
+	if queue != "" {
+		labels = fmt.Sprintf("{%s: %s}", queueLabel, queue)
 	}
 	return fmt.Sprintf(`---
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -82,16 +82,19 @@ func TestWaitForPodsReady_ShorterThanTheReservation(t *testing.T) {
 	h := record(t, "impatient")
 	_, _ = shared.Submit(
 		t,
-		write(t, oneRack("impatient", "rack-3")+nodesJob("impatient", "holder", "rack-3", "10m", 17, false)),
+		write(t, oneRack("impatient", "rack-3")+nodesJob("impatient", "holder", "rack-3", "10m", 17, "")),
 	)
 	expectRunning(t, "impatient", "holder", 17)
-	done := play(t, write(t, strings.TrimPrefix(nodesJob("impatient", "gang", "rack-3", "5s", 18, true), "---\n")))
+	done := play(
+		t,
+		write(t, strings.TrimPrefix(nodesJob("impatient", "gang", "rack-3", "5s", 18, "impatient"), "---\n")),
+	)
 	_, at := h.next(t, 0, "gang", "admitted", state.admitted)
 	reserved, at := h.next(t, at, "gang", "waits behind a reservation", state.reserved)
 	logQueue(t, reserved)
 	_, _ = shared.Submit(
 		t,
-		write(t, strings.TrimPrefix(nodesJob("impatient", "later", "rack-3", "10m", 1, false), "---\n")),
+		write(t, strings.TrimPrefix(nodesJob("impatient", "later", "rack-3", "10m", 1, ""), "---\n")),
 	)
 
 	_, at = h.next(t, at, "gang", "evicted: suspended, and nothing of it is active", state.quiet)
@@ -120,10 +123,10 @@ func TestWaitForPodsReady_LongerThanTheReservation(t *testing.T) {
 	h := record(t, "patient")
 	_, _ = shared.Submit(
 		t,
-		write(t, oneRack("patient", "rack-3")+nodesJob("patient", "holder", "rack-3", "10m", 17, false)),
+		write(t, oneRack("patient", "rack-3")+nodesJob("patient", "holder", "rack-3", "10m", 17, "")),
 	)
 	expectRunning(t, "patient", "holder", 17)
-	done := play(t, write(t, strings.TrimPrefix(nodesJob("patient", "gang", "rack-3", "5s", 4, true), "---\n")))
+	done := play(t, write(t, strings.TrimPrefix(nodesJob("patient", "gang", "rack-3", "5s", 4, "patient"), "---\n")))
 	_, at := h.next(t, 0, "gang", "admitted", state.admitted)
 	reserved, _ := h.next(t, at, "gang", "waits behind a reservation", state.reserved)
 	logQueue(t, reserved)
@@ -146,7 +149,7 @@ func restartKueue(t *testing.T, settings map[string]any) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := shared.RestartKueue(context.Background(), nil); err != nil {
+		if err := shared.RestartKueue(context.WithoutCancel(t.Context()), nil); err != nil {
 			t.Error(err)
 		}
 	})
