@@ -87,7 +87,12 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(found.watchLost(mgr), found.watchChoice(mgr), found.moveGangs(mgr)); err != nil {
+	if err = errors.Join(
+		found.watchLost(mgr),
+		found.watchChoice(mgr),
+		found.moveGangs(mgr),
+		found.answerKueue(mgr),
+	); err != nil {
 		return err
 	}
 	handled := options.Class()

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/kueuecheck"
 	"github.com/lockstep-project/lockstep/controller/moving"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -95,6 +96,27 @@ func (s surveyed) moveGangs(mgr ctrl.Manager) error {
 	}
 	if err := mgr.Add(mover); err != nil {
 		return fmt.Errorf("adding the mover of gangs: %w", err)
+	}
+	return nil
+}
+
+// answerKueue has the leader answer Kueue's AdmissionChecks, if that is asked for.
+func (s surveyed) answerKueue(mgr ctrl.Manager) error {
+	if s.options.KueueCheckAfter == 0 {
+		return nil
+	}
+	arrival := kueuecheck.Arrival{
+		Controller: &kueuecheck.Controller{
+			Client: mgr.GetClient(),
+			Cache:  mgr.GetCache(),
+			Class:  s.options.Class(),
+			Clock:  s.clock,
+			After:  s.options.KueueCheckAfter,
+		},
+		Manager: mgr, Discovery: s.clients.Discovery(), Clock: s.clock,
+	}
+	if err := mgr.Add(arrival); err != nil {
+		return fmt.Errorf("adding the answers to Kueue's AdmissionChecks: %w", err)
 	}
 	return nil
 }

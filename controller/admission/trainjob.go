@@ -64,7 +64,7 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 		verdict.Refusal = fault
 		return verdict, nil //nolint:nilerr // it is the verdict
 	}
-	if faults := plan.Validate(job, found.Runtime, v.Options); len(faults) > 0 {
+	if faults := faultsOf(job, found.Runtime, v.Options); len(faults) > 0 {
 		verdict.Refusal = faults.ToAggregate()
 		return verdict, nil
 	}
@@ -104,10 +104,10 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 	switch {
 	case err == nil && verdict.Refusal == nil:
 		before, options := map[string]bool{}, found.Options(v.Options)
-		for _, fault := range plan.Validate(old, found.Runtime, options) {
+		for _, fault := range faultsOf(old, found.Runtime, options) {
 			before[fault.Error()] = true
 		}
-		for _, fault := range plan.Validate(next, found.Runtime, options) {
+		for _, fault := range faultsOf(next, found.Runtime, options) {
 			if !before[fault.Error()] {
 				faults = append(faults, fault)
 			}
@@ -124,6 +124,16 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 	}
 	verdict.Refusal = utilerrors.NewAggregate([]error{verdict.Refusal, faults.ToAggregate()})
 	return verdict, err
+}
+
+// faultsOf returns what is wrong with a job on a runtime: what the planner refuses, and what Kueue would not count. Jobs that were let in before
+// that rule go on.
+func faultsOf(job *trainerv1alpha1.TrainJob, runtime plan.Runtime, options plan.Options) field.ErrorList {
+	faults := plan.Validate(job, runtime, options)
+	if fault := plan.Uncounted(job, runtime); fault != nil {
+		faults = append(faults, fault)
+	}
+	return faults
 }
 
 // unusable says what is wrong with a runtime whatever job uses it. The runtime may be older than that rule, or have been let in without a look.

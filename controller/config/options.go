@@ -44,6 +44,9 @@ type Options struct {
 	GangDefault string
 	// GangAPI is where gangs are kept; empty for where they were kept at the start before, or else the best that the cluster has.
 	GangAPI gangapi.API
+	// KueueCheckAfter is the time that a job which Kueue admitted may wait for nodes, where an AdmissionCheck of Lockstep's is in its queue; 0
+	// answers no AdmissionChecks.
+	KueueCheckAfter time.Duration
 	// Workers is how many TrainJobs are reconciled at a time. More wait less behind slow API calls.
 	Workers int
 	// Verbosity is the level of logs: 2 decisions, 4 candidates.
@@ -216,6 +219,13 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	)
 	flags.BoolVar(&o.NodesComplete, "nodes-complete", o.NodesComplete,
 		"make no pods for a gang of which a member fits no node of the cluster, if it were empty, and no --node-shape")
+	flags.DurationVar(
+		&o.KueueCheckAfter,
+		"kueue-check-after",
+		o.KueueCheckAfter,
+		"answer Kueue's AdmissionChecks of controllerName lockstep.dev/nodes: a job that was admitted and waits for nodes so long is given back to "+
+			"Kueue; 0 for none",
+	)
 	flags.IntVar(&o.Workers, "workers", o.Workers, "TrainJobs reconciled at a time")
 	flags.DurationVar(
 		&o.GuardPatience,
@@ -251,6 +261,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Workers < 1 {
 		return fmt.Errorf("--workers=%d: must be at least 1", o.Workers)
+	}
+	if o.KueueCheckAfter < 0 {
+		return fmt.Errorf("--kueue-check-after=%s: must not be negative", o.KueueCheckAfter)
 	}
 	if o.GuardPatience < 0 {
 		return fmt.Errorf("--guard-patience=%s: must not be negative", o.GuardPatience)

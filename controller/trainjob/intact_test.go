@@ -150,6 +150,7 @@ func TestRestart_DeathBetweenApplyAndRecord(t *testing.T) {
 	w.change(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimePatches = nil })
 	w.Client = alive
 	w.restart()
+	w.settle() // deletes the JobSet, whose Jobs may have the label
 	w.settle()
 	if got, stays := w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Labels["team"]; stays {
 		t.Errorf("label team=%s stays after %v", got, w.writes)

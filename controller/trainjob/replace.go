@@ -19,10 +19,17 @@ const reasonReplaced = "JobSetReplaced"
 
 // applyOrReplace applies a JobSet. One that is suspended, and does not let the change be made, is deleted; the next one is made when it
 // has gone, and waiting is true until then. A JobSet lets labels, annotations, node selectors, tolerations and gates of its pods change
-// while it is suspended, and nothing else of them. One whose volume claims would be deleted with it is kept.
+// while it is suspended, and nothing else of them, and it takes none of these away from its Jobs. One whose volume claims would be deleted with
+// it is kept.
 func (r *Reconciler) applyOrReplace(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, there *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
+	if keepsDropped(planned, there) {
+		if active(there) {
+			return true, nil // its pods go first
+		}
+		return true, r.replace(ctx, job, there)
+	}
 	refusal := r.applyJobSet(ctx, planned, there)
 	if refusal == nil || there == nil || !apierrors.IsInvalid(refusal) {
 		return false, refusal
@@ -36,6 +43,13 @@ func (r *Reconciler) applyOrReplace(
 		return true, nil // its pods go first
 	}
 	return true, r.replace(ctx, job, there)
+}
+
+// keepsDropped reports whether the Jobs of a suspended JobSet would keep what the plan no longer has. It is asked once for each rendering, so
+// that a JobSet to which a webhook always adds a label is not made anew for ever.
+func keepsDropped(planned frozenPlan, there *jobsetv1alpha2.JobSet) bool {
+	return there != nil && isTrue(there.Spec.Suspend) && !planned.recorded() && !plan.LosesVolumes(there) &&
+		plan.Drops(planned.JobSet, there)
 }
 
 // replace deletes a suspended JobSet, and the groups that were made for a later start than the first of the next one. The JobSet stays until

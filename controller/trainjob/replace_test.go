@@ -90,6 +90,36 @@ func TestReplace_JobSetThatDoesNotTakeAPatch(t *testing.T) {
 	}
 }
 
+// A JobSet whose pods lose a label is made anew, because JobSet merges labels into the Jobs that it resumes. One to which a webhook adds a
+// label each time is made anew once for each rendering.
+func TestReplace_JobsWouldKeepWhatIsDropped(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w.change(label("team", "a"))
+	w.settle()
+	w.say(func(s *jobsetv1alpha2.JobSetStatus) {
+		s.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "node", Active: 1}}
+	})
+	w.change(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimePatches = nil })
+	_, _ = w.reconcile()
+	if w.jobSet() == nil {
+		t.Fatal("the JobSet is deleted while it has pods")
+	}
+	w.say(func(s *jobsetv1alpha2.JobSetStatus) { s.ReplicatedJobsStatus = nil })
+	w.settle()
+	if w.jobSet() != nil {
+		t.Fatal("the JobSet stays, with Jobs that have the label")
+	}
+	w.settle()
+	w.update(func(pod *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet) {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, "webhook", "added")
+		jobSet.UID = "second"
+	})
+	w.settle()
+	if found := w.jobSet(); found == nil || found.UID != "second" {
+		t.Error("the JobSet is made anew for a label that is not the plan's")
+	}
+}
+
 // retaining returns a policy for one volume claim. Without a retention policy, JobSet deletes the claim with the JobSet.
 func retaining(retention *jobsetv1alpha2.VolumeRetentionPolicy) []jobsetv1alpha2.VolumeClaimPolicy {
 	return []jobsetv1alpha2.VolumeClaimPolicy{{

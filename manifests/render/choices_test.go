@@ -38,6 +38,7 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		{"manager.replicas", 5, controller, "replicas:5"},
 		{"manager.config.statusServer.qps", 7, "ConfigMap lockstep-system lockstep-controller", "qps: 7"},
 		{"manager.args", []any{"--workers=3"}, controller, "--workers=3"},
+		{"manager.args", []any{"--kueue-check-after=2m"}, "ClusterRole  lockstep-controller-kueue", ""},
 		{"manager.nodeSelector", map[string]any{"pool": "system"}, controller, "nodeSelector:map[pool:system]"},
 		{"manager.volumeMounts", []any{map[string]any{"name": "x", "mountPath": "/x"}}, controller, "mountPath:/x"},
 		{"manager.enabled", false, controller, ""},
@@ -80,6 +81,33 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 			t.Errorf("%s=%v: %s has %q without", c.path, c.value, c.object, c.has)
 		case !strings.Contains(fmt.Sprint(after.Object), c.has):
 			t.Errorf("%s=%v: %s has no %q: %v", c.path, c.value, c.object, c.has, after.Object)
+		}
+	}
+}
+
+// The rights for Kueue's AdmissionChecks are there with the flag only, and those on Workloads in the namespaces only.
+func TestChart_RightsForKueue(t *testing.T) {
+	for id := range rendered(t, render.Default()) {
+		if strings.Contains(id, "lockstep-controller-kueue") {
+			t.Errorf("%s is there without --kueue-check-after", id)
+		}
+	}
+	asked := render.Default().With("manager.args", []any{"--kueue-check-after=2m"})
+	const cluster, own = "ClusterRole  lockstep-controller-kueue", "Role team-a lockstep-controller-kueue"
+	for name, c := range map[string]struct {
+		of              render.Release
+		everywhere, own bool
+	}{
+		"all namespaces": {asked, true, false},
+		"one namespace":  {asked.With("namespaces", []any{"team-a"}), false, true},
+	} {
+		objects := rendered(t, c.of)
+		if got := strings.Contains(fmt.Sprint(objects[cluster].Object), "workloads/status"); got != c.everywhere {
+			t.Errorf("%s: Workloads are written everywhere: %t", name, got)
+		}
+		role := objects[own]
+		if got := role != nil && strings.Contains(fmt.Sprint(role.Object), "workloads/status"); got != c.own {
+			t.Errorf("%s: Workloads are written in the namespace: %t", name, got)
 		}
 	}
 }

@@ -3,12 +3,13 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -36,22 +37,56 @@ func (p plan) kueue() component {
 	}
 }
 
-// kueueConfig has Kueue judge the jobs that name a queue, and leave the others alone. Its certificate management is on,
-// because without it Kueue reads files below /etc; it finds a certificate that has nothing to be managed.
-func (p plan) kueueConfig() string {
-	return fmt.Sprintf(`apiVersion: config.kueue.x-k8s.io/v1beta2
-kind: Configuration
-namespace: %s
-leaderElection: {leaderElect: false}
-health: {healthProbeBindAddress: "127.0.0.1:%d"}
-metrics: {bindAddress: "0"}
-webhook: {host: 127.0.0.1, port: %d, certDir: %q}
-internalCertManagement: {enable: true, webhookServiceName: %s, webhookSecretName: %s}
-clientConnection: {qps: 500, burst: 1000}
-manageJobsWithoutQueueName: false
-waitForPodsReady: {timeout: 24h, recoveryTimeout: 24h}
-integrations: {frameworks: [%s]}
-`, kueueNamespace, p.ports.kueueHealth, p.ports.kueueWebhook, p.kueueCertDir(), kueueService, kueueSecret, strings.Join(p.kueueKinds(), ", "))
+// kueueConfig has Kueue judge the jobs that name a queue, and leave the others alone; settings win over its fields. Its certificate management is
+// on, because without it Kueue reads files below /etc; it finds a certificate that has nothing to be managed.
+func (p plan) kueueConfig(settings map[string]any) ([]byte, error) {
+	configuration := map[string]any{
+		"apiVersion":     "config.kueue.x-k8s.io/v1beta2",
+		"kind":           "Configuration",
+		"namespace":      kueueNamespace,
+		"leaderElection": map[string]any{"leaderElect": false},
+		"health":         map[string]any{"healthProbeBindAddress": loopback(p.ports.kueueHealth)},
+		"metrics":        map[string]any{"bindAddress": "0"},
+		"webhook": map[string]any{
+			"host":    "127.0.0.1",
+			"port":    p.ports.kueueWebhook,
+			"certDir": p.kueueCertDir(),
+		},
+		"internalCertManagement": map[string]any{
+			"enable": true, "webhookServiceName": kueueService, "webhookSecretName": kueueSecret,
+		},
+		"clientConnection":           map[string]any{"qps": 500, "burst": 1000},
+		"manageJobsWithoutQueueName": false,
+		"waitForPodsReady":           map[string]any{"timeout": "24h", "recoveryTimeout": "24h"},
+		"integrations":               map[string]any{"frameworks": p.kueueKinds()},
+	}
+	maps.Copy(configuration, settings)
+	content, err := yaml.Marshal(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("printing Kueue's configuration: %w", err)
+	}
+	return content, nil
+}
+
+// RestartKueue stops Kueue and starts it again with settings of its configuration file that win over the usual ones. It returns when Kueue
+// answers for TrainJobs.
+func (c *Cluster) RestartKueue(ctx context.Context, settings map[string]any) error {
+	if err := c.configureKueue(settings); err != nil {
+		return err
+	}
+	if err := c.replace(ctx, c.plan.kueue()); err != nil {
+		return err
+	}
+	return c.waitForKueue(ctx)
+}
+
+func (c *Cluster) configureKueue(settings map[string]any) error {
+	content, err := c.plan.kueueConfig(settings)
+	if err != nil {
+		return err
+	}
+	_, err = c.plan.state.write(content, "config", "kueue.yaml")
+	return err
 }
 
 // kueueKinds are the kinds of jobs that Kueue manages, as its configuration names them.
@@ -88,7 +123,7 @@ func (c *Cluster) startKueue(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := c.plan.state.write([]byte(c.plan.kueueConfig()), "config", "kueue.yaml"); err != nil {
+	if err := c.configureKueue(nil); err != nil {
 		return err
 	}
 	if err := c.installKueue(ctx, made); err != nil {

@@ -1,6 +1,7 @@
 package kueue_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 )
 
@@ -116,12 +119,20 @@ type history struct {
 	states []state
 }
 
-// record watches the TrainJobs of a namespace until the test ends, and writes its transcript.
+// record watches the TrainJobs of a namespace until the test ends, and writes its transcript. Jobs that a test leaves are deleted: they would
+// hold nodes that the next one counts on.
 func record(t *testing.T, namespace string) *history {
+	t.Helper()
+	t.Cleanup(func() { clearJobs(t, namespace) })
+	return recordOn(t, shared.Dynamic, namespace)
+}
+
+// recordOn is record for another cluster than the shared one.
+func recordOn(t *testing.T, client dynamic.Interface, namespace string) *history {
 	t.Helper()
 	h := &history{}
 	begin := time.Now()
-	watch, err := shared.Dynamic.Resource(trainJobs).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
+	watch, err := client.Resource(trainJobs).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +156,27 @@ func record(t *testing.T, namespace string) *history {
 		}
 	}()
 	return h
+}
+
+// clearJobs deletes the TrainJobs of a namespace, and waits until their pods have gone.
+func clearJobs(t *testing.T, namespace string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	defer cancel()
+	err := shared.Dynamic.Resource(trainJobs).
+		Namespace(namespace).
+		DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	gone := func(ctx context.Context) (bool, error) {
+		pods, err := shared.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		return err == nil && len(pods.Items) == 0, nil
+	}
+	if err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, gone); err != nil {
+		t.Errorf("pods of namespace %s stay: %v", namespace, err)
+	}
 }
 
 // next waits for the first version of a job, from a place in the history on, for which something holds, and returns the

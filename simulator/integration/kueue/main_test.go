@@ -16,6 +16,7 @@ import (
 
 var (
 	wanted = flag.Bool("kueue", false, "build and run real Kueue")
+	mode   = flag.String("mode", string(probe.Full), "what the control plane offers: full, groups or resources")
 
 	shared stage.Stage
 )
@@ -26,7 +27,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("kueue: skipped without -args -kueue")
 		return
 	}
-	options := cluster.Options{Mode: probe.Full, Kueue: true}
+	options := cluster.Options{
+		Mode: probe.Mode(*mode), Kueue: true,
+		Values: map[string]any{"manager": map[string]any{"args": []any{"--kueue-check-after=" + checkAfter.String()}}},
+	}
 	setting := stage.Setting{Name: "kueue", Machines: "gb200-72", Options: options, Out: os.Stdout}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/outcome"
 )
@@ -120,7 +121,7 @@ func expectPods(t *testing.T, job string, count int) map[types.UID]bool {
 	for _, pod := range pods {
 		rack, _, _ := strings.Cut(pod.Spec.NodeName, "-tray-")
 		racks[rack], who[pod.UID] = true, true
-		if pod.Spec.SchedulingGroup == nil {
+		if gangapi.GroupOf(pod.ObjectMeta, pod.Spec) == "" {
 			t.Errorf("%s belongs to no gang", pod.Name)
 		}
 		if pod.Labels["platform.example.com/team"] != "vision" {
