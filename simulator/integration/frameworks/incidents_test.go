@@ -43,8 +43,13 @@ func podsOf(t *testing.T, job string) []corev1.Pod {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
+	within(t, 90*time.Second, what, is)
+}
+
+func within(t *testing.T, patience time.Duration, what string, is func() bool) {
+	t.Helper()
 	began := time.Now()
-	for end := began.Add(90 * time.Second); !is(); time.Sleep(100 * time.Millisecond) {
+	for end := began.Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not after %v", what, time.Since(began))
 		}

@@ -19,6 +19,7 @@ import (
 
 var (
 	wanted = flag.Bool("real", false, "run the tests, on real nodes")
+	write  = flag.Bool("write", false, "write the table of docs/real-nodes.md, if all tests pass")
 
 	shared   *cluster.Cluster
 	nodes    []*realnode.Node
@@ -57,6 +58,12 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		code := m.Run()
+		if code == 0 && *write {
+			if err := writePage(); err != nil {
+				say(err.Error())
+				code = 1
+			}
+		}
 		shared.Stop(ctx)
 		return code
 	}))

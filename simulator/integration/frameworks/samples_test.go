@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,7 +50,8 @@ func TestSamples_TrainForReal(t *testing.T) {
 			if err := shared.Apply(t.Context(), job); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "its completion", func() bool {
+			began := time.Now()
+			within(t, 4*time.Minute, "its completion", func() bool {
 				for _, condition := range conditionsOf(t, sample.job) {
 					if condition.Type == "Failed" && condition.Status == metav1.ConditionTrue {
 						t.Fatalf("it failed: %s", condition.Message)
@@ -60,6 +62,7 @@ func TestSamples_TrainForReal(t *testing.T) {
 				}
 				return false
 			})
+			record(t.Name(), "Complete, `manifests/samples/"+sample.file+"`", time.Since(began).Seconds())
 		})
 	}
 }
