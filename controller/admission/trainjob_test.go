@@ -407,7 +407,7 @@ func TestUpdate(t *testing.T) {
 			runtimes: there(t), old: []change{claiming}, next: []change{claiming, queued},
 			want: "spec.trainer.resourceClaimsPerNode: Invalid value: \"gpus\": the job is queued by Kueue " +
 				"(label kueue.x-k8s.io/queue-name is research), which does not know the field and would count no devices; put the " +
-				"claims into the pods of a runtime instead",
+				"claims into the pods of a runtime, or ask for the extended resource of their class in resourcesPerNode",
 		},
 		"somebody else's annotation": {runtimes: missing(), next: []change{annotated("acme.io/a", "b")}},
 		"a patch for a running job": {

@@ -65,7 +65,7 @@ func (d *draft) checkClaims() field.ErrorList {
 	if queue := d.job.Labels[KueueQueueLabel]; queue != "" {
 		faults = append(faults, field.Invalid(path, claims[0].Name, fmt.Sprintf(
 			"the job is queued by Kueue (label %s is %s), which does not know the field and would count no devices; put the claims "+
-				"into the pods of a runtime instead",
+				"into the pods of a runtime, or ask for the extended resource of their class in resourcesPerNode",
 			KueueQueueLabel,
 			queue,
 		)))

@@ -133,7 +133,7 @@ func TestDeviceQuota_ClaimsOfTheJobAreRefused(t *testing.T) {
 	_, err := shared.Dynamic.Resource(trainJobs).Namespace("cards").Create(t.Context(), job, metav1.CreateOptions{})
 	t.Logf("refused: %v", err)
 	if !apierrors.IsForbidden(err) ||
-		!strings.Contains(err.Error(), "put the claims into the pods of a runtime instead") {
+		!strings.Contains(err.Error(), "put the claims into the pods of a runtime, or ask for the extended resource") {
 		t.Errorf("want a refusal that names the runtime as the place")
 	}
 }
