@@ -179,7 +179,6 @@ func TestConditions_AreUpstreamsThree(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
 // Kubeflow's SDK shows a job's Events, and knows of no status Suspended.
 func TestSuspendedJobIsToldBySuspension(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
@@ -203,7 +202,9 @@ func TestSuspendedJobIsToldBySuspension(t *testing.T) {
 		if event == "Normal Suspended its owner suspended it" {
 			return
 		}
-=======
+	}
+}
+
 // At a deadline the JobSet is deleted at once, and the scheduler reports what a rank said as it ended. Another process of the controller may read that.
 func TestDeadline_OwnerSeesLastWords(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(deadline(60)))
@@ -243,6 +244,5 @@ func TestDeadline_OwnerSeesLastWords(t *testing.T) {
 	w.settle()
 	if event := w.event(); event != "" {
 		t.Errorf("event %q again", event)
->>>>>>> wt-ctl
 	}
 }
