@@ -65,7 +65,7 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 			}
 			c.DeletePods(t, members)
 		}, true},
-		"a member fails, and the others are stopped":               {4, restart(corev1.PodFailed), false},
+		"a member fails, and the others are stopped":           {4, restart(corev1.PodFailed), false},
 		"a member fails, and the others end well when stopped": {4, restart(corev1.PodSucceeded), false},
 		"its group is deleted after a failure": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()

@@ -25,10 +25,10 @@ const (
 // errUnplaced indicates that a run finished with work that was not done; what and why has been printed already.
 var errUnplaced = errors.New("not every job completed")
 
-// exitStatus is the exit code of another process, which has said why.
-type exitStatus int
+// childError is the exit code of another process, which has said why.
+type childError int
 
-func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+func (s childError) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // Environment is what a command may touch of the world outside.
 type Environment struct {
@@ -47,7 +47,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	root := newRoot(env)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var status exitStatus
+	var status childError
 	switch {
 	case err == nil:
 		return exitDone

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +51,7 @@ func (u up) runReal(ctx context.Context) error {
 		return exitDone
 	})
 	if failed == nil && code != exitDone {
-		return exitStatus(code)
+		return childError(code)
 	}
 	return failed
 }
@@ -60,7 +61,11 @@ func (u up) runReal(ctx context.Context) error {
 func (u up) prepareReal(ctx context.Context) (*net.TCPListener, error) {
 	where := "--nodes " + u.options.nodes
 	if os.Geteuid() != 0 {
-		return nil, &badinput.Error{Where: where, What: "namespaces and mounts need root", Mend: "run it as root, or leave it out"}
+		return nil, &badinput.Error{
+			Where: where,
+			What:  "namespaces and mounts need root",
+			Mend:  "run it as root, or leave it out",
+		}
 	}
 	programs, userland, err := realPrograms()
 	if err != nil {
@@ -68,7 +73,12 @@ func (u up) prepareReal(ctx context.Context) (*net.TCPListener, error) {
 	}
 	for folder, target := range map[string]string{programs: "nodes", userland: "userland"} {
 		if _, err := os.Stat(folder); err != nil {
-			return nil, badinput.At(relative(folder), 0, "is not there, and real nodes run what is in it", "run make "+target)
+			return nil, badinput.At(
+				relative(folder),
+				0,
+				"is not there, and real nodes run what is in it",
+				"run make "+target,
+			)
 		}
 	}
 	if _, _, err := u.workload(); err != nil {
@@ -77,12 +87,12 @@ func (u up) prepareReal(ctx context.Context) (*net.TCPListener, error) {
 	if _, err := cluster.Build(ctx, u.say); err != nil {
 		return nil, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", u.options.port))
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: u.options.port})
 	if err != nil {
 		return nil, badinput.At(fmt.Sprintf("--port %d", u.options.port), 0, "the port cannot be used: "+err.Error(),
 			"choose another port, or leave --port out for a free one")
 	}
-	return listener.(*net.TCPListener), nil //nolint:forcetypeassert // of network tcp
+	return listener, nil
 }
 
 // realPrograms are the folders of make nodes and make userland.
@@ -96,8 +106,15 @@ func realPrograms() (programs, userland string, err error) {
 
 // runInside brings up the cluster and its real nodes where the network is the project's own.
 func (u up) runInside(ctx context.Context, in realnode.Inside) error {
-	port := in.Door.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of network tcp
-	address := net.JoinHostPort("127.0.0.1", fmt.Sprint(port))
+	address := in.Door.Addr().String()
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("reading the API server's address: %w", err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("reading the API server's port: %w", err)
+	}
 	through := relay.Serve(ctx, in.Door, func() string { return address })
 	defer through.Close()
 	return u.runOn(ctx, func(options cluster.Options) (*cluster.Cluster, error) {

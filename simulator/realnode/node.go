@@ -130,7 +130,11 @@ func (n *Node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.supervisor, err = startSupervisor(nodePlan{Dir: n.dir, Fixed: fixed(), Programs: []program{
-		{"containerd", []string{filepath.Join(n.programs, "containerd"), "--config=" + n.file("containerd.toml")}, n.socket()},
+		{
+			"containerd",
+			[]string{filepath.Join(n.programs, "containerd"), "--config=" + n.file("containerd.toml")},
+			n.socket(),
+		},
 		{"kubelet", append([]string{filepath.Join(n.programs, "kubelet")}, n.kubeletFlags()...), ""},
 	}})
 	return err

@@ -140,10 +140,14 @@ func supervise(ctx context.Context) error {
 
 // waitForFile waits until a file is there; "" is.
 func waitForFile(ctx context.Context, file string) error {
-	return wait.PollUntilContextTimeout(ctx, readyEvery/10, readyWithin, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, readyEvery/10, readyWithin, true, func(context.Context) (bool, error) {
 		_, err := os.Stat(file)
 		return file == "" || err == nil, nil
 	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s: %w", file, err)
+	}
+	return nil
 }
 
 // errEnded indicates that a program of a node ended.

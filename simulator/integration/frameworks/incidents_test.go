@@ -94,7 +94,9 @@ func TestIncident_DeletedPod(t *testing.T) {
 	ended := begin(t, "deleted")
 	before := ranks(t, "deleted", 2)
 	time.Sleep(2 * time.Second)
-	if err := shared.Client.CoreV1().Pods("default").Delete(t.Context(), before[0].Name, metav1.DeleteOptions{}); err != nil {
+	if err := shared.Client.CoreV1().
+		Pods("default").
+		Delete(t.Context(), before[0].Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	together(t, ranks(t, "deleted", 2, before...))
@@ -126,7 +128,8 @@ func TestIncident_ExitCode(t *testing.T) {
 	completed(t, <-thief)
 	failure := failureOf(t, "crashed")
 	message, _ := failure["message"].(string)
-	if failure["rank"] != int64(1) || failure["exitCode"] != int64(7) || !strings.Contains(message, "ValueError: no data") {
+	if failure["rank"] != int64(1) || failure["exitCode"] != int64(7) ||
+		!strings.Contains(message, "ValueError: no data") {
 		t.Errorf("the TrainJob says that %v failed", failure)
 	}
 }
@@ -140,7 +143,9 @@ func failureOf(t *testing.T, job string) map[string]any {
 // A gang that gives way to a more important one saves its steps on SIGTERM, and goes on with them when the other has ended.
 func TestIncident_PreemptionWithACheckpoint(t *testing.T) {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
-	if _, err := shared.Client.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client.SchedulingV1().
+		PriorityClasses().
+		Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ended := begin(t, "preempted")

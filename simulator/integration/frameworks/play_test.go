@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
 )
 
 // seen is what a user of the SDK sees of a job that has ended.
@@ -65,7 +64,11 @@ func play(t *testing.T, scenario string) seen {
 	defer listening.Wait()
 	defer stop()
 	command := userland.Command(t.Context(), "python", "/tmp/programs/play.py", scenario)
-	command.Env = append(command.Env, "KUBECONFIG=/tmp/kubeconfig/"+filepath.Base(shared.Kubeconfig()), "CHECKPOINTS="+checkpoints)
+	command.Env = append(
+		command.Env,
+		"KUBECONFIG=/tmp/kubeconfig/"+filepath.Base(shared.Kubeconfig()),
+		"CHECKPOINTS="+checkpoints,
+	)
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {

@@ -37,12 +37,20 @@ func TestSamples_TrainForReal(t *testing.T) {
 		t.Run(sample.job, func(t *testing.T) {
 			job := readSample(t, sample.file, sample.job)
 			if sample.ranks > 0 {
-				if err := unstructured.SetNestedField(job.Object, sample.ranks, "spec", "trainer", "numNodes"); err != nil {
+				if err := unstructured.SetNestedField(
+					job.Object,
+					sample.ranks,
+					"spec",
+					"trainer",
+					"numNodes",
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
 			for _, node := range nodes {
-				if err := node.TagUserland(t.Context(), realnode.Images([]*unstructured.Unstructured{job})...); err != nil {
+				if err := node.TagUserland(
+					t.Context(),
+					realnode.Images([]*unstructured.Unstructured{job})...); err != nil {
 					t.Fatal(err)
 				}
 			}

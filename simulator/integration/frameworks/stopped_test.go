@@ -26,7 +26,10 @@ func TestIncident_NodeStopped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute })
+		return slices.ContainsFunc(
+			node.Spec.Taints,
+			func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute },
+		)
 	})
 	if err := shared.Client.CoreV1().Nodes().Delete(t.Context(), lost, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
