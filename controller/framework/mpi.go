@@ -33,10 +33,6 @@ const (
 	mpiPrivateKey = "id_rsa"
 )
 
-// mpiPatience is for how many seconds a launcher waits for the names of its hosts. DNS has a name a second or so after its pod's
-// start, or up to half a minute after it was asked too early.
-const mpiPatience = "180"
-
 // MPI is OpenMPI: mpirun in a launcher reaches the nodes by ssh.
 type MPI struct{}
 
@@ -141,7 +137,7 @@ func (MPI) Contribute(world World) Contribution {
 	out.Wraps = []Wrap{
 		{
 			Role:  trainerv1alpha1.LauncherName,
-			Words: shellWords("await-names", awaitNamesScript, mpiPatience, mpiHostsDir+"/"+mpiHostsFile),
+			Words: shellWords("await-names", awaitNamesScript, namesPatience, mpiHostsDir+"/"+mpiHostsFile),
 			Missing: "MPI: the launcher does not wait until the hosts' names are in DNS: neither the job nor its runtime has a command, and what the " +
 				"image's entrypoint starts is not known; set spec.trainer.command",
 		},

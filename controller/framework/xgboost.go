@@ -61,7 +61,7 @@ func (XGBoost) wanted(world World) int64 {
 const perGPU = "/lockstep/per-gpu"
 
 // Contribute returns the variables that Rabit reads. The task id is the pod's; where a node has several workers, the container's
-// shell starts them, each with a task id of its own.
+// shell starts them, each with a task id of its own. Rabit tries to connect again, but ends if it asks for the tracker's name before DNS has it.
 func (x XGBoost) Contribute(world World) Contribution {
 	workers, command := x.workers(world), world.command()
 	out := Contribution{
@@ -91,6 +91,11 @@ func (x XGBoost) Contribute(world World) Contribution {
 				),
 			},
 		}
+	}
+	if world.Nodes > 1 && len(command) > 0 {
+		out.Wraps = append(out.Wraps, Wrap{
+			Words: shellWords("await-names", awaitNamesScript, namesPatience, world.Leader()),
+		})
 	}
 	return out
 }

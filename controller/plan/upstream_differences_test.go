@@ -149,9 +149,10 @@ func frameworkDifferences() []intended {
 			reason: "The launcher waits until its hosts' names resolve; mpirun takes itself for remote otherwise, and dies (upstream #3783).",
 		},
 		{
-			cases:  `xgboost-(workers|helper)`,
-			path:   node + `\.command(\[\d\])?`,
-			reason: "The container's shell starts a worker for each that DMLC_NUM_WORKER counts; with upstream the first waits for the others for ever.",
+			cases: `xgboost-(workers|helper)`,
+			path:  node + `\.command(\[\d+\])?`,
+			reason: "The container's shell waits for the tracker's name, without which Rabit dies, and starts a worker for each that DMLC_NUM_WORKER counts; " +
+				"with upstream the first waits for the others for ever.",
 		},
 		{
 			cases:  `xgboost-.*`,

@@ -1,4 +1,4 @@
-# Waits until the names of a hostfile resolve, then runs a command: await-names SECONDS HOSTFILE COMMAND...
+# Waits until names resolve, then runs a command: await-names SECONDS HOSTFILE|NAME COMMAND...
 limit=$1 hosts=$2
 shift 2
 trap 'exit 143' TERM INT
@@ -42,6 +42,8 @@ while read -r name rest; do
     fi
     sleep 0.1
   done
-done < "$hosts"
+done << END
+`if [ -f "$hosts" ]; then cat "$hosts"; else echo "$hosts"; fi`
+END
 trap - TERM INT
 exec "$@"
