@@ -166,9 +166,12 @@ WORKSPACE := $(wildcard simulator/realnode/userland/workspace/*) simulator/integ
 $(USERLAND)/layer.tar: $(USERLAND)/built simulator/realnode/userland/layer.sh $(WORKSPACE)
 	@simulator/realnode/userland/layer.sh $(USERLAND)/root $@ $(WORKSPACE)
 
+# What the test of frameworks adds: -write writes the table of docs/real-nodes.md.
+REAL ?=
+
 .PHONY: e2e-real
 e2e-real: nodes userland ## Run JAX, XGBoost, torch, MPI, DeepSpeed and transformers through Kubeflow's SDK on two real nodes, and let ranks and nodes fail (root; ten minutes).
-	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/frameworks -args -real
+	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/frameworks -args -real $(REAL)
 
 # Helm has a graph of its own. The one before it is tried, too.
 HELM_VERSION  := v4.3.1

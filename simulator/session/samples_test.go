@@ -1,6 +1,8 @@
 package session_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,6 +77,27 @@ func TestEveryShippedRuntimeHasASample(t *testing.T) {
 	for _, runtime := range runtimes {
 		if !used[runtime.GetName()] {
 			t.Errorf("no sample uses runtime %s", runtime.GetName())
+		}
+	}
+}
+
+// The samples for real nodes choose them, and tolerate the taint by which those are kept for such jobs.
+func TestTheSamplesForRealNodesChooseThem(t *testing.T) {
+	runtimes, err := session.ShippedRuntimes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := workload.Load([]string{"../../manifests/samples-real"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Check(samples, runtimes); err != nil {
+		t.Error(err)
+	}
+	for _, job := range samples.TrainJobs() {
+		patches, _, _ := unstructured.NestedSlice(job.Object.Object, "spec", "runtimePatches")
+		if text := fmt.Sprint(patches); strings.Count(text, "simulator.lockstep.dev/node") != 2 {
+			t.Errorf("%s has patches %s, want a selector and a toleration", job, text)
 		}
 	}
 }
