@@ -2,32 +2,51 @@ package frameworks_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
-// transcript is what docs/real-nodes.md shows of a run: a row for each test that passed, in their order.
+// transcript is what docs/real-nodes.md shows: a row for each test, of the last run in which it passed.
 var transcript struct {
 	sync.Mutex
 
-	rows []string
+	rows map[string]line
 }
 
-// record adds a row: a test, what was seen, and the seconds from the call that creates the job to its end.
+// line is what was seen in a test, and the time of its longest job in seconds.
+type line struct {
+	seen    []string
+	seconds float64
+}
+
+// record adds to the row of a test: what was seen of a job, and the seconds from the call that creates it to its end.
 func record(test, seen string, seconds float64) {
 	transcript.Lock()
 	defer transcript.Unlock()
-	transcript.rows = append(transcript.rows, fmt.Sprintf("| `%s` | %s | %.0f |\n", test, seen, seconds))
+	if transcript.rows == nil {
+		transcript.rows = map[string]line{}
+	}
+	of := transcript.rows[test]
+	if seen != "" {
+		of.seen = append(of.seen, seen)
+	}
+	of.seconds = max(of.seconds, seconds)
+	transcript.rows[test] = of
 }
 
-var block = regexp.MustCompile(`(?s)<!-- make e2e-real: runs -->\n.*<!-- end -->\n`)
+var (
+	block = regexp.MustCompile(`(?s)<!-- make e2e-real: runs -->\n.*<!-- end -->\n`)
+	row   = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\n")
+)
 
-// writePage writes what was recorded into the page.
+// writePage writes what was recorded into the page, and keeps the rows of tests that did not pass or did not run.
 func writePage() error {
 	root, err := cluster.SourceTree()
 	if err != nil {
@@ -38,9 +57,22 @@ func writePage() error {
 	if err != nil {
 		return fmt.Errorf("reading the page: %w", err)
 	}
-	table := "<!-- make e2e-real: runs -->\n| test | printed by the ranks, or seen | seconds |\n| --- | --- | --- |\n" +
-		strings.Join(transcript.rows, "") + "<!-- end -->\n"
-	if err := os.WriteFile(file, block.ReplaceAllLiteral(content, []byte(table)), 0o644); err != nil {
+	rows := map[string]string{}
+	for _, found := range row.FindAllStringSubmatch(string(block.Find(content)), -1) {
+		rows[found[1]] = found[0]
+	}
+	for test, of := range transcript.rows {
+		rows[test] = fmt.Sprintf("| `%s` | %s | %.0f |\n", test, strings.Join(of.seen, "; "), of.seconds)
+	}
+	var table strings.Builder
+	table.WriteString(
+		"<!-- make e2e-real: runs -->\n| test | printed by the ranks, or seen | seconds |\n| --- | --- | --- |\n",
+	)
+	for _, test := range slices.Sorted(maps.Keys(rows)) {
+		table.WriteString(rows[test])
+	}
+	table.WriteString("<!-- end -->\n")
+	if err := os.WriteFile(file, block.ReplaceAllLiteral(content, []byte(table.String())), 0o644); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

@@ -116,7 +116,7 @@ def main() -> None:
     began = time.monotonic()
     name = SCENARIOS[scenario](client, scenario)
     try:
-        client.wait_for_job_status(name, status={"Complete", "Failed"}, timeout=150, polling_interval=1)
+        client.wait_for_job_status(name, status={"Complete", "Failed"}, timeout=300, polling_interval=1)
     except (TimeoutError, RuntimeError) as err:
         print(f"{name}: {err!r}", file=sys.stderr)
     took = time.monotonic() - began
