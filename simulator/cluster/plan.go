@@ -265,7 +265,7 @@ func (p plan) controller() component {
 			"--kubeconfig=" + p.access.controllerKubeconfig, "--leader-elect=false",
 			fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.ports.controllerMetrics),
 			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.ports.controllerHealth),
-			fmt.Sprintf("--webhook-port=%d", p.ports.controllerWebhook),
+			"--webhook-host=" + p.host(), fmt.Sprintf("--webhook-port=%d", p.ports.controllerWebhook),
 			"--cert-management=external", "--webhook-cert-dir=" + p.access.certDir,
 		}, p.reports()),
 		ports: []int{

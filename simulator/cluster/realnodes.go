@@ -61,17 +61,21 @@ func (p plan) names() []string {
 // statusHost is the name by which pods reach the status server, as in production.
 func (plan) statusHost() string { return statusService + "." + render.Default().Namespace + ".svc" }
 
-// reports are the flags by which the controller listens for reports of trainers, and what it calls itself.
+// host is where the controller listens.
+func (p plan) host() string {
+	if p.real == nil {
+		return "127.0.0.1"
+	}
+	return "0.0.0.0"
+}
+
+// reports are the flags by which the controller listens for reports of trainers, and tells them where.
 func (p plan) reports() []string {
-	host, url := "127.0.0.1", p.ports.url("https", p.ports.statusServer)
+	url := p.ports.url("https", p.ports.statusServer)
 	if p.real != nil {
-		host, url = "0.0.0.0", fmt.Sprintf("https://%s:%d", p.statusHost(), statusNumber)
+		url = fmt.Sprintf("https://%s:%d", p.statusHost(), statusNumber)
 	}
-	return []string{
-		"--webhook-host=" + host,
-		fmt.Sprintf("--status-server-port=%d", p.ports.statusServer),
-		"--status-server-url=" + url,
-	}
+	return []string{fmt.Sprintf("--status-server-port=%d", p.ports.statusServer), "--status-server-url=" + url}
 }
 
 // offerStatusServer has the controller's Service lead to its process: it has no pods.

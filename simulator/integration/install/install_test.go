@@ -316,7 +316,8 @@ func isLeft(object *unstructured.Unstructured) bool {
 	case object.GetNamespace() != render.Default().Namespace:
 		return false
 	}
-	return kind != "ServiceAccount" || name != "default"
+	// What Kubernetes puts into every namespace.
+	return (kind != "ServiceAccount" || name != "default") && (kind != "ConfigMap" || name != "kube-root-ca.crt")
 }
 
 var definitions = schema.GroupVersionResource{
