@@ -78,7 +78,7 @@ func (r *reporter) ended(ctx context.Context, pod *corev1.Pod) {
 	r.gathered[key] = append(r.gathered[key], pod)
 }
 
-// skew is how far the clocks of controller and scheduler may differ.
+// skew is the tolerated difference between the clocks of controller and scheduler.
 const skew = 5 * time.Second
 
 // outOfTime reports whether a pod that is being deleted has last words, and its gang was to end before. At its deadline a job's pods are

@@ -20,8 +20,7 @@ func (q *GangQueue) left(pod *corev1.Pod) {
 	if end := q.endings.Phase(pod); end != "" { // the scheduler's informer shows what the pod was before
 		phase = end
 	}
-	succeeded := phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil
-	if group := q.goesOn(pod); group != nil && !succeeded && !eviction.ByScheduler(pod) {
+	if group := q.goesOn(pod); group != nil && !snapshot.SucceededIn(phase, pod) && !eviction.ByScheduler(pod) {
 		q.lost(group, pod, lossOf(pod, phase))
 		q.watchMembers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	}

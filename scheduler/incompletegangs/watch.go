@@ -249,7 +249,7 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	w.meter(r)
 	r.held -= r.bound[pod.UID]
 	delete(r.bound, pod.UID)
-	if snapshot.Succeeded(pod) || pod.DeletionTimestamp == nil && w.Ended.Phase(pod) == corev1.PodSucceeded {
+	if snapshot.Succeeded(pod) || snapshot.SucceededIn(w.Ended.Phase(pod), pod) {
 		r.succeeded.Insert(pod.UID)
 	}
 	if len(r.bound) == 0 {

@@ -26,10 +26,13 @@ func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Succeeded reports whether the pod has done its work. One that ends well while it is being deleted was stopped, as trainings are that save a
+// Succeeded reports whether the pod has done its work. A pod that ends well while it is being deleted was stopped, as trainings are that save a
 // checkpoint on SIGTERM and exit with 0: its job starts it again.
-func Succeeded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil
+func Succeeded(pod *corev1.Pod) bool { return SucceededIn(pod.Status.Phase, pod) }
+
+// SucceededIn is Succeeded for a pod that was last seen before it reached its final phase.
+func SucceededIn(phase corev1.PodPhase, pod *corev1.Pod) bool {
+	return phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil
 }
 
 // Deleted is the PodGroup that an informer's deletion event is about.
