@@ -553,7 +553,7 @@ func check(t *testing.T, got admission.Verdict, want, warnings string) {
 	}
 }
 
-// What a job goes without is told as it is created, with what mends it.
+// Creating a job that lacks something warns its owner, and says how to mend it.
 func TestCreate_WarnsWithoutACommand(t *testing.T) {
 	found := there(t)
 	found.found.Runtime.Spec.MLPolicy.MLPolicySource = trainerv1alpha1.MLPolicySource{
@@ -567,8 +567,11 @@ func TestCreate_WarnsWithoutACommand(t *testing.T) {
 	if err != nil || got.Refusal != nil {
 		t.Fatal(err, got.Refusal)
 	}
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "set spec.trainer.command") {
-		t.Errorf("warnings %q, want one that says how to mend it", got.Warnings)
+	for i, what := range []string{"one worker on each node instead of 2", "do not wait until the tracker's name is in DNS"} {
+		if len(got.Warnings) != 2 || !strings.Contains(got.Warnings[i], what) ||
+			!strings.Contains(got.Warnings[i], "set spec.trainer.command") {
+			t.Errorf("warnings %q, want one of %s that says how to mend it", got.Warnings, what)
+		}
 	}
 	job.Spec.Trainer.Command = []string{"train"}
 	if got, err = validator.Create(t.Context(), job); err != nil || len(got.Warnings) > 0 {

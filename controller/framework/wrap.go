@@ -12,12 +12,12 @@ var (
 	awaitNamesScript string
 )
 
-// namesPatience is for how many seconds a pod waits for the names of others. DNS has a name a second or so after its pod's
-// start, or up to half a minute after it was asked too early.
+// namesPatience limits the seconds for which a pod waits for the names of others. DNS has a name about a second after its pod's
+// start, or up to half a minute after an early query.
 const namesPatience = "180"
 
 // Wrap puts words before the command of the main container of one ReplicatedJob, so that the image's own shell runs something
-// before it. A container without a command runs its image's entrypoint, which is not known and stays as it is.
+// before it. A container without a command runs its image's entrypoint, which the planner does not know, and is not changed.
 type Wrap struct {
 	// Role is the ReplicatedJob's name; empty for that of the trainer.
 	Role string

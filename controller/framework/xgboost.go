@@ -92,9 +92,11 @@ func (x XGBoost) Contribute(world World) Contribution {
 			},
 		}
 	}
-	if world.Nodes > 1 && len(command) > 0 {
+	if world.Nodes > 1 {
 		out.Wraps = append(out.Wraps, Wrap{
 			Words: shellWords("await-names", awaitNamesScript, namesPatience, world.Leader()),
+			Missing: "XGBoost: workers do not wait until the tracker's name is in DNS, and end without it: neither the job nor its runtime has a " +
+				"command, and the image's entrypoint is not known; set spec.trainer.command",
 		})
 	}
 	return out

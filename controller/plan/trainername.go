@@ -10,7 +10,7 @@ import (
 
 // addressed returns patches in the names of the runtime's containers. Kubeflow's guide to runtime patches calls the container that
 // trains "trainer", and all shipped runtimes call it "node". It is meant where the ReplicatedJob trains and has no container
-// of that name; a patch of both names is left as it is, and refused. The patches themselves are not changed.
+// of that name; a patch of both names is refused. The patches in spec do not change.
 func addressed(
 	patches []trainerv1alpha1.RuntimePatch, runtime jobsetv1alpha2.JobSetSpec,
 ) []trainerv1alpha1.RuntimePatch {
