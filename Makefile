@@ -170,7 +170,8 @@ $(USERLAND)/layer.tar: $(USERLAND)/built simulator/realnode/userland/layer.sh $(
 REAL ?=
 
 .PHONY: e2e-real
-e2e-real: nodes userland ## Run JAX, XGBoost, torch, MPI, DeepSpeed and transformers through Kubeflow's SDK on two real nodes, and let ranks and nodes fail (root; ten minutes).
+e2e-real: build nodes userland ## Run JAX, XGBoost, torch, MPI, DeepSpeed and transformers through Kubeflow's SDK on two real nodes, and let ranks and nodes fail (root; ten minutes).
+	$(BIN)/lockstep up --nodes real:2 --dir out/real --jobs manifests/samples-real
 	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/frameworks -args -real $(REAL)
 
 # Helm has a graph of its own. The one before it is tried, too.

@@ -37,7 +37,7 @@ type upOptions struct {
 	port       int
 	patience   time.Duration
 	nodes      string
-	// realNodes is how many kubelets nodes asks for.
+	// realNodes is the number of kubelets, read from nodes.
 	realNodes int
 }
 
@@ -127,7 +127,7 @@ func (o *upOptions) validate() error {
 	return nil
 }
 
-// maxRealNodes is how many kubelets one machine is asked to carry.
+// maxRealNodes limits the kubelets on one machine.
 const maxRealNodes = 16
 
 // countNodes reads --nodes.

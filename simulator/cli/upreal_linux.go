@@ -24,10 +24,10 @@ const (
 	realValue = "real"
 )
 
-// realGPUs is how many GPUs a real node says to have.
+// realGPUs is the number of GPUs that a real node reports.
 const realGPUs = 8
 
-// supervise runs the programs of a real node, if that is what this process was started for by itself, and returns its exit code.
+// supervise runs the programs of a real node and returns its exit code, if this process was started as a node's supervisor.
 func supervise(ctx context.Context) (code int, is bool) {
 	if !realnode.IsNode() {
 		return 0, false

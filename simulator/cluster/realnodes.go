@@ -14,7 +14,7 @@ import (
 
 // RealNodes is what a control plane has to know of nodes with kubelets.
 type RealNodes struct {
-	// Address is where pods and kubelets reach what listens on all addresses of this machine, the API server among it.
+	// Address is this machine's IP address in the network of pods and kubelets.
 	Address string
 }
 
@@ -25,7 +25,7 @@ const (
 	statusNumber  = 10443
 )
 
-// listening is where the API server listens, and what it calls in turn: kubelets by their addresses, and the pods behind Services.
+// listening returns the flags for the API server's addresses, and for how it reaches kubelets and the pods behind Services.
 func (p plan) listening() []string {
 	if p.real == nil {
 		return []string{

@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/realnode"
 )
 
@@ -44,63 +45,47 @@ func TestMain(m *testing.M) {
 		fmt.Println("frameworks: skipped without -args -real; make e2e-real has it")
 		return
 	}
-	ctx := context.Background()
-	if !realnode.Again() {
-		// Outside, where there is a network: what is missing is downloaded and built.
-		if _, err := cluster.Build(ctx, say); err != nil {
-			say(err.Error())
-			os.Exit(1)
-		}
-	}
-	os.Exit(realnode.Main(ctx, nil, func(ctx context.Context, in realnode.Inside) int {
-		if err := start(ctx, in.Dir); err != nil {
-			say(err.Error())
-			return 1
-		}
-		code := m.Run()
-		if *write {
-			if err := writePage(); err != nil {
-				say(err.Error())
-				code = 1
-			}
-		}
-		shared.Stop(ctx)
-		return code
-	}))
+	os.Exit(stage.RunReal(context.Background(), m, setting()))
 }
 
-func say(line string) { fmt.Println("frameworks: " + line) }
+func setting() stage.RealSetting {
+	chosen := stage.RealSetting{Name: "frameworks", Start: start, Out: os.Stdout}
+	if *write {
+		chosen.Done = writePage
+	}
+	return chosen
+}
 
 // start brings up Lockstep without fake nodes, and the nodes, with the userland under the names of all images of the shipped runtimes.
-func start(ctx context.Context, dir string) error {
+func start(ctx context.Context, dir string) (*cluster.Cluster, error) {
 	root, err := cluster.SourceTree()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	userland, err = realnode.OpenUserland(filepath.Join(root, "out", "userland"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	checkpoints = filepath.Join(dir, "checkpoints")
 	if err := os.Mkdir(checkpoints, 0o777); err != nil {
-		return fmt.Errorf("making a folder for checkpoints: %w", err)
+		return nil, fmt.Errorf("making a folder for checkpoints: %w", err)
 	}
 	shared, err = cluster.Start(ctx, cluster.Options{
-		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Report: say,
+		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Report: setting().Say,
 		Real: &cluster.RealNodes{Address: realnode.Address},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	programs := filepath.Join(root, "simulator", "integration", "frameworks", "programs")
 	for folder, name := range map[string]string{programs: "programs", filepath.Dir(shared.Kubeconfig()): "kubeconfig"} {
 		if err := userland.Share(folder, name); err != nil {
-			return err
+			return shared, err
 		}
 	}
 	runtimes, err := chart.Runtimes()
 	if err != nil {
-		return err
+		return shared, err
 	}
 	nodes, err = realnode.StartAll(ctx, realnode.Cluster{
 		Kubeconfig: shared.Kubeconfig(),
@@ -109,15 +94,15 @@ func start(ctx context.Context, dir string) error {
 		Userland:   userland.Dir,
 	}, nodeCount, filepath.Join(dir, "nodes"))
 	if err != nil {
-		return err
+		return shared, err
 	}
 	for _, node := range nodes {
 		if err := node.TagUserland(ctx, append(realnode.Images(runtimes), ownImage)...); err != nil {
-			return err
+			return shared, err
 		}
 		if err := node.Offer(ctx, shared.Client, gpu, gpusPerNode); err != nil {
-			return err
+			return shared, err
 		}
 	}
-	return nil
+	return shared, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/realnode"
 )
 
@@ -36,68 +37,45 @@ func TestMain(m *testing.M) {
 		fmt.Println("real: skipped without -args -real; make e2e-install has it")
 		return
 	}
-	ctx := context.Background()
-	if !realnode.Again() {
-		// Outside, where there is a network: what is missing is downloaded and built.
-		if _, err := cluster.Build(ctx, say); err != nil {
-			say(err.Error())
-			os.Exit(1)
-		}
-	}
-	os.Exit(realnode.Main(ctx, nil, func(ctx context.Context, in realnode.Inside) int {
-		if err := start(ctx, in.Dir); err != nil {
-			say(err.Error())
-			return 1
-		}
-		code := m.Run()
-		shared.Stop(ctx)
-		return code
-	}))
+	os.Exit(stage.RunReal(context.Background(), m, setting()))
 }
 
-func say(line string) { fmt.Println("real: " + line) }
+func setting() stage.RealSetting {
+	return stage.RealSetting{Name: "real", Start: start, Out: os.Stdout}
+}
 
 // start brings up a control plane and the nodes, and loads the images that the chart names.
-func start(ctx context.Context, dir string) error {
+func start(ctx context.Context, dir string) (*cluster.Cluster, error) {
 	root, err := cluster.SourceTree()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shared, err = cluster.Start(ctx, cluster.Options{
-		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Report: say,
+		Dir: filepath.Join(dir, "state"), Mode: probe.Resources, Report: setting().Say,
 		Bare: true, Real: &cluster.RealNodes{Address: realnode.Address},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	joined := realnode.Cluster{
+	nodes, err = realnode.StartAll(ctx, realnode.Cluster{
 		Kubeconfig: shared.Kubeconfig(), Client: shared.Client, Programs: filepath.Join(root, "bin", "node"),
+	}, nodeCount, filepath.Join(dir, "nodes"))
+	if err != nil {
+		return shared, err
 	}
 	images, err := filepath.Glob(filepath.Join(root, "out", "*", "layout", "*"))
 	if err != nil {
-		return fmt.Errorf("finding the images: %w", err)
+		return shared, fmt.Errorf("finding the images: %w", err)
 	}
-	for n := 1; n <= nodeCount; n++ {
-		say(fmt.Sprintf("starting node %d", n))
-		node, err := realnode.Start(ctx, joined, n, filepath.Join(dir, "nodes"))
-		if err != nil {
-			return err
-		}
-		nodes = append(nodes, node)
-		if n == 1 {
-			if err := realnode.StartServices(ctx, joined, dir); err != nil {
-				return err
-			}
-		}
+	for _, node := range nodes {
 		if err := node.Offer(ctx, shared.Client, gpu, gpusPerNode); err != nil {
-			return err
+			return shared, err
 		}
-		say("loading images")
 		for _, image := range images {
 			if err := node.Load(ctx, image); err != nil {
-				return err
+				return shared, err
 			}
 		}
 	}
-	return nil
+	return shared, nil
 }
