@@ -2,8 +2,6 @@ package integration_test
 
 import (
 	"io"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 )
 
 const twoLogged = `apiVersion: trainer.kubeflow.org/v1alpha1
@@ -46,30 +42,13 @@ func TestLogs_OfFakeNodes(t *testing.T) {
 	if err != nil || ended.Status.Phase != corev1.PodSucceeded {
 		t.Errorf("the pod is %s, %v, and its log has ended", ended.Status.Phase, err)
 	}
-	for _, follow := range []string{"--follow=false", "--follow=true"} {
-		if out, err := kubectl(t, "logs", "-n", pod.Namespace, pod.Name, follow); err != nil || out != want {
-			t.Errorf("kubectl logs %s: %q, %v", follow, out, err)
+	for _, follow := range []bool{false, true} {
+		text, err := shared.Client.CoreV1().Pods(pod.Namespace).
+			GetLogs(pod.Name, &corev1.PodLogOptions{Follow: follow}).DoRaw(t.Context())
+		if err != nil || string(text) != want {
+			t.Errorf("the log of the pod that has ended, followed %t: %q, %v", follow, text, err)
 		}
 	}
-}
-
-// kubectl runs kubectl with the administrator's access. It skips the rest of the test where nothing built it.
-func kubectl(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	root, err := cluster.SourceTree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := exec.LookPath(filepath.Join(root, "bin", "kubectl"))
-	if err != nil {
-		t.Skip("no bin/kubectl; make bin/kubectl builds it")
-	}
-	command := exec.CommandContext(
-		t.Context(),
-		program,
-		append([]string{"--kubeconfig", shared.Kubeconfig()}, args...)...)
-	out, err := command.Output()
-	return string(out), err
 }
 
 // waitForRank returns the pod of a rank of job logged, once it runs.
