@@ -154,6 +154,7 @@ func (c *Cluster) StartScheduler(
 	if err := s.WaitForHandlersSync(ctx); err != nil {
 		tb.Fatal(err)
 	}
+	c.waitForWatches(tb)
 	go s.Run(ctx)
 }
 

@@ -3,6 +3,7 @@ package schedulertest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
@@ -22,6 +24,30 @@ const (
 	// defaultTimeout is how long a condition may take.
 	defaultTimeout = 15 * time.Second
 )
+
+// waitForWatches waits until each list of an informer is followed by its watch. A real API server sends what was created between the two; the fake
+// one loses it.
+func (c *Cluster) waitForWatches(tb testing.TB) {
+	tb.Helper()
+	lists := make(map[schema.GroupVersionResource]int)
+	err := wait.PollUntilContextTimeout(tb.Context(), time.Millisecond, defaultTimeout, true,
+		func(context.Context) (bool, error) {
+			clear(lists)
+			for _, action := range c.Actions() {
+				switch action.GetVerb() {
+				case "list":
+					lists[action.GetResource()]++
+				case "watch":
+					lists[action.GetResource()]--
+				}
+			}
+			maps.DeleteFunc(lists, func(_ schema.GroupVersionResource, left int) bool { return left <= 0 })
+			return len(lists) == 0, nil
+		})
+	if err != nil {
+		tb.Fatalf("not all informers watch: %v", lists)
+	}
+}
 
 // WaitBound waits until all pods are bound and returns their nodes, in the order of the pods.
 func (c *Cluster) WaitBound(tb testing.TB, pods []*corev1.Pod) []string {
