@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Lo
 		p = &place{}
 	}
 	if p.lost == nil { // also in a lease that another scheduler has left
-		p.lost = make(map[types.UID]bool)
+		p.lost = make(map[types.UID]Loss)
 	}
 	p.failed = p.failed || loss == Failed
 	now := q.clock.Clock.Now()
@@ -59,9 +60,10 @@ func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Lo
 	if u := q.unitOf(pod); u != nil {
 		p.preemptible = u.Preemptible
 	}
-	if !p.lost[pod.UID] {
+	if _, known := p.lost[pod.UID]; !known {
 		p.leave(pod, now)
 	}
+	p.lost[pod.UID] = loss
 	grace := p.grace(loss, survivors)
 	if grace == 0 {
 		q.revoke(id, contention.WhyTakenAway)
@@ -80,7 +82,6 @@ func (p *place) leave(pod *corev1.Pod, now time.Time) {
 		node: pod.Spec.NodeName, takes: snapshot.Takes(pod), unknown: len(pod.Spec.ResourceClaims) > 0,
 		of: pod.UID, left: now.Unix(), used: max(0, int64(now.Sub(snapshot.BoundAt(pod)).Seconds())),
 	}
-	p.lost[pod.UID] = true
 	p.seats = append(p.seats, s)
 	p.kept = p.kept.Add(s.left, s.used)
 }
@@ -101,10 +102,15 @@ func (p *place) grace(loss Loss, survivors bool) time.Duration {
 		return halfGrace
 	case p.failed:
 		return goneGrace
-	case loss == Unclear:
+	case loss == Unclear, p.unclear():
 		return unclearGrace
 	}
 	return 0
+}
+
+// unclear reports whether one of the members has ended, and how is not known yet: that may be told after the others are deleted for it.
+func (p *place) unclear() bool {
+	return slices.Contains(slices.Collect(maps.Values(p.lost)), Unclear)
 }
 
 // Fails reports that a member which had left has failed. The gang's places are leased for that.
@@ -129,7 +135,7 @@ func (q *Queue) Finished(pod *corev1.Pod) {
 	if l == nil {
 		return
 	}
-	if !p.lost[pod.UID] {
+	if _, known := p.lost[pod.UID]; !known {
 		return
 	}
 	delete(p.lost, pod.UID)

@@ -18,7 +18,7 @@ type place struct {
 	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its job.
 	failed bool
 	// lost are the members that have left seats, kept sums them up.
-	lost map[types.UID]bool
+	lost map[types.UID]Loss
 	kept contention.Lost
 	// preemptible says that the owner may be evicted for others.
 	preemptible bool
