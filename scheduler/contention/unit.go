@@ -19,7 +19,7 @@ type Certainty uint8
 const (
 	// Unknown ends are guessed: the unit is expected to run as long again as it has run so far.
 	Unknown Certainty = iota
-	// Predicted ends follow from the history of the unit's namespace and template.
+	// Predicted ends follow from the history of such units: nine in ten end by then.
 	Predicted
 	// Reported ends are told by the trainer.
 	Reported
@@ -36,8 +36,10 @@ type End struct {
 	Certainty Certainty
 }
 
-// firm reports whether leases rest on the end: whether it is Reported or Certain.
-func (e End) firm() bool { return e.Certainty == Reported || e.Certainty == Certain }
+// firm reports whether leases rest on the end: whether it is known, if only from history.
+func (e End) firm() bool {
+	return e.Certainty == Predicted || e.Certainty == Reported || e.Certainty == Certain
+}
 
 // Unit is what runs: a gang with all its members, or a single pod.
 type Unit struct {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/utils/clock"
 
@@ -40,7 +41,7 @@ func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
 	var outcomes []Outcome
 	for i, seed := range c.Seeds {
 		for _, scheduler := range c.Schedulers {
-			name := scheduler + "-" + strconv.FormatUint(seed, 10)
+			name := strings.ReplaceAll(scheduler, ":", "-") + "-" + strconv.FormatUint(seed, 10)
 			run := Run{
 				Scheduler: scheduler, Engine: c.Engine, Seed: seed, Progress: c.Progress, Name: name, Wall: c.Wall,
 			}

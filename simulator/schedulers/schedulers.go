@@ -19,7 +19,7 @@ const (
 	Lockstep = "lockstep"
 	// NativeTAS is kube-scheduler's own profile with its gang scheduling and topology-aware placement.
 	NativeTAS = "native-tas"
-	// Optimum is Lockstep's decisions by somebody who knows when everything ends.
+	// Optimum is another name of lockstep:perfect.
 	Optimum = "optimum"
 )
 
@@ -45,8 +45,7 @@ type Scheduler struct {
 
 // Names lists all, in the order of reports.
 func Names() []string {
-	names := append([]string{Lockstep, NativeTAS}, baseline.Names()...)
-	return append(names, Optimum)
+	return slices.Concat([]string{Lockstep, NativeTAS}, baseline.Names(), []string{Optimum}, Variants())
 }
 
 // Ask is who is asked for, and for what.
@@ -77,29 +76,12 @@ func Open(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 			What: ask.Name + " is no plugin of kube-scheduler, so the engine " + Kube + " cannot play it",
 			Mend: "leave out --engine",
 		}
-	case ask.Name == Lockstep || ask.Name == Optimum:
-		return product(ask.Name, wall), nil
+	}
+	if of, ok := variantOf(ask.Name); ok {
+		return product(ask.Name, of, wall), nil
 	}
 	return placement(ask, wall)
 }
-
-// product is the decision core, which knows of ends what their owners say, or, as Optimum, everything.
-func product(name string, wall clock.PassiveClock) Scheduler {
-	o := direct.Options{Discipline: direct.Backfill, Preempt: true}
-	s := Scheduler{
-		Name: name, On: Direct, Source: "the production decision core",
-		Discipline: o.Discipline.String(), TieRule: tieRule,
-	}
-	if name == Optimum {
-		o.Foresight = direct.Perfect
-		s.Source += ", knowing when everything really ends"
-	}
-	s.Engine = direct.NewEngine(o, wall.Now)
-	return s
-}
-
-// tieRule is the product's (promise P5 of package topology).
-const tieRule = "least cost, then the innermost and tightest domain, then names in natural order"
 
 // placement is a baseline with the discipline that it has in the field.
 func placement(ask Ask, wall clock.PassiveClock) (Scheduler, error) {

@@ -127,7 +127,7 @@ func (p *Player) spare(leased []topology.Held, node int, instant int64) topology
 	for r := range out {
 		then := free[r] - need[r]
 		for _, u := range p.running.On(node) {
-			firm := u.End.Certainty == contention.Certain || u.End.Certainty == contention.Reported
+			firm := u.End.Certainty != contention.Unknown && u.End.Certainty != contention.Never
 			if firm && u.End.At > p.now && u.End.At <= instant {
 				then += onNode(u.Holds, node)[r]
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -65,6 +66,8 @@ type player struct {
 	// but a recheck happened.
 	recheck int64
 	idle    int
+	// history is what ended so far; nil if nothing is learned.
+	history *forecast.History
 
 	// queued is how many entities the machine has, waiting how many jobs wait, front finds the first of these.
 	queued, waiting int
@@ -91,6 +94,9 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	p.world = contention.World{
 		Ledger: p.book.Ledger(), Running: &p.units, Accelerators: []int{scene.Accelerator}, Fleet: p.tally.all,
 		Placer: product{&contention.Refusal{Short: &topology.Shortfall{}}}, Away: p.away,
+	}
+	if options.Learns && options.Foresight == Promised {
+		p.history = forecast.New()
 	}
 	if options.Policy != nil {
 		p.world.Placer = p.places()

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -15,7 +16,9 @@ type job struct {
 	question string
 	// since is when it began to wait, left how long it still has to run.
 	since, left int64
-	waits       bool
+	// predicted is the run time in seconds that nine in ten such jobs do not exceed, 0 for none.
+	predicted int64
+	waits     bool
 	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
 	suspended bool
 	// surplus is set while members of a running job wait.
@@ -42,6 +45,7 @@ func (p *player) arrive(i int) {
 func (p *player) wait(i int) {
 	j := &p.jobs[i]
 	j.waits = true
+	j.predicted = p.predict(i)
 	p.waiting++
 	p.front.add(j.rank)
 	p.came = append(p.came, j.rank)
@@ -116,12 +120,24 @@ func (p *player) surplus(i int) contention.Entity {
 // runTime returns the known bound of the run time in seconds, 0 for none.
 func (p *player) runTime(i int) int64 {
 	if p.options.Foresight != Perfect {
-		return p.scene.Jobs[i].Promises
+		return cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted)
 	}
 	if left := p.jobs[i].left; left != Forever {
 		return max(left, 1)
 	}
 	return 0
+}
+
+// nineInTen is the quantile of run times that counts as a job's.
+const nineInTen = 900
+
+// predict returns how long a job runs at most, by what is known of such jobs; 0 if nothing is.
+func (p *player) predict(i int) int64 {
+	if p.history == nil {
+		return 0
+	}
+	seconds, _ := p.history.Of(p.scene.Jobs[i].Kind).Quantile(nineInTen, 0)
+	return seconds
 }
 
 // later is an instant some time from now, Forever for what never comes.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/trace"
@@ -58,6 +59,7 @@ func translate(s *scenario.Scenario) Scene {
 			Order: contention.Order{Priority: j.Priority, Since: s.Begin.Add(j.Submit - j.Waited), Name: j.ID},
 			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
+			Kind:         forecast.Key{Namespace: j.Tenant, Stem: forecast.Stem(j.ID), Size: j.Accelerators},
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
 			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound,
 		})

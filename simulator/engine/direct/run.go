@@ -131,6 +131,8 @@ func (p *player) count(r *run) {
 			At:        r.start + min(asked.Promises, Forever-1-max(r.start, 0)),
 			Certainty: contention.Certain,
 		}
+	case p.jobs[r.job].predicted > 0:
+		u.End = contention.End{At: r.start + p.jobs[r.job].predicted, Certainty: contention.Predicted}
 	}
 	if r.unit != nil {
 		p.tally.used -= r.unit.Accelerators
@@ -153,6 +155,9 @@ func (p *player) finish(r *run, kind Kind) {
 	} else {
 		j := &p.jobs[r.job]
 		event.Name, j.run = p.scene.Jobs[r.job].Name, nil
+		if kind == Ended && p.history != nil {
+			p.history.Ended(p.scene.Jobs[r.job].Kind, p.now-r.start)
+		}
 		if kind == Ended {
 			p.tally.jobs[r.job].Ended = p.now
 		}

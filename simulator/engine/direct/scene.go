@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -33,6 +34,8 @@ type Job struct {
 	Promises int64
 	// Saves is the time between two checkpoints, from the start on, 0 for no checkpoints. A preempted job resumes from the last.
 	Saves int64
+	// Kind is what the job has in common with others that take about as long, for Options.Learns.
+	Kind forecast.Key
 	// Accelerators is how many all members hold together.
 	Accelerators int64
 	// Grace is the termination grace in seconds.
@@ -134,6 +137,8 @@ type Options struct {
 	// Until is the last instant that is played; 0 plays until nothing happens any more.
 	Until     int64
 	Foresight Foresight
+	// Learns predicts the run times of jobs that promise none from those that have ended, with Promised foresight.
+	Learns bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
 	// all members of a gang, it is asked for the needed ones. Backfill is EASY then.
 	Policy Policy

@@ -1,0 +1,62 @@
+package forecast
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// mostKept bounds the size of a State: about 150 bytes of JSON each.
+const mostKept = 2048
+
+// State is what has to survive a restart. It can be written as JSON.
+type State struct {
+	// Ended counts the runs.
+	Ended int64 `json:"ended"`
+	// Classes are those with the latest runs, by name.
+	Classes []Class `json:"classes,omitempty"`
+}
+
+// Class is a class with its buckets that are not empty.
+type Class struct {
+	Name string `json:"name"`
+	Last int64  `json:"last"`
+	// Buckets are pairs of a bucket and its weight.
+	Buckets [][2]int64 `json:"buckets"`
+}
+
+// State returns the state as it is now, without the classes whose last run is longest ago if there are too many.
+func (h *History) State() State {
+	out := State{Ended: h.ended}
+	names := slices.SortedFunc(maps.Keys(h.classes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(h.classes[b].last, h.classes[a].last), cmp.Compare(a, b))
+	})
+	for _, name := range names[:min(mostKept, len(names))] {
+		c := h.classes[name]
+		of := Class{Name: name, Last: c.last}
+		for i, n := range c.runs {
+			if n > 0 {
+				of.Buckets = append(of.Buckets, [2]int64{int64(i), n})
+			}
+		}
+		out.Classes = append(out.Classes, of)
+	}
+	slices.SortFunc(out.Classes, func(a, b Class) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Restore returns the history of a state. Buckets that there are not, and weights that are not positive, are left out.
+func Restore(s State) *History {
+	h := New()
+	h.ended = s.Ended
+	for _, of := range s.Classes {
+		c := &class{last: of.Last}
+		for _, b := range of.Buckets {
+			if b[0] >= 0 && b[0] < buckets && b[1] > 0 {
+				c.runs[b[0]] = min(b[1], halving*one)
+			}
+		}
+		h.classes[of.Name] = c
+	}
+	return h
+}
