@@ -25,7 +25,7 @@ func TestTheDocumentSaysWhatWasPlayed(t *testing.T) {
 	}
 	for _, part := range []string{
 		"## knavigator-53", "Fleet knavigator-32: 32 nodes, 256 accelerators", "53 jobs", "seeds 1", "quick run",
-		"| lockstep | 2.65 |", "| native-tas |", "| kueue-bestfit |", "| optimum |", "Apache-2.0",
+		"| lockstep | 100 | 2.65 |", "| native-tas |", "| kueue-bestfit |", "| optimum |", "Apache-2.0",
 	} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("%q is not in the document:\n%s", part, text.String())

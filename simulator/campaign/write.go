@@ -67,6 +67,7 @@ const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are 
 or worse than Lockstep's with a confidence of 95 % (paired by seed, Student's t, one number at a time), (+) or (-) if there is one
 seed only, which proves nothing about others. Engine direct, but for native-tas, which is the real kube-scheduler stepped in virtual time.
 
+* **goodput**: accelerators that did work which counts, per cent of all, over a window that is the same for all. What a preempted job had done is not counted.
 * **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** and **longest** in hours.
 * **busy**: accelerators in use while somebody waits, per cent. **Q**: cost of the best possible placement divided by that of the one
   that was chosen, by GPU-hours; 1 is the best. **split**: gangs that used several NVLink (or innermost) domains though one would
@@ -91,6 +92,7 @@ type column struct {
 
 func columns() []column {
 	return []column{
+		{"goodput (%)", "goodput.mean", 100},
 		{"wait (min)", "wait_seconds.mean", 1.0 / 60},
 		{"p95 (h)", "wait_seconds.p95", 1.0 / 3600},
 		{"longest (h)", "wait_seconds.max", 1.0 / 3600},

@@ -63,6 +63,7 @@ func TestTheScorecardHasTheFieldsOfTheContract(t *testing.T) {
 		"jct_seconds": "mean p50 p95", "makespan_seconds": "", "bounded_slowdown": "mean p95",
 		"quality":       "mean_q p05_q mean_gap p95_gap split_domains rank_inversions",
 		"utilisation":   "mean busy_mean peak", //nolint:misspell // recorded results have this key
+		"goodput":       "mean gpu_hours",
 		"fragmentation": "mean end", "largest_placeable": "mean min",
 		"preemption": "gangs gpu_hours", "violations": "partial_gangs required_level nvlink dra double_booking",
 		"decision_ms": "p50 p99 max", "throughput": "gangs_per_s pods_per_s wall_s",

@@ -37,6 +37,7 @@ type Scorecard struct {
 	BoundedSlowdown Slowdown         `json:"bounded_slowdown"`
 	Quality         Quality          `json:"quality"`
 	Utilization     Utilization      `json:"utilisation"` //nolint:misspell // recorded results have this key
+	Goodput         Goodput          `json:"goodput"`
 	Fragmentation   Fragmentation    `json:"fragmentation"`
 	Largest         LargestPlaceable `json:"largest_placeable"`
 	Preemption      Preemption       `json:"preemption"`
@@ -118,6 +119,13 @@ type Utilization struct {
 	BusyMean    float64 `json:"busy_mean"`
 	BusySeconds float64 `json:"busy_seconds"`
 	Peak        float64 `json:"peak"`
+}
+
+// Goodput is useful work: what accelerators did in the window, less what was lost because its job was preempted or disrupted later. Mean is the part of
+// the accelerators on nodes that are open and there.
+type Goodput struct {
+	Mean     float64 `json:"mean"`
+	GPUHours float64 `json:"gpu_hours"`
 }
 
 // Fragmentation is the part of the free accelerators that is of no use to the mix of gangs of the trace, each weighing what it asks for.

@@ -130,6 +130,7 @@ func (t *Tally) happensTo(e engine.Event) {
 	case engine.Preempted, engine.Disrupted:
 		if j.phase == running {
 			lost := float64(t.scene.Jobs[e.Job].Accelerators) * (t.now - j.since).Hours()
+			t.use.waste(float64(t.scene.Jobs[e.Job].Accelerators) * t.window.overlap(j.since, t.now))
 			t.stops(e.Job, over)
 			t.evicts(e.Kind, lost)
 			if e.Kind == engine.Preempted {

@@ -1,10 +1,14 @@
 package measure
 
+import "time"
+
 // usage are integrals over the window, in accelerator-seconds.
 type usage struct {
 	used, capacity         float64
 	busyUsed, busyCapacity float64
 	busySeconds, peak      float64
+	// wasted is the part of used whose work was lost.
+	wasted float64
 }
 
 // add counts seconds in which nothing changes.
@@ -28,6 +32,13 @@ func (u *usage) add(seconds float64, h *holdings, busy busy) {
 
 // busy says that somebody waits.
 type busy bool
+
+// waste notes that the work of so many accelerator-seconds of the window was lost.
+func (u *usage) waste(seconds float64) { u.wasted += seconds }
+
+func (u *usage) goodput() Goodput {
+	return Goodput{Mean: ratio(u.used-u.wasted, u.capacity), GPUHours: Tidy((u.used - u.wasted) / time.Hour.Seconds())}
+}
 
 func (u *usage) utilization() Utilization {
 	return Utilization{
