@@ -53,6 +53,8 @@ type GangPlacementArgs struct {
 	Dialects []dialects.Row `json:"dialects,omitempty"`
 	// Demand says how waiting gangs are reported to node autoscalers.
 	Demand Demand `json:"demand,omitzero"`
+	// Preemption says when the eviction of workloads of a lower priority pays.
+	Preemption Preemption `json:"preemption,omitzero"`
 }
 
 // Condition is a node condition that says that something is wrong.
@@ -115,6 +117,7 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 	args.Quarantine.HalfLife = cmp.Or(args.Quarantine.HalfLife, &metav1.Duration{Duration: defaultHalfLife})
 	args.Quarantine.MostPercent = cmp.Or(args.Quarantine.MostPercent, new(int32(defaultMostPercent)))
 	args.Demand.setDefaults()
+	args.Preemption.setDefaults()
 	args.Leases.Namespace = cmp.Or(args.Leases.Namespace, "lockstep-system")
 	args.Leases.Name = cmp.Or(args.Leases.Name, "lockstep-scheduler-leases")
 	if faults := args.validate(); len(faults) > 0 {
@@ -155,7 +158,7 @@ func (a GangPlacementArgs) validate() field.ErrorList {
 				fmt.Sprintf("it must be between 1 and %d", topology.MostWeight)))
 		}
 	}
-	faults = slices.Concat(faults, a.validateHealth(), a.Demand.validate())
+	faults = slices.Concat(faults, a.validateHealth(), a.Demand.validate(), a.Preemption.validate())
 	if _, err := a.Table(); err != nil {
 		faults = append(faults, field.Invalid(field.NewPath("dialects"), len(a.Dialects), err.Error()))
 	}

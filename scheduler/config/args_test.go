@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -64,6 +65,11 @@ func TestMistakesNameTheField(t *testing.T) {
 		`{"unhealthyConditions": [{"status": "True"}]}`:                   "unhealthyConditions[0].type: Required value",
 		`{"unhealthyConditions": [{"type": "X", "status": "bad"}]}`:       `unhealthyConditions[0].status: Unsupported value: "bad"`,
 		`{"unhealthyConditions": [{"type": "Ready", "status": "False"}]}`: `unhealthyConditions[0].type: Invalid value: "Ready"`,
+		`{"preemption": {"prices": [{"percent": -1}]}}`:                   "preemption.prices[0].percent: Invalid value: -1",
+		`{"preemption": {"prices": [{}, {"fromPriority": -5}]}}`:          "preemption.prices[1].fromPriority: Invalid value: -5",
+		`{"preemption": {"restartTime": "-1s"}}`:                          `preemption.restartTime: Invalid value: "-1s"`,
+		`{"preemption": {"minRunTime": "-1s"}}`:                           `preemption.minRunTime: Invalid value: "-1s"`,
+		`{"preemption": {"mostPerDay": -1}}`:                              "preemption.mostPerDay: Invalid value: -1",
 		`{"quarantine": {"halfLife": "-1s"}}`:                             `quarantine.halfLife: Invalid value: "-1s"`,
 		`{"quarantine": {"mostPercent": 101}}`:                            "quarantine.mostPercent: Invalid value: 101",
 		`{"apiVersion": "scheduler.lockstep.dev/v9"}`:                     `apiVersion: Unsupported value: "scheduler.lockstep.dev/v9"`,
@@ -83,6 +89,24 @@ func TestMistakesNameTheField(t *testing.T) {
 	}
 	if _, err := config.Placement(&metav1.Status{}); err == nil {
 		t.Error("arguments of another kind are taken")
+	}
+}
+
+func TestPreemption(t *testing.T) {
+	for text, want := range map[string]contention.Terms{
+		"{}": contention.DefaultTerms(),
+		`{"preemption": {"prices": [{"fromPriority": -10, "percent": 50}, {"fromPriority": 1000}],
+			"restartTime": "5m", "minRunTime": "1h", "mostPerDay": 0}}`: {
+			Prices: []contention.Price{{From: -10, Percent: 50}, {From: 1000}}, Restart: 300, MinRun: 3600,
+		},
+	} {
+		args, err := config.Placement(raw(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, args.Terms()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
 	}
 }
 

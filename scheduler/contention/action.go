@@ -41,9 +41,12 @@ const (
 type Preempted struct {
 	ID      ID
 	Victims []ID
-	// Cost is the work that is lost in accelerator-seconds, Optimal says that no victims lose less.
-	Cost      int64
-	Optimal   bool
+	// Cost is the work that is lost in accelerator-seconds.
+	Cost int64
+	// Optimal says that no victims lose less.
+	Optimal bool
+	// Balance is why the eviction pays. It is zero for units that leave the place of a lease when its instant is near.
+	Balance   Balance
 	Placement topology.Placement
 }
 
@@ -93,6 +96,8 @@ type Wait struct {
 	Refusal *Refusal
 	// Of are the owners of the leases that are in the way, or the victims that have to leave.
 	Of []ID
+	// Unpaid is what the eviction of others would win and lose that does not pay; nil if none was considered.
+	Unpaid *Balance
 	// At is the instant at which that is expected to end; None if it is not known.
 	At int64
 }

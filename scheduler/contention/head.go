@@ -252,7 +252,7 @@ func (t *turn) ends(w *World, owner *Entity) []topology.Running {
 
 // evictsNone reports whether an owner may evict none of the units that run, and is none of them.
 func (t *turn) evictsNone(w *World, owner *Entity) bool {
-	return (!t.policy.Preemption || owner.NeverPreempts || len(w.Running.Preemptible(owner.Order.Priority)) == 0) &&
+	return (!t.policy.insists(owner) || len(w.Running.Preemptible(owner.Order.Priority)) == 0) &&
 		w.Running.Get(owner.ID) == nil
 }
 
@@ -273,8 +273,7 @@ func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []t
 
 // evictable reports whether an owner may evict a unit when it needs its place. One that leaves already does not leave earlier.
 func (t *turn) evictable(u *Unit, owner *Entity) bool {
-	return t.policy.Preemption && !owner.NeverPreempts && u.Preemptible && !u.Leaving &&
-		u.Priority < owner.Order.Priority
+	return t.policy.insists(owner) && u.Preemptible && !u.Leaving && u.Priority < owner.Order.Priority
 }
 
 // look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.

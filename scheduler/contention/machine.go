@@ -17,7 +17,9 @@ type Machine struct {
 	// starting are the gangs that start, and when each made progress last.
 	starting map[ID]int64
 	idled    ceiling
-	scratch  scratch
+	// evictions are those of the last day.
+	evictions evictions
+	scratch   scratch
 	// blocked says that the ceiling of all leases is reached.
 	blocked bool
 	// coordinates are those in which the leases stand.
@@ -32,7 +34,10 @@ type Machine struct {
 
 // New returns an empty machine.
 func New(policy Policy) *Machine {
-	return &Machine{policy: policy, queue: newQueue(), away: make(map[ID]Absence), starting: make(map[ID]int64)}
+	return &Machine{
+		policy: policy, queue: newQueue(), away: make(map[ID]Absence), starting: make(map[ID]int64),
+		evictions: make(evictions),
+	}
 }
 
 // Leases returns all leases in the order of their owners. They belong to the machine.
@@ -82,7 +87,7 @@ func (m *Machine) Add(e Entity) {
 		if l.Reason.waits() {
 			l.Expiry = None
 		}
-		l.Order, l.preempts = e.Order, m.policy.Preemption && !e.NeverPreempts
+		l.Order, l.preempts = e.Order, m.policy.insists(&e)
 		m.sort()
 	}
 }
@@ -122,7 +127,7 @@ func (m *Machine) Hold(l Lease, now int64) []Action {
 	if old := m.Lease(l.Owner); old != nil {
 		out = m.release(old, WhyReplaced)
 	}
-	l.Instant, l.preempts = None, m.policy.Preemption
+	l.Instant, l.preempts = None, m.policy.insists(&Entity{Order: l.Order})
 	l.settle(l.Holds)
 	l.recheck, l.clears = None, None
 	l.Order.Replacement = true
@@ -237,6 +242,7 @@ func (m *Machine) advance(now int64) {
 			l.dirty = true
 		}
 	}
+	m.queue.reconsider(now)
 	for id, a := range m.away {
 		if now > a.Until {
 			delete(m.away, id)

@@ -77,6 +77,13 @@ func played(t *testing.T, s contentiontest.Scene) []string {
 	return end(t, s, contention.DefaultPolicy()).Log
 }
 
+// priced returns a policy by which evictions have to pay.
+func priced() contention.Policy {
+	p := contention.DefaultPolicy()
+	p.Terms = contention.PricedTerms()
+	return p
+}
+
 // end plays a scene to its end.
 func end(t *testing.T, s contentiontest.Scene, policy contention.Policy) *contentiontest.Player {
 	t.Helper()
@@ -102,7 +109,10 @@ func last(log []string) string {
 // The player checks the invariants of DESIGN.md after every evaluation and every round, by counting anew. In the end all jobs have run.
 func TestMachine_KeepsItsInvariants(t *testing.T) {
 	for seed := range uint64(scenes(t)) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { played(t, randomScene(seed)) })
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			played(t, randomScene(seed))
+			end(t, randomScene(seed), priced())
+		})
 	}
 }
 

@@ -10,6 +10,8 @@ type Policy struct {
 	Strict bool
 	// Preemption lets entities evict units of lower priority.
 	Preemption bool
+	// Terms say when an eviction pays.
+	Terms Terms
 	// Budget is how many seconds a lease may idle, for each of its owner's accelerators. 0 means without limit.
 	Budget int64
 	// EarnPart is the part of an hour that an open lease earns per hour, as its inverse: 4 is a quarter. 0 means nothing.
@@ -58,6 +60,7 @@ func DefaultPolicy() Policy {
 	return Policy{
 		MaxLeases: leases, MaxGuesses: 1,
 		Preemption:    true,
+		Terms:         DefaultTerms(),
 		Budget:        hour,
 		EarnPart:      quarter,
 		Horizon:       day,

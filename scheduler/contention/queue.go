@@ -34,6 +34,9 @@ type lane struct {
 	services int
 	// timed says that entities of it may use a leased place before its instant: their run time is known, or they are preemptible.
 	timed bool
+	// unpaid is until when no eviction is considered for an entity of it, since none pays; balance says why.
+	unpaid  int64
+	balance Balance
 }
 
 // forever is the run time of an entity for which none is known.
@@ -124,6 +127,27 @@ func (q *queue) open() {
 }
 
 func (l *lane) open() { l.full, l.closed, l.next = false, math.MaxInt64, 0 }
+
+// reconsider opens the lanes for which no eviction paid so far.
+func (q *queue) reconsider(now int64) {
+	for _, l := range q.lanes {
+		if l.unpaid > 0 && now >= l.unpaid {
+			l.unpaid = 0
+			l.open()
+		}
+	}
+}
+
+// unpaid returns the first instant at which an eviction is considered again, None if there is none.
+func (q *queue) unpaid() int64 {
+	first := int64(None)
+	for _, l := range q.lanes {
+		if l.unpaid > 0 && len(l.spots) > 0 {
+			first = min(first, l.unpaid)
+		}
+	}
+	return first
+}
 
 // mayHavePlaces has all lanes look for a place again: capacity came back for good, or a lease moved or ended.
 func (q *queue) mayHavePlaces() {

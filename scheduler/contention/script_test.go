@@ -9,27 +9,31 @@ import (
 )
 
 // Each script in testdata tells a scene of the queue and draws what the machine does with it. Run with -rewrite to write new
-// outputs; commit them only if you can explain the difference.
+// outputs; commit them only if you can explain the difference. The engines play those of scenes, too.
 func TestMachine_Scripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scenes", func(t *testing.T, path string) {
+	for _, folder := range []string{"testdata/scenes", "testdata/priced"} {
+		datadriven.Walk(t, folder, playScript)
+	}
+}
+
+func playScript(t *testing.T, path string) {
+	t.Helper()
+	script := &contentiontest.Script{}
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
-		script := &contentiontest.Script{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			var args []contentiontest.Arg
-			for _, arg := range d.CmdArgs {
-				value := ""
-				if len(arg.Vals) > 0 {
-					value = arg.Vals[0]
-				}
-				args = append(args, contentiontest.Arg{Key: arg.Key, Value: value})
+		var args []contentiontest.Arg
+		for _, arg := range d.CmdArgs {
+			value := ""
+			if len(arg.Vals) > 0 {
+				value = arg.Vals[0]
 			}
-			out, err := script.Do(d.Cmd, args)
-			if err != nil {
-				t.Errorf("%s: %v", d.Pos, err)
-				return out + "error: " + err.Error() + "\n"
-			}
-			return out
-		})
+			args = append(args, contentiontest.Arg{Key: arg.Key, Value: value})
+		}
+		out, err := script.Do(d.Cmd, args)
+		if err != nil {
+			t.Errorf("%s: %v", d.Pos, err)
+			return out + "error: " + err.Error() + "\n"
+		}
+		return out
 	})
 }

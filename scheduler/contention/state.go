@@ -1,6 +1,9 @@
 package contention
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // State is what has to survive a fail-over. It can be written as JSON and read again; what else a machine knows follows from the
 // waiting entities and the units that run.
@@ -10,6 +13,8 @@ type State struct {
 	Idled map[int64]int64
 	// Away are the owners that left the queue less than the grace ago.
 	Away map[ID]Absence
+	// Evictions are the instants at which units were evicted within the last day.
+	Evictions map[ID][]int64
 }
 
 // Absence is what outlives an owner that left the queue.
@@ -22,7 +27,14 @@ type Absence struct {
 
 // State returns the state as it is now.
 func (m *Machine) State() State {
-	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away)}
+	out := State{
+		Idled:     maps.Clone(m.idled.hours),
+		Away:      maps.Clone(m.away),
+		Evictions: make(evictions, len(m.evictions)),
+	}
+	for id, at := range m.evictions {
+		out.Evictions[id] = slices.Clone(at)
+	}
 	for _, l := range m.leases {
 		of := *l
 		of.refused, of.bars, of.lacks = nil, nil, deficit{}
@@ -39,13 +51,14 @@ func (m *Machine) Restore(s State, now int64) {
 		m.idled.add(at*hour, amount)
 	}
 	maps.Copy(m.away, s.Away)
+	maps.Copy(m.evictions, s.Evictions)
 	for _, l := range s.Leases {
 		l.dirty, l.recheck, l.clears, l.rate = true, None, None, 0
-		l.preempts = m.policy.Preemption
+		l.preempts = m.policy.insists(&Entity{Order: l.Order})
 		l.needs = nil
 		l.settle(l.Holds)
 		if owner := m.queue.spots[l.Owner]; owner != nil {
-			l.ask, l.preempts = owner.Ask, m.policy.Preemption && !owner.NeverPreempts
+			l.ask, l.preempts = owner.Ask, m.policy.insists(&owner.Entity)
 		} else if l.Reason.waits() {
 			l.Expiry = now + m.policy.Grace
 		}

@@ -39,6 +39,9 @@ func (t *turn) emit(actions ...Action) { t.out = append(t.out, actions...) }
 
 // wait ends the turn with a reason.
 func (t *turn) wait(reason Wait) {
+	if l := t.s.lane; l.unpaid > t.w.Now {
+		reason.Unpaid = &l.balance
+	}
 	t.s.reason = reason
 	t.emit(Waits{t.s.ID, reason})
 }
@@ -221,7 +224,7 @@ func firstInstant(leases []*Lease) int64 {
 // preempt has units evicted if the entity then starts (rule 6). It reports whether that ends the turn.
 func (t *turn) preempt(reason Wait) bool {
 	e := &t.s.Entity
-	if !t.policy.Preemption || e.NeverPreempts {
+	if !t.policy.evicts(e) {
 		return false
 	}
 	if l := t.Lease(e.ID); l != nil && l.Reason == Preemption && t.leaving(l) {
@@ -230,13 +233,24 @@ func (t *turn) preempt(reason Wait) bool {
 		t.wait(Wait{Cause: Victims, Refusal: reason.Refusal, Of: t.leavingOn(l), At: l.Instant})
 		return true
 	}
-	units := t.w.Running.Preemptible(e.Order.Priority)
-	if len(units) == 0 {
+	units := t.victims()
+	if len(units) == 0 || t.s.lane.unpaid > t.w.Now {
 		return false
 	}
-	found, ok := choose(t.w, without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding), units)
+	found, ok := choose(
+		t.w,
+		without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding),
+		units,
+		t.policy.Terms.Restart,
+	)
 	if !ok || len(found.victims) == 0 {
 		t.bar()
+		return false
+	}
+	balance := t.balance(found)
+	if !t.policy.insists(e) && !balance.Pays() {
+		t.bar()
+		t.s.lane.unpaid, t.s.lane.balance = t.w.Now+t.policy.MinRemaining, balance
 		return false
 	}
 	var evict, all []ID
@@ -258,7 +272,14 @@ func (t *turn) preempt(reason Wait) bool {
 	t.emit(t.grant(l)...)
 	if len(evict) > 0 {
 		t.evict(
-			Preempted{ID: e.ID, Victims: evict, Cost: found.cost, Optimal: found.optimal, Placement: found.placement},
+			Preempted{
+				ID:        e.ID,
+				Victims:   evict,
+				Cost:      found.cost,
+				Optimal:   found.optimal,
+				Balance:   balance,
+				Placement: found.placement,
+			},
 		)
 	}
 	t.wait(Wait{Cause: Victims, Refusal: reason.Refusal, Of: all, At: instant})
@@ -300,6 +321,7 @@ func (t *turn) misses(node int) bool {
 // evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
 func (t *turn) evict(p Preempted) {
 	t.emit(p)
+	t.evictions.note(p.Victims, t.w.Now)
 	t.forget() // they end earlier than was counted on
 	for _, l := range t.leases {
 		t.unrefuse(l)
@@ -378,7 +400,7 @@ func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Do
 	e := &t.s.Entity
 	l := &Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Within: within,
-		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.Preemption && !e.NeverPreempts,
+		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.insists(e),
 		evaluated: t.w.Now, Since: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
 	}
 	l.settle(holds)

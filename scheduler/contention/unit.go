@@ -96,3 +96,11 @@ func (u *Unit) Lost(now int64) int64 {
 	}
 	return u.Accelerators * max(0, now-since)
 }
+
+// restarts returns the accelerator-seconds that the unit needs to start again if it is evicted now and a start takes so many seconds.
+func (u *Unit) restarts(seconds int64) int64 {
+	if u.Leaving {
+		return 0
+	}
+	return u.Accelerators * seconds
+}

@@ -222,7 +222,7 @@ func (m *Machine) wakeSkipped(first *Lease) {
 func (t *turn) lacks() {
 	e, d := &t.s.Entity, &t.s.lane.lacks
 	var gone []topology.Running
-	if d.evicts = t.policy.Preemption && !e.NeverPreempts; d.evicts {
+	if d.evicts = t.policy.evicts(e) && t.s.lane.unpaid <= t.w.Now; d.evicts {
 		gone = t.scratch.gone[:0]
 		for _, u := range t.w.Running.Preemptible(e.Order.Priority) {
 			gone = append(gone, topology.Running{Holds: u.Holds})
@@ -247,7 +247,7 @@ func (t *turn) lacksEarlier(l *Lease) {
 	if d.known && d.until >= instant && t.w.Now < d.at+t.policy.MinRemaining {
 		return
 	}
-	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.Preemption && !e.NeverPreempts, instant
+	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.insists(e), instant
 	d.count(t.Machine, t.w, e.Ask, until(t.firmEnds(t.w, e), instant))
 }
 

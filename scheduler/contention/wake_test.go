@@ -17,8 +17,12 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 		if seed%6 == 0 {
 			s = crowdedScene(seed)
 		}
-		eager, most := decided(t, s, contention.DefaultPolicy().Eager())
-		lazy, turns := decided(t, s, contention.DefaultPolicy())
+		policy := contention.DefaultPolicy()
+		if seed%4 == 0 {
+			policy = priced()
+		}
+		eager, most := decided(t, s, policy.Eager())
+		lazy, turns := decided(t, s, policy)
 		if !slices.Equal(lazy, eager) {
 			t.Errorf("seed %d: %s", seed, firstDifference(eager, lazy))
 		}

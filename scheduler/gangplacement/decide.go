@@ -26,6 +26,9 @@ func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refu
 		no.message += x.Choices[0].Note()
 	}
 	no.message += leaseOf(out)
+	if out.Wait.Unpaid != nil {
+		no.message += "; workloads of a lower priority would lose more work than its earlier start is worth"
+	}
 	return no
 }
 

@@ -105,6 +105,7 @@ func newPlugin(
 		return nil, err
 	}
 	shared.Queue.Reads(reader)
+	shared.Queue.SetTerms(args.Terms())
 	p := &GangPlacement{
 		handle:  handle,
 		queue:   shared.Queue,

@@ -183,5 +183,6 @@ func (p *GangPreemption) recordVictims(
 		metrics.Amplification.Observe(float64(devices) / float64(x.Accelerators))
 	}
 	klog.FromContext(ctx).V(2).Info("Preempting", "gang", x.Choices[0].Gang.Name, "victims", names,
-		"lostAcceleratorSeconds", of.Cost, "accelerators", devices, "optimal", of.Optimal)
+		"lostAcceleratorSeconds", of.Cost, "accelerators", devices, "optimal", of.Optimal,
+		"soonerSeconds", of.Balance.Sooner, "won", of.Balance.Won, "lost", of.Balance.Lost)
 }

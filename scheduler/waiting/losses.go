@@ -7,6 +7,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -18,6 +19,13 @@ func (q *Queue) Reads(r *Reader) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.reader = r
+}
+
+// SetTerms says when an eviction pays.
+func (q *Queue) SetTerms(t contention.Terms) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.machine.SetTerms(t)
 }
 
 func (q *Queue) reads() *Reader {

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ func (r *run) decided(g *gang, x *waiting.Question, out waiting.Outcome) Verdict
 		v.Preemption = r.preemption(x, leave, optimal(out))
 	}
 	if v.Preemption == nil {
-		v.NoVictims = r.noVictims(g, x)
+		v.NoVictims = r.noVictims(g, x, out.Wait.Unpaid)
 		return v
 	}
 	if out.Wait.Cause == contention.Victims {
@@ -55,15 +56,25 @@ func optimal(out waiting.Outcome) bool {
 }
 
 // noVictims says why no unit is evicted for a gang.
-func (r *run) noVictims(g *gang, x *waiting.Question) string {
+func (r *run) noVictims(g *gang, x *waiting.Question, unpaid *contention.Balance) string {
 	switch {
 	case ptr.Deref(slices.Concat(g.waiting, g.running)[0].Spec.PreemptionPolicy, "") == corev1.PreemptNever:
 		return "its preemptionPolicy is Never"
 	case len(x.Fleet().Units.Preemptible(g.order.Priority)) == 0:
 		return "no workload that may be evicted has a lower priority"
+	case unpaid != nil:
+		return fmt.Sprintf(
+			"an eviction would lose %.1f accelerator-hours of work and restarts to start it %s sooner, which is worth %.1f at its priority",
+			hours(unpaid.Lost),
+			time.Duration(unpaid.Sooner)*time.Second,
+			hours(unpaid.Won),
+		)
 	}
 	return "no eviction of workloads of a lower priority makes room for it"
 }
+
+// hours converts accelerator-seconds.
+func hours(seconds int64) float64 { return float64(seconds) / time.Hour.Seconds() }
 
 // preemption says which units leave, and what is lost with them; nil if they leave by themselves.
 func (r *run) preemption(x *waiting.Question, ids []contention.ID, cheapest bool) *Preemption {

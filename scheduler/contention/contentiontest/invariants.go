@@ -107,8 +107,19 @@ func (p *Player) mayUse(e contention.Entity, leases []contention.Lease, i int) b
 		return true
 	}
 	soon := waits && p.now+e.Grace >= l.Instant
-	return e.Preemptible && !owner.NeverPreempts && e.Order.Priority < l.Order.Priority && !soon &&
+	return e.Preemptible && !owner.NeverPreempts && p.insists(owner) && e.Order.Priority < l.Order.Priority && !soon &&
 		l.Reason != contention.Preemption && !shares(leases, i)
+}
+
+// insists reports whether the owner evicts units whatever that costs.
+func (p *Player) insists(owner *job) bool {
+	insists := true
+	for _, price := range p.policy.Terms.Prices {
+		if price.From <= owner.Priority {
+			insists = price.Percent == 0
+		}
+	}
+	return insists
 }
 
 // shares reports whether an earlier closed lease has nodes of the place: the owner cannot evict for itself alone there.

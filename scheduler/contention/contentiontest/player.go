@@ -246,7 +246,7 @@ func (p *Player) act(a contention.Action) {
 	case contention.Placed:
 		p.start(a)
 	case contention.Preempted:
-		p.logf("%s preempts %s", a.ID, join(a.Victims))
+		p.logf("%s preempts %s%s", a.ID, join(a.Victims), p.weighed(a))
 		for _, victim := range a.Victims {
 			p.evict(p.jobs[string(victim)])
 		}

@@ -123,6 +123,9 @@ func (p *Player) Queue() string {
 		if len(reason.Of) > 0 {
 			fmt.Fprintf(&out, " (%s)", join(reason.Of))
 		}
+		if b := reason.Unpaid; b != nil {
+			fmt.Fprintf(&out, "; evicting wins %d GPU-min and loses %d", b.Won/minute, b.Lost/minute)
+		}
 		if reason.At != contention.None && reason.At != 0 {
 			fmt.Fprintf(&out, ", %s", Clock(reason.At))
 		}
@@ -132,4 +135,18 @@ func (p *Player) Queue() string {
 		return "no job waits\n"
 	}
 	return out.String()
+}
+
+// minute is in seconds.
+const minute = 60
+
+// weighed says what an eviction wins and loses, in GPU-minutes, of an owner that does not insist.
+func (p *Player) weighed(a contention.Preempted) string {
+	if p.insists(p.jobs[string(a.ID)]) {
+		return ""
+	}
+	if !a.Balance.Pays() {
+		p.fail("%s evicts %s for %+v", a.ID, join(a.Victims), a.Balance)
+	}
+	return fmt.Sprintf(" (%d GPU-min for %d)", a.Balance.Won/minute, a.Balance.Lost/minute)
 }

@@ -45,6 +45,8 @@ type Job struct {
 	On []int
 	// Grace is how many seconds it needs to leave when it is evicted.
 	Grace int64
+	// Saves is the time between two checkpoints in seconds, 0 for none.
+	Saves int64
 	// Daemon pods do not wait: they start on their nodes whatever is leased, and stay there whatever happens to the nodes.
 	Daemon bool
 	// Pinned are the nodes of a daemon's pods.
