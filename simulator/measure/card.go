@@ -35,8 +35,8 @@ func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 		Window:      Window{From: t.window.from.Seconds(), To: min(t.window.to, t.now).Seconds(), Rule: t.window.rule},
 		Quality:     t.quality.quality(),
 		Utilization: t.use.utilization(), Goodput: t.use.goodput(),
-		Violations:  t.violations,
-		Pods:        Pods{Placed: t.pods},
+		Violations: t.violations,
+		Pods:       Pods{Placed: t.pods},
 	}
 	card.Fragmentation, card.Largest = t.spaces()
 	card.Preemption = t.preemption

@@ -10,7 +10,11 @@ func ofSpace() []Definition {
 	)
 	return []Definition{
 		{
-			"goodput.mean", "goodput", "1", Higher, "Accelerators in use on nodes that are open and there, less those whose work was lost " +
+			"goodput.mean",
+			"goodput",
+			"1",
+			Higher,
+			"Accelerators in use on nodes that are open and there, less those whose work was lost " +
 				"because the job was preempted or disrupted later, divided by all on such nodes. Mean over the time of the window, which is the same for all schedulers.",
 			func(c *Scorecard) float64 { return c.Goodput.Mean },
 		},
