@@ -75,6 +75,14 @@ func (p Policy) evicts(e *Entity) bool { return p.Preemption && !e.NeverPreempts
 // insists reports whether an entity evicts units of lower priority whatever that costs.
 func (p Policy) insists(e *Entity) bool { return p.evicts(e) && p.percent(e.Order.Priority) == 0 }
 
+// restart returns how many seconds a restart counts in the choice of an entity's victims: none for one that insists, which loses least work.
+func (p Policy) restart(e *Entity) int64 {
+	if p.insists(e) {
+		return 0
+	}
+	return p.Terms.Restart
+}
+
 // Balance compares what an eviction wins with what it loses.
 type Balance struct {
 	// Sooner is how many seconds the entity starts earlier than without it, at most the horizon.

@@ -237,12 +237,8 @@ func (t *turn) preempt(reason Wait) bool {
 	if len(units) == 0 || t.s.lane.unpaid > t.w.Now {
 		return false
 	}
-	found, ok := choose(
-		t.w,
-		without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding),
-		units,
-		t.policy.Terms.Restart,
-	)
+	asked := without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding)
+	found, ok := choose(t.w, asked, units, t.policy.restart(e))
 	if !ok || len(found.victims) == 0 {
 		t.bar()
 		return false
