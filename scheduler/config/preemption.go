@@ -12,31 +12,33 @@ import (
 
 // Preemption says when the eviction of workloads of a lower priority pays. It holds for all profiles of the scheduler.
 type Preemption struct {
-	// Prices say how much work others may lose for a workload, by its priority. The default is no limit for any, as in Kubernetes.
+	// Prices say how much work others may lose for a workload, by its priority. The default is no limit for any, as in Kubernetes; priorities
+	// below the first price have none either.
 	Prices []Price `json:"prices,omitempty"`
-	// RestartTime is what an evicted workload loses beside the work since its last checkpoint: it has to assemble again, and to load the checkpoint. The
+	// RestartTime counts as lost, beside the work since the last checkpoint: an evicted workload assembles again and loads its checkpoint. The
 	// default is 30 seconds.
 	RestartTime *metav1.Duration `json:"restartTime,omitempty"`
-	// MinRunTime is how long a workload runs at least before it is evicted for one that has a price. The default is 0.
+	// MinRunTime protects workloads that have run for a shorter time from those with a price. The default is 0.
 	MinRunTime *metav1.Duration `json:"minRunTime,omitempty"`
-	// MostPerDay is how often a workload is evicted within 24 hours for others that have a price; 0 is without limit. The default is once.
+	// MostPerDay limits the evictions of a workload within 24 hours, by those with a price; 0 means without limit. The default is one.
 	MostPerDay *int32 `json:"mostPerDay,omitempty"`
 }
 
-// Price is what the earlier start of a workload is worth.
+// Price limits the work that others lose for a workload.
 type Price struct {
 	// FromPriority is the lowest priority that it is for; it ends where the next one begins.
 	FromPriority int32 `json:"fromPriority"`
-	// Percent is how many accelerator-hours others may lose for a hundred by which the workload starts earlier; 0 is without limit.
+	// Percent limits the accelerator-hours that others lose for each hundred by which the workload starts earlier; 0 means without limit.
 	Percent int64 `json:"percent"`
 }
 
 // mostPercent bounds a price: beyond it, a product might not be a number any more.
 const mostPercent = 100_000
 
-// Terms returns when an eviction pays. The arguments must be those that Placement has returned.
+// Terms returns when an eviction pays.
 func (a GangPlacementArgs) Terms() contention.Terms {
 	p := a.Preemption
+	p.setDefaults()
 	out := contention.Terms{
 		Restart: int64(p.RestartTime.Seconds()), MinRun: int64(p.MinRunTime.Seconds()), MaxPerDay: int(*p.MostPerDay),
 	}
@@ -58,23 +60,18 @@ func (p *Preemption) validate() field.ErrorList {
 	var faults field.ErrorList
 	at := field.NewPath("preemption")
 	for i, price := range p.Prices {
+		of := at.Child("prices").Index(i)
 		if price.Percent < 0 || price.Percent > mostPercent {
-			faults = append(faults, field.Invalid(
-				at.Child("prices").
-					Index(i).
-					Child("percent"),
-				price.Percent,
-				"it must be between 0, for no limit, and 100000",
-			))
+			faults = append(
+				faults,
+				field.Invalid(of.Child("percent"), price.Percent, "it must be between 0, for no limit, and 100000"),
+			)
 		}
 		if i > 0 && price.FromPriority <= p.Prices[i-1].FromPriority {
-			faults = append(faults, field.Invalid(
-				at.Child("prices").
-					Index(i).
-					Child("fromPriority"),
-				price.FromPriority,
-				"it must be above the one before",
-			))
+			faults = append(
+				faults,
+				field.Invalid(of.Child("fromPriority"), price.FromPriority, "it must be above the one before"),
+			)
 		}
 	}
 	if d := p.RestartTime.Duration; d < 0 {

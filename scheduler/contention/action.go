@@ -45,7 +45,7 @@ type Preempted struct {
 	Cost int64
 	// Optimal says that no victims lose less.
 	Optimal bool
-	// Balance is why the eviction pays. It is zero for units that leave the place of a lease when its instant is near.
+	// Balance compares the gain with the loss. It is zero if the entity has no price.
 	Balance   Balance
 	Placement topology.Placement
 }
@@ -96,7 +96,7 @@ type Wait struct {
 	Refusal *Refusal
 	// Of are the owners of the leases that are in the way, or the victims that have to leave.
 	Of []ID
-	// Unpaid is what the eviction of others would win and lose that does not pay; nil if none was considered.
+	// Unpaid is the balance of an eviction that does not pay; nil if there is none.
 	Unpaid *Balance
 	// At is the instant at which that is expected to end; None if it is not known.
 	At int64

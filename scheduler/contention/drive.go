@@ -62,7 +62,7 @@ func (m *Machine) Knows(id ID) bool { return m.queue.spots[id] != nil }
 func (m *Machine) Pass(now int64) []Action {
 	m.advance(now)
 	out := append(m.expire(now), m.stuck(now)...)
-	next := min(m.firstStuck(), m.queue.unpaid())
+	next := min(m.firstStuck(), m.queue.retry)
 	for _, l := range m.leases {
 		next = min(next, l.Expiry)
 		if l.recheck > now {
@@ -162,12 +162,8 @@ func (m *Machine) Whole(e Entity, ask Ask, w *World) (topology.Placement, bool) 
 	if own == nil {
 		return topology.Placement{}, false
 	}
-	found, ok := choose(
-		w,
-		without(w, Ask{Gang: ask.Least(), Needed: ask.Needed}, m.binding(&e, w.Now)),
-		[]*Unit{own},
-		0,
-	)
+	asked := without(w, Ask{Gang: ask.Least(), Needed: ask.Needed}, m.binding(&e, w.Now))
+	found, ok := choose(w, asked, []*Unit{own}, 0)
 	return found.placement, ok
 }
 

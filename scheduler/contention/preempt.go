@@ -19,17 +19,14 @@ type choice struct {
 }
 
 // choose finds the units whose eviction loses least and makes room for the gang, whole units only. A disruption budget is
-// exceeded only if nothing else makes room: a protected unit costs more than all others together. It is false if no eviction helps.
+// exceeded only if nothing else makes room: a protected unit costs more than all others together. A restart costs so many seconds. It is
+// false if no eviction helps.
 func choose(w *World, ask Ask, units []*Unit, restart int64) (choice, bool) {
 	running, total := make([]topology.Running, len(units)), int64(1)
 	for i, u := range units {
-		running[i] = topology.Running{
-			Name:  string(u.ID),
-			Holds: u.Holds,
-			Cost:  u.Lost(w.Now) + u.restarts(restart),
-			End:   topology.EndUnknown,
-		}
-		total += running[i].Cost
+		cost := u.Lost(w.Now) + u.restarts(restart)
+		running[i] = topology.Running{Name: string(u.ID), Holds: u.Holds, Cost: cost, End: topology.EndUnknown}
+		total += cost
 	}
 	protected := make([]bool, len(units))
 	for i, u := range units {

@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -10,11 +11,11 @@ import (
 type Terms struct {
 	// Prices say what victims may lose for entities, by their priority, ascending.
 	Prices []Price
-	// Restart is how many seconds a unit that is evicted needs to assemble and to load its checkpoint, beside its lost work.
+	// Restart counts the seconds in which an evicted unit assembles again and loads its checkpoint.
 	Restart int64
-	// MinRun is how many seconds a unit runs before an entity that has a price evicts it.
+	// MinRun counts the seconds that a unit runs before an entity with a price may evict it.
 	MinRun int64
-	// MaxPerDay is how often in a day a unit is evicted for entities that have a price. 0 means without limit.
+	// MaxPerDay limits the evictions of a unit within a day, by entities with a price. 0 means without limit.
 	MaxPerDay int
 }
 
@@ -49,12 +50,12 @@ func (m *Machine) SetTerms(t Terms) {
 	}
 }
 
-// Price is what an earlier start of an entity is worth in work that others lose.
+// Price limits the work that others lose for an entity.
 type Price struct {
 	// From is the lowest priority of the entities that it is for.
 	From int32
-	// Percent is how many accelerator-seconds victims may lose for a hundred that the entity starts earlier. 0 is without limit: such an
-	// entity evicts whatever that costs, and its place is free at its instant since units of lower priority leave.
+	// Percent limits the accelerator-seconds that victims lose for each hundred by which the entity starts earlier. 0 means without limit:
+	// such an entity insists, and its place is free at its instant since units of lower priority leave.
 	Percent int64
 }
 
@@ -87,8 +88,8 @@ func (p Policy) restart(e *Entity) int64 {
 type Balance struct {
 	// Sooner is how many seconds the entity starts earlier than without it, at most the horizon.
 	Sooner int64
-	// Won is what these seconds of all accelerators of the entity, and of its members that wait for lost ones, are worth, by its price, in accelerator-seconds. It is 0 for an entity
-	// whose price has no limit.
+	// Won multiplies these seconds by the entity's accelerators, with those of its members that wait for lost ones, and by its price. It is
+	// in accelerator-seconds.
 	Won int64
 	// Lost is the work of the victims since their last checkpoints, and their restart, in accelerator-seconds.
 	Lost int64
@@ -105,9 +106,8 @@ func (t *turn) balance(c choice) Balance {
 	if next, ok := t.withoutEviction(); ok {
 		at = next.Instant
 	}
-	if t.policy.Horizon > 0 {
-		at = min(at, t.w.Now+t.policy.Horizon)
-	}
+	horizon := cmp.Or(t.policy.Horizon, week)
+	at = min(at, t.w.Now+horizon)
 	var grace int64
 	for _, u := range c.victims {
 		if out.Lost += u.restarts(t.policy.Terms.Restart); !u.Leaving {
@@ -143,7 +143,8 @@ func (t *turn) victims() []*Unit {
 		return units
 	}
 	spared := func(u *Unit) bool {
-		return !u.Leaving && (t.w.Now < u.Started+t.policy.Terms.MinRun || t.evictions.reached(t.policy, u.ID, t.w.Now))
+		return !u.Leaving &&
+			(t.w.Now < u.Started+t.policy.Terms.MinRun || t.evictions.reached(t.policy.Terms.MaxPerDay, u, t.w.Now))
 	}
 	if !slices.ContainsFunc(units, spared) {
 		return units
@@ -151,23 +152,47 @@ func (t *turn) victims() []*Unit {
 	return slices.DeleteFunc(slices.Clone(units), spared)
 }
 
-// evictions are the instants at which units were evicted, by unit, for a day.
-type evictions map[ID][]int64
-
-func (e evictions) reached(p Policy, id ID, now int64) bool {
-	n := 0
-	for _, at := range e[id] {
-		if at > now-day {
-			n++
-		}
-	}
-	return p.Terms.MaxPerDay > 0 && n >= p.Terms.MaxPerDay
+// Evictions are those of a unit within the last day.
+type Evictions struct {
+	// At are their instants, ascending.
+	At []int64
+	// Accelerators is the most that the unit held at one of them: a larger unit of the same name is another one.
+	Accelerators int64
 }
 
-// note notes that units are evicted, and forgets what was more than a day ago.
-func (e evictions) note(units []ID, now int64) {
-	for _, id := range units {
-		e[id] = append(e[id], now)
+// evictions are those of all units.
+type evictions map[ID]Evictions
+
+// mostEvicted bounds how many units are remembered: the state has to fit into a ConfigMap.
+const mostEvicted = 2048
+
+// reached reports whether a unit was evicted as often within the last day as may be.
+func (e evictions) reached(most int, u *Unit, now int64) bool {
+	of := e[u.ID]
+	return most > 0 && u.Accelerators <= of.Accelerators && len(sinceYesterday(of.At, now)) >= most
+}
+
+// sinceYesterday returns the instants that are less than a day ago.
+func sinceYesterday(at []int64, now int64) []int64 {
+	first, _ := slices.BinarySearch(at, now-day+1)
+	return at[first:]
+}
+
+// note notes that units are evicted. It forgets what was a day ago and, of too many units, those whose last eviction is longest ago.
+func (e evictions) note(units []*Unit, now int64) {
+	for _, u := range units {
+		of := e[u.ID]
+		e[u.ID] = Evictions{append(slices.Clone(sinceYesterday(of.At, now)), now), max(of.Accelerators, u.Accelerators)}
 	}
-	maps.DeleteFunc(e, func(_ ID, at []int64) bool { return at[len(at)-1] <= now-day })
+	if len(e) <= mostEvicted {
+		return
+	}
+	ids := slices.SortedFunc(maps.Keys(e), func(a, b ID) int {
+		return cmp.Or(cmp.Compare(e[b].At[len(e[b].At)-1], e[a].At[len(e[a].At)-1]), cmp.Compare(a, b))
+	})
+	for i, id := range ids {
+		if i >= mostEvicted/2 || len(sinceYesterday(e[id].At, now)) == 0 {
+			delete(e, id)
+		}
+	}
 }

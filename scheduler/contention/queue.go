@@ -34,8 +34,9 @@ type lane struct {
 	services int
 	// timed says that entities of it may use a leased place before its instant: their run time is known, or they are preemptible.
 	timed bool
-	// unpaid is until when no eviction is considered for an entity of it, since none pays; balance says why.
-	unpaid  int64
+	// unpaid is the instant before which no eviction is considered for its entities, since none pays; 0 if there is none.
+	unpaid int64
+	// balance is that of the eviction that does not pay.
 	balance Balance
 }
 
@@ -66,11 +67,15 @@ func (s *spot) heads(l *lane) bool { return s != nil && len(l.spots) > 0 && s ==
 // queue holds the waiting entities.
 type queue struct {
 	lanes []*lane
+	// retry is the first instant at which an eviction is considered again, None if there is none.
+	retry int64
 	byKey map[laneKey]*lane
 	spots map[ID]*spot
 }
 
-func newQueue() queue { return queue{byKey: make(map[laneKey]*lane), spots: make(map[ID]*spot)} }
+func newQueue() queue {
+	return queue{retry: None, byKey: make(map[laneKey]*lane), spots: make(map[ID]*spot)}
+}
 
 // add adds an entity to its lane. One that is there already moves if its key or its order changed.
 func (q *queue) add(e Entity) {
@@ -128,25 +133,28 @@ func (q *queue) open() {
 
 func (l *lane) open() { l.full, l.closed, l.next = false, math.MaxInt64, 0 }
 
-// reconsider opens the lanes for which no eviction paid so far.
-func (q *queue) reconsider(now int64) {
-	for _, l := range q.lanes {
-		if l.unpaid > 0 && now >= l.unpaid {
-			l.unpaid = 0
-			l.open()
-		}
-	}
+// putOff notes that no eviction pays for the entities of a lane, and that none is considered before an instant.
+func (q *queue) putOff(l *lane, unpaid Balance, until int64) {
+	l.unpaid, l.balance = until, unpaid
+	q.retry = min(q.retry, until)
 }
 
-// unpaid returns the first instant at which an eviction is considered again, None if there is none.
-func (q *queue) unpaid() int64 {
-	first := int64(None)
+// reconsider opens the lanes for which an eviction is considered again.
+func (q *queue) reconsider(now int64) {
+	if now < q.retry {
+		return
+	}
+	q.retry = None
 	for _, l := range q.lanes {
-		if l.unpaid > 0 && len(l.spots) > 0 {
-			first = min(first, l.unpaid)
+		switch {
+		case l.unpaid == 0:
+		case now >= l.unpaid:
+			l.unpaid = 0
+			l.open()
+		default:
+			q.retry = min(q.retry, l.unpaid)
 		}
 	}
-	return first
 }
 
 // mayHavePlaces has all lanes look for a place again: capacity came back for good, or a lease moved or ended.

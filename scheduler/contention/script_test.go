@@ -1,6 +1,8 @@
 package contention_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -36,4 +38,26 @@ func playScript(t *testing.T, path string) {
 		}
 		return out
 	})
+}
+
+// The page for operators shows lines of the scene, and no others.
+func TestPreemptionPage_ShowsItsScene(t *testing.T) {
+	page, err := os.ReadFile("../../docs/preemption.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene, err := os.ReadFile("testdata/priced/01_preemption_pays.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(page), "```\n08:00:00")
+	shown, _, _ = strings.Cut("08:00:00"+shown, "```")
+	if strings.Count(shown, "\n") < 2 {
+		t.Fatal("docs/preemption.md shows no scene")
+	}
+	for line := range strings.Lines(shown) {
+		if !strings.Contains(string(scene), "\n"+line) {
+			t.Errorf("docs/preemption.md shows %q, which the scene does not have", line)
+		}
+	}
 }

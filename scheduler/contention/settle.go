@@ -122,7 +122,7 @@ func (l *Lease) refuses() bool {
 
 // recheck sets when each lease has to be looked at by time alone, and returns the first such instant; None if there is none.
 func (m *Machine) recheck(w *World) int64 {
-	first := min(m.firstStuck(), m.queue.unpaid())
+	first := min(m.firstStuck(), m.queue.retry)
 	for _, l := range m.leases {
 		l.recheck = m.recheckOf(w, l)
 		first = min(first, l.recheck, l.Expiry)

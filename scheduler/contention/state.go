@@ -1,9 +1,6 @@
 package contention
 
-import (
-	"maps"
-	"slices"
-)
+import "maps"
 
 // State is what has to survive a fail-over. It can be written as JSON and read again; what else a machine knows follows from the
 // waiting entities and the units that run.
@@ -13,8 +10,8 @@ type State struct {
 	Idled map[int64]int64
 	// Away are the owners that left the queue less than the grace ago.
 	Away map[ID]Absence
-	// Evictions are the instants at which units were evicted within the last day.
-	Evictions map[ID][]int64
+	// Evictions are those of the last day, by unit. Without prices there are none.
+	Evictions map[ID]Evictions
 }
 
 // Absence is what outlives an owner that left the queue.
@@ -27,14 +24,7 @@ type Absence struct {
 
 // State returns the state as it is now.
 func (m *Machine) State() State {
-	out := State{
-		Idled:     maps.Clone(m.idled.hours),
-		Away:      maps.Clone(m.away),
-		Evictions: make(evictions, len(m.evictions)),
-	}
-	for id, at := range m.evictions {
-		out.Evictions[id] = slices.Clone(at)
-	}
+	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away), Evictions: maps.Clone(m.evictions)}
 	for _, l := range m.leases {
 		of := *l
 		of.refused, of.bars, of.lacks = nil, nil, deficit{}

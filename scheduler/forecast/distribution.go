@@ -13,11 +13,11 @@ const one = 1 << 16
 // Distribution counts run times by bucket, in parts of a run.
 type Distribution [buckets]int64
 
-// steps are 1, 2^¼, 2^½ and 2^¾ in parts of 2¹⁶.
-var steps = [perOctave]int64{65536, 77936, 92682, 110218} //nolint:gochecknoglobals // constants
-
 // lower returns the shortest run time of a bucket in parts of 2¹⁶ seconds.
-func lower(bucket int) int64 { return steps[bucket%perOctave] << (bucket / perOctave) }
+func lower(bucket int) int64 {
+	steps := [perOctave]int64{65536, 77936, 92682, 110218} // 1, 2^¼, 2^½ and 2^¾
+	return steps[bucket%perOctave] << (bucket / perOctave)
+}
 
 // bucketOf returns the bucket of a run time in seconds.
 func bucketOf(seconds int64) int {

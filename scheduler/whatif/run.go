@@ -56,8 +56,9 @@ func (frozen) AfterFunc(time.Duration, func()) clock.Timer { return nil }
 
 // newRun fills a queue with the entities of a cluster: the places of members that running gangs lack, then those that wait.
 func (c *cluster) newRun(ctx context.Context) (*run, error) {
-	queue := waiting.New(
-		timing.Timing{Clock: frozen{now: c.now}, Beside: func(func()) {}}, contention.DefaultPolicy())
+	policy := contention.DefaultPolicy()
+	policy.Terms = c.profile.Placement.Terms()
+	queue := waiting.New(timing.Timing{Clock: frozen{now: c.now}, Beside: func(func()) {}}, policy)
 	r := &run{cluster: c, queue: queue, verdicts: make(map[contention.ID]Verdict), left: perGang * (len(c.gangs) + 1)}
 	r.reader = &waiting.Reader{
 		Indices: c.indices, Accelerators: c.accelerators, Stock: c.stock, Protected: c.objects.protected(),

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
@@ -19,7 +20,7 @@ import (
 
 // TestScripts plays the scenes in testdata. What draws is in whatiftest; questions are:
 //
-//	why x            what becomes of a gang
+//	why x [priced]   what becomes of a gang, where an eviction has to pay
 //	with x ...       the same of one that is added (as waits), which is forgotten afterwards
 //	queue            what becomes of all that wait
 //	drain WORD...    what the drain of nodes displaces, and what becomes of it
@@ -73,7 +74,11 @@ func copied(o whatif.Objects) whatif.Objects {
 
 func ask(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {
 	t.Helper()
-	r, err := whatif.New(objects, whatiftest.Profile(), whatiftest.Now())
+	profile := whatiftest.Profile()
+	if d.HasArg("priced") {
+		profile.Placement.Preemption.Prices = []config.Price{{Percent: 10}}
+	}
+	r, err := whatif.New(objects, profile, whatiftest.Now())
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}

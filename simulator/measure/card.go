@@ -34,9 +34,10 @@ func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 		Notes:       slices.Clone(s.Notes),
 		Window:      Window{From: t.window.from.Seconds(), To: min(t.window.to, t.now).Seconds(), Rule: t.window.rule},
 		Quality:     t.quality.quality(),
-		Utilization: t.use.utilization(), Goodput: t.use.goodput(),
-		Violations: t.violations,
-		Pods:       Pods{Placed: t.pods},
+		Utilization: t.use.utilization(),
+		Goodput:     t.use.goodput(),
+		Violations:  t.violations,
+		Pods:        Pods{Placed: t.pods},
 	}
 	card.Fragmentation, card.Largest = t.spaces()
 	card.Preemption = t.preemption

@@ -31,16 +31,9 @@ func (p *Player) begin(j *job, nodes []int, since int64) {
 // unit tells the running units of the job as it is.
 func (p *Player) unit(j *job) {
 	u := &contention.Unit{
-		ID:          contention.ID(j.Name),
-		Priority:    j.Priority,
-		Preemptible: j.Preemptible,
-		Grace:       j.Grace,
-		Accelerators: int64(
-			j.alive() * j.GPUs,
-		),
-		Started:    j.started,
-		SavesEvery: j.Saves,
-		Leaving:    j.evicted != contention.None,
+		ID: contention.ID(j.Name), Priority: j.Priority, Preemptible: j.Preemptible, Grace: j.Grace,
+		Accelerators: int64(j.alive() * j.GPUs), Started: j.started, SavesEvery: j.Saves,
+		Leaving: j.evicted != contention.None,
 	}
 	for _, node := range j.nodes {
 		if node >= 0 {

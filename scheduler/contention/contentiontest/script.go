@@ -150,21 +150,10 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 // read reads what all jobs have.
 func (s *Script) read(a arguments) Job {
 	j := Job{
-		Arrives:       a.instant("at"),
-		Members:       a.number("members", 1),
-		GPUs:          a.number("gpus", s.scene.GPUs),
-		Min:           a.number("min", 0),
-		Require:       a.values["require"],
-		Priority:      int32(a.number("priority", 0)),
-		Runs:          contention.None,
-		Preemptible:   a.has("preemptible"),
-		NeverPreempts: a.has("never"),
-		Grace: a.duration(
-			"grace",
-			0,
-		),
-		Saves:  a.duration("saves", 0),
-		CPUs:   a.number("cpus", 0),
+		Arrives: a.instant("at"), Members: a.number("members", 1), GPUs: a.number("gpus", s.scene.GPUs),
+		Min: a.number("min", 0), Require: a.values["require"], Priority: int32(a.number("priority", 0)),
+		Runs: contention.None, Preemptible: a.has("preemptible"), NeverPreempts: a.has("never"),
+		Grace: a.duration("grace", 0), Saves: a.duration("saves", 0), CPUs: a.number("cpus", 0),
 		Daemon: a.has("daemon"),
 	}
 	if a.has("nodes") {
