@@ -55,6 +55,8 @@ type GangPlacementArgs struct {
 	Demand Demand `json:"demand,omitzero"`
 	// Preemption says when the eviction of workloads of a lower priority pays.
 	Preemption Preemption `json:"preemption,omitzero"`
+	// Queueing says in which order the workloads of this profile start.
+	Queueing Queueing `json:"queueing,omitzero"`
 }
 
 // Condition is a node condition that says that something is wrong.
@@ -118,6 +120,7 @@ func Placement(object runtime.Object) (GangPlacementArgs, error) {
 	args.Quarantine.MostPercent = cmp.Or(args.Quarantine.MostPercent, new(int32(defaultMostPercent)))
 	args.Demand.setDefaults()
 	args.Preemption.setDefaults()
+	args.Queueing.setDefaults()
 	args.Leases.Namespace = cmp.Or(args.Leases.Namespace, "lockstep-system")
 	args.Leases.Name = cmp.Or(args.Leases.Name, "lockstep-scheduler-leases")
 	if faults := args.validate(); len(faults) > 0 {
@@ -158,7 +161,13 @@ func (a GangPlacementArgs) validate() field.ErrorList {
 				fmt.Sprintf("it must be between 1 and %d", topology.MostWeight)))
 		}
 	}
-	faults = slices.Concat(faults, a.validateHealth(), a.Demand.validate(), a.Preemption.validate())
+	faults = slices.Concat(
+		faults,
+		a.validateHealth(),
+		a.Demand.validate(),
+		a.Preemption.validate(),
+		a.Queueing.validate(),
+	)
 	if _, err := a.Table(); err != nil {
 		faults = append(faults, field.Invalid(field.NewPath("dialects"), len(a.Dialects), err.Error()))
 	}

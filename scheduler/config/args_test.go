@@ -69,6 +69,11 @@ func TestMistakesNameTheField(t *testing.T) {
 		`{"preemption": {"prices": [{}, {"fromPriority": -5}]}}`:          "preemption.prices[1].fromPriority: Invalid value: -5",
 		`{"preemption": {"restartTime": "-1s"}}`:                          `preemption.restartTime: Invalid value: "-1s"`,
 		`{"preemption": {"minRunTime": "-1s"}}`:                           `preemption.minRunTime: Invalid value: "-1s"`,
+		`{"queueing": {"discipline": "lifo"}}`:                            `queueing.discipline: Unsupported value: "lifo": supported values: "fifo", "backfill", "promise"`,
+		`{"queueing": {"discipline": "promise", "slackPercent": -1}}`:     "queueing.slackPercent: Invalid value: -1",
+		`{"queueing": {"slackPercent": 5}}`:                               "queueing.slackPercent: Invalid value: 5",
+		`{"queueing": {"idleTime": "-1s"}}`:                               `queueing.idleTime: Invalid value: "-1s"`,
+		`{"queueing": {"horizon": "-1s"}}`:                                `queueing.horizon: Invalid value: "-1s"`,
 		`{"preemption": {"mostPerDay": -1}}`:                              "preemption.mostPerDay: Invalid value: -1",
 		`{"quarantine": {"halfLife": "-1s"}}`:                             `quarantine.halfLife: Invalid value: "-1s"`,
 		`{"quarantine": {"mostPercent": 101}}`:                            "quarantine.mostPercent: Invalid value: 101",
@@ -105,6 +110,26 @@ func TestPreemption(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, args.Terms()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestQueueing(t *testing.T) {
+	own := contention.Promise()
+	own.Slack, own.Budget, own.Horizon = 20, 0, 48*3600
+	for text, want := range map[string]contention.Discipline{
+		"{}": contention.DefaultPolicy().Discipline,
+		`{"queueing": {"discipline": "backfill"}}`:                                                        contention.Backfill(),
+		`{"queueing": {"discipline": "fifo"}}`:                                                            contention.FIFO(),
+		`{"queueing": {"discipline": "promise"}}`:                                                         contention.Promise(),
+		`{"queueing": {"discipline": "promise", "slackPercent": 20, "idleTime": "0s", "horizon": "48h"}}`: own,
+	} {
+		args, err := config.Placement(raw(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, args.Discipline()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}

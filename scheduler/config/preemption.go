@@ -50,10 +50,13 @@ func (a GangPlacementArgs) Terms() contention.Terms {
 
 func (p *Preemption) setDefaults() {
 	terms := contention.DefaultTerms()
-	seconds := func(n int64) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
 	p.RestartTime = cmp.Or(p.RestartTime, seconds(terms.Restart))
 	p.MinRunTime = cmp.Or(p.MinRunTime, seconds(terms.MinRun))
 	p.MostPerDay = cmp.Or(p.MostPerDay, new(int32(terms.MaxPerDay)))
+}
+
+func seconds(n int64) *metav1.Duration {
+	return &metav1.Duration{Duration: time.Duration(n) * time.Second}
 }
 
 func (p *Preemption) validate() field.ErrorList {

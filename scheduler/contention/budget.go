@@ -17,8 +17,8 @@ type Budget struct {
 }
 
 // newBudget grants a first closing.
-func (p Policy) newBudget(accelerators int64) Budget {
-	return Budget{Granted: p.Budget * accelerators}
+func (d Discipline) newBudget(accelerators int64) Budget {
+	return Budget{Granted: d.Budget * accelerators}
 }
 
 // spend counts idle.
@@ -28,53 +28,53 @@ func (b *Budget) spend(amount int64) {
 }
 
 // left returns what a closed lease may still idle.
-func (p Policy) left(b Budget) int64 {
-	if p.Budget == 0 {
+func (d Discipline) left(b Budget) int64 {
+	if d.Budget == 0 {
 		return None
 	}
 	return max(0, b.Granted-b.Spent)
 }
 
 // open notes that the lease opens.
-func (p Policy) open(b *Budget, now int64) {
-	if b.Carried = p.left(*b); b.Carried == 0 {
+func (d Discipline) open(b *Budget, now int64) {
+	if b.Carried = d.left(*b); b.Carried == 0 {
 		b.Last = b.Granted
 	}
 	b.Opened = now
 }
 
 // bank returns what an open lease has carried over and earned.
-func (p Policy) bank(b Budget, accelerators, now int64) int64 {
-	if p.Budget == 0 {
+func (d Discipline) bank(b Budget, accelerators, now int64) int64 {
+	if d.Budget == 0 {
 		return None
 	}
-	if p.EarnPart == 0 {
+	if d.EarnPart == 0 {
 		return b.Carried
 	}
-	return b.Carried + accelerators*max(0, now-b.Opened)/p.EarnPart
+	return b.Carried + accelerators*max(0, now-b.Opened)/d.EarnPart
 }
 
 // suffices reports whether an open lease may close again: its bank covers the idle to come, and is twice what the last closing
 // spent in vain, so that a lease neither flaps nor starves.
-func (p Policy) suffices(b Budget, accelerators, toCome, now int64) bool {
-	return p.bank(b, accelerators, now) >= max(toCome, 2*b.Last)
+func (d Discipline) suffices(b Budget, accelerators, toCome, now int64) bool {
+	return d.bank(b, accelerators, now) >= max(toCome, 2*b.Last)
 }
 
 // close notes that the lease closes.
-func (p Policy) close(b *Budget, accelerators, now int64) {
-	b.Granted, b.Spent = p.bank(*b, accelerators, now), 0
+func (d Discipline) close(b *Budget, accelerators, now int64) {
+	b.Granted, b.Spent = d.bank(*b, accelerators, now), 0
 }
 
 // earnedAt returns the instant at which the bank of an open lease reaches an amount, None if never.
-func (p Policy) earnedAt(b Budget, accelerators, amount, now int64) int64 {
-	missing := amount - p.bank(b, accelerators, now)
+func (d Discipline) earnedAt(b Budget, accelerators, amount, now int64) int64 {
+	missing := amount - d.bank(b, accelerators, now)
 	switch {
 	case missing <= 0:
 		return now
-	case p.EarnPart == 0 || accelerators == 0:
+	case d.EarnPart == 0 || accelerators == 0:
 		return None
 	}
-	return now + ceilDiv(missing*p.EarnPart, accelerators)
+	return now + ceilDiv(missing*d.EarnPart, accelerators)
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

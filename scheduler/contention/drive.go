@@ -103,6 +103,7 @@ func (m *Machine) Reopen() {
 // a lease.
 func (m *Machine) Trial(e Entity, w *World) Answer {
 	m.enter(w)
+	e.Order.Due = m.Due(&e)
 	own := w.placer().Place(w.Ledger, e.Ask)
 	binding := m.binding(&e, w.Now)
 	if own.Refusal != nil || len(touching(binding, own.Placement.Nodes)) == 0 {
@@ -121,6 +122,7 @@ func (m *Machine) Trial(e Entity, w *World) Answer {
 // preemptibility are read.
 func (m *Machine) Guard(e Entity, w *World) map[int]topology.Capacity {
 	m.enter(w)
+	e.Order.Due = m.Due(&e)
 	binding := m.binding(&e, w.Now)
 	if len(binding) == 0 {
 		return nil
@@ -158,6 +160,7 @@ const (
 // is the gang as it is before its start.
 func (m *Machine) Whole(e Entity, ask Ask, w *World) (topology.Placement, bool) {
 	m.enter(w)
+	e.Order.Due = m.Due(&e)
 	own := w.Running.Get(e.ID)
 	if own == nil {
 		return topology.Placement{}, false

@@ -26,6 +26,8 @@ type Entity struct {
 	NeverPreempts bool
 	// Accelerators is how many it asks for.
 	Accelerators int64
+	// Discipline is that of its queue; nil is the policy's.
+	Discipline *Discipline
 }
 
 // World is what one evaluation reads. All coordinates are those of its ledger.

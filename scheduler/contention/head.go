@@ -73,10 +73,10 @@ func (t *turn) lease(reason Wait) {
 // mayClose reports whether an open lease may close if it is placed anew. It binds no entity, so that another place is of no use before.
 // Beyond the horizon, only an end that was expected beyond it, a lease that is gone, or time brings a place within it.
 func (m *Machine) mayClose(l *Lease, now int64) bool {
-	if m.blocked || !m.policy.suffices(l.Budget, l.Accelerators, 0, now) {
+	if m.blocked || !l.discipline.suffices(l.Budget, l.Accelerators, 0, now) {
 		return false
 	}
-	near := l.Firm && l.limit(m.policy, now) == l.Instant
+	near := l.Firm && l.limit(now) == l.Instant
 	return near || l.searching || now >= l.evaluated+m.policy.MinRemaining
 }
 
@@ -107,7 +107,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 		l.Told = l.Instant
 		l.Open = t.opens(l, t.w.Now)
 		if l.Open {
-			t.policy.open(&l.Budget, t.w.Now)
+			l.discipline.open(&l.Budget, t.w.Now)
 		}
 		t.emit(t.grant(l)...)
 		t.openLater(l)

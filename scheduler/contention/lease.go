@@ -69,6 +69,8 @@ type Lease struct {
 	needs []need
 	// ask is the owner's question, in the coordinates of its ledger.
 	ask Ask
+	// discipline is that of the owner.
+	discipline Discipline
 	// preempts says that the owner may evict units of lower priority.
 	preempts bool
 	// toCome is the idle in accelerator-seconds until the instant if no other entity may use the place.

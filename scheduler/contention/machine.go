@@ -81,13 +81,14 @@ func (m *Machine) Reason(id ID) (Wait, bool) {
 // Add puts a ready entity into the queue, or replaces it there.
 func (m *Machine) Add(e Entity) {
 	m.queue.tidy()
+	e.Order.Due = m.Due(&e)
 	m.queue.add(e)
 	if l := m.Lease(e.ID); l != nil {
 		l.ask, l.dirty = e.Ask, true
 		if l.Reason.waits() {
 			l.Expiry = None
 		}
-		l.Order, l.preempts = e.Order, m.policy.insists(&e)
+		l.Order, l.discipline, l.preempts = e.Order, m.policy.discipline(&e), m.policy.insists(&e)
 		m.sort()
 	}
 }

@@ -84,6 +84,13 @@ func priced() contention.Policy {
 	return p
 }
 
+// promise returns a policy by which shorter entities pass longer ones, if they are due before.
+func promise() contention.Policy {
+	p := priced()
+	p.Discipline = contention.Promise()
+	return p
+}
+
 // end plays a scene to its end.
 func end(t *testing.T, s contentiontest.Scene, policy contention.Policy) *contentiontest.Player {
 	t.Helper()
@@ -112,6 +119,7 @@ func TestMachine_KeepsItsInvariants(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			played(t, randomScene(seed))
 			end(t, randomScene(seed), priced())
+			end(t, randomScene(seed), promise())
 		})
 	}
 }

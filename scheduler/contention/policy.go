@@ -2,22 +2,16 @@ package contention
 
 // Policy holds the numbers of the rules. The zero value is not useful: start from DefaultPolicy.
 type Policy struct {
+	// Discipline is that of entities that name no other.
+	Discipline
 	// MaxLeases is how many waiting entities may have a lease at a time. 0 means that none has one: whoever fits starts.
 	MaxLeases int
 	// MaxGuesses is how many closed leases at a time may rest on guessed ends, in order; the others are open. 0 means without limit.
 	MaxGuesses int
-	// Strict lets no entity pass the first one that waits and has a lease.
-	Strict bool
 	// Preemption lets entities evict units of lower priority.
 	Preemption bool
 	// Terms say when an eviction pays.
 	Terms Terms
-	// Budget is how many seconds a lease may idle, for each of its owner's accelerators. 0 means without limit.
-	Budget int64
-	// EarnPart is the part of an hour that an open lease earns per hour, as its inverse: 4 is a quarter. 0 means nothing.
-	EarnPart int64
-	// Horizon is how many seconds ahead an instant may be for a lease to be closed. 0 means without limit.
-	Horizon int64
 	// CeilingPart is the part of all accelerators that all leases together may idle over CeilingWindow, as its inverse: 10
 	// is a tenth. 0 means without limit.
 	CeilingPart int64
@@ -50,7 +44,6 @@ const (
 func DefaultPolicy() Policy {
 	const (
 		leases     = 8
-		quarter    = 4
 		tenth      = 10
 		overrun    = 100
 		remaining  = 10 * minute
@@ -58,12 +51,10 @@ func DefaultPolicy() Policy {
 		unearned   = 20
 	)
 	return Policy{
-		MaxLeases: leases, MaxGuesses: 1,
+		Discipline: Backfill(),
+		MaxLeases:  leases, MaxGuesses: 1,
 		Preemption:    true,
 		Terms:         DefaultTerms(),
-		Budget:        hour,
-		EarnPart:      quarter,
-		Horizon:       day,
 		CeilingPart:   tenth,
 		CeilingWindow: week,
 		MinRemaining:  remaining,

@@ -106,7 +106,7 @@ func (t *turn) balance(c choice) Balance {
 	if next, ok := t.withoutEviction(); ok {
 		at = next.Instant
 	}
-	horizon := cmp.Or(t.policy.Horizon, week)
+	horizon := cmp.Or(t.policy.discipline(e).Horizon, week)
 	at = min(at, t.w.Now+horizon)
 	var grace int64
 	for _, u := range c.victims {

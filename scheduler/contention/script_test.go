@@ -13,7 +13,7 @@ import (
 // Each script in testdata tells a scene of the queue and draws what the machine does with it. Run with -rewrite to write new
 // outputs; commit them only if you can explain the difference. The engines play those of scenes, too.
 func TestMachine_Scripts(t *testing.T) {
-	for _, folder := range []string{"testdata/scenes", "testdata/priced"} {
+	for _, folder := range []string{"testdata/scenes", "testdata/priced", "testdata/promise"} {
 		datadriven.Walk(t, folder, playScript)
 	}
 }

@@ -16,7 +16,7 @@ func (m *Machine) Settle(w *World) []Action {
 		if l.Open || !l.Reason.waits() {
 			continue
 		}
-		if m.policy.left(l.Budget) == 0 || m.opens(l, w.Now) {
+		if l.discipline.left(l.Budget) == 0 || m.opens(l, w.Now) {
 			m.open(l, w.Now)
 			out = append(out, Leased{l})
 			continue
@@ -31,7 +31,7 @@ func (m *Machine) Settle(w *World) []Action {
 
 // open opens a lease and has those evaluated that it barred.
 func (m *Machine) open(l *Lease, now int64) {
-	m.policy.open(&l.Budget, now)
+	l.discipline.open(&l.Budget, now)
 	l.Open, l.recheck = true, None
 	m.unrefuse(l)
 }
@@ -41,8 +41,8 @@ func (t *turn) openOrClose(l *Lease) bool {
 	switch opens := t.opens(l, t.w.Now); {
 	case opens && !l.Open:
 		t.open(l, t.w.Now)
-	case !opens && l.Open && t.policy.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
-		t.policy.close(&l.Budget, l.Accelerators, t.w.Now)
+	case !opens && l.Open && l.discipline.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
+		l.discipline.close(&l.Budget, l.Accelerators, t.w.Now)
 		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
 	default:
 		return false
@@ -66,7 +66,7 @@ func (t *turn) openLater(first *Lease) {
 // opens reports whether a lease has to be open whatever its budget: its instant is too far away, all leases have idled enough, or it
 // rests on a guess, and so do as many earlier ones as may. Several places that drain for guesses at a time idle more than they gain.
 func (m *Machine) opens(l *Lease, now int64) bool {
-	if m.blocked || l.Instant == None || m.policy.Horizon > 0 && l.Instant > now+m.policy.Horizon {
+	if m.blocked || l.Instant == None || l.beyond(now) {
 		return true
 	}
 	if l.Firm || m.policy.MaxGuesses == 0 {
@@ -136,7 +136,7 @@ func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 		return None
 	case l.Open:
 		// Not before it may close: the instant is within the horizon then, and the budget is earned.
-		earned := m.policy.earnedAt(l.Budget, l.Accelerators, max(l.toCome, 2*l.Budget.Last), w.Now)
+		earned := l.discipline.earnedAt(l.Budget, l.Accelerators, max(l.toCome, 2*l.Budget.Last), w.Now)
 		if earned == None {
 			return None
 		}
@@ -144,7 +144,7 @@ func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 		if w.Now < l.recheck && l.recheck < None {
 			return l.recheck
 		}
-		return max(earned, w.Now+m.policy.MinRemaining, l.Instant-m.policy.Horizon)
+		return max(earned, w.Now+m.policy.MinRemaining, l.nears())
 	}
 	at := l.clears
 	if l.Instant > w.Now || l.Firm && l.Instant > l.evaluated {
@@ -152,8 +152,8 @@ func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 	} else {
 		at = min(at, w.Now+m.policy.MinRemaining)
 	}
-	if l.rate > 0 && m.policy.Budget > 0 {
-		at = min(at, w.Now+ceilDiv(m.policy.left(l.Budget), l.rate))
+	if l.rate > 0 && l.discipline.Budget > 0 {
+		at = min(at, w.Now+ceilDiv(l.discipline.left(l.Budget), l.rate))
 	}
 	for _, node := range l.Nodes {
 		if since, away := w.away(node); away && since+m.policy.Grace > w.Now {

@@ -44,11 +44,12 @@ func (m *Machine) Restore(s State, now int64) {
 	maps.Copy(m.evictions, s.Evictions)
 	for _, l := range s.Leases {
 		l.dirty, l.recheck, l.clears, l.rate = true, None, None, 0
-		l.preempts = m.policy.insists(&Entity{Order: l.Order})
+		l.discipline, l.preempts = m.policy.Discipline, m.policy.insists(&Entity{Order: l.Order})
 		l.needs = nil
 		l.settle(l.Holds)
 		if owner := m.queue.spots[l.Owner]; owner != nil {
 			l.ask, l.preempts = owner.Ask, m.policy.insists(&owner.Entity)
+			l.discipline = m.policy.discipline(&owner.Entity)
 		} else if l.Reason.waits() {
 			l.Expiry = now + m.policy.Grace
 		}

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -48,7 +49,7 @@ func (t *turn) wait(reason Wait) {
 
 func (t *turn) decide() {
 	e := &t.s.Entity
-	if t.policy.Strict && len(t.earlier) > 0 {
+	if slices.ContainsFunc(t.earlier, (*Lease).strict) {
 		t.s.lane.closed = 0
 		t.wait(Wait{Cause: OtherLease, Of: owners(t.earlier), At: None})
 		return
@@ -224,10 +225,11 @@ func firstInstant(leases []*Lease) int64 {
 // newLease returns a closed lease of the entity on a place.
 func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Domain) *Lease {
 	e := &t.s.Entity
+	discipline := t.policy.discipline(e)
 	l := &Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Within: within,
-		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, preempts: t.policy.insists(e),
-		evaluated: t.w.Now, Since: t.w.Now, recheck: None, clears: None, Budget: t.policy.newBudget(e.Accelerators),
+		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, discipline: discipline, preempts: t.policy.insists(e),
+		evaluated: t.w.Now, Since: t.w.Now, recheck: None, clears: None, Budget: discipline.newBudget(e.Accelerators),
 	}
 	l.settle(holds)
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {

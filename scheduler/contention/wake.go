@@ -62,16 +62,16 @@ func (m *Machine) Ended(u *Unit, now int64) {
 // is no later. What fits nowhere at the unit's instant does not fit before, with or without it.
 func (m *Machine) early(instant int64) {
 	for _, l := range m.leases {
-		if !l.Firm || l.limit(m.policy, m.now) <= instant {
+		if !l.Firm || l.limit(m.now) <= instant {
 			l.dirty, l.searching = true, true
 		}
 	}
 }
 
 // limit is the last instant before which another place is of use: the lease's own, or the horizon if that is what keeps it open.
-func (l *Lease) limit(p Policy, now int64) int64 {
-	if l.Open && p.Horizon > 0 && l.Instant > now+p.Horizon {
-		return now + p.Horizon
+func (l *Lease) limit(now int64) int64 {
+	if l.Open && l.beyond(now) {
+		return now + l.discipline.horizon(l.Order, now)
 	}
 	return l.Instant
 }
@@ -116,7 +116,7 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 			continue
 		}
 		gains := m.mayGain(l, u)
-		searches := instant > m.now && (!l.Firm || l.limit(m.policy, m.now) <= instant)
+		searches := instant > m.now && (!l.Firm || l.limit(m.now) <= instant)
 		owner := m.queue.spots[l.Owner]
 		concerned := searches || owner.leads()
 		switch {

@@ -18,8 +18,11 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 			s = crowdedScene(seed)
 		}
 		policy := contention.DefaultPolicy()
-		if seed%4 == 0 {
+		switch seed % 4 {
+		case 0:
 			policy = priced()
+		case 1:
+			policy = promise()
 		}
 		eager, most := decided(t, s, policy.Eager())
 		lazy, turns := decided(t, s, policy)

@@ -64,7 +64,7 @@ func (p *GangPlacement) GeneratePlacements(
 		return nil, rejected(q, fwk.UnschedulableAndUnresolvable)
 	}
 	if q.fleet == asItIs {
-		order := waiting.OrderOf(group, nil)
+		order := p.queue.OrderOf(group, q.waiting[0])
 		p.considerOthers(ctx, q, &order)
 	}
 	plan, status := p.answer(ctx, state, q)

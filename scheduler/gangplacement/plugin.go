@@ -106,6 +106,7 @@ func newPlugin(
 	}
 	shared.Queue.Reads(reader)
 	shared.Queue.SetTerms(args.Terms())
+	shared.Queue.SetDiscipline(handle.ProfileName(), args.Discipline())
 	p := &GangPlacement{
 		handle:  handle,
 		queue:   shared.Queue,

@@ -185,7 +185,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the scheduler starts")
 	}
 	if !ok {
-		if q.queue.Keeps(waiting.IDOfPod(pod), waiting.OrderOf(nil, pod)) {
+		if q.queue.Keeps(nil, pod) {
 			return fwk.NewStatus(
 				fwk.UnschedulableAndUnresolvable,
 				"the pod waits until something changes that could help it",
@@ -205,7 +205,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return nil
 	}
 	if q.isOpen(key, group.UID) && q.complete(group) {
-		if q.queue.Keeps(waiting.IDOf(key), waiting.OrderOf(group, nil)) {
+		if q.queue.Keeps(group, pod) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "gang "+key.Name+" waits until something changes")
 		}
 		q.enters(pod)

@@ -48,7 +48,7 @@ func (q *Queue) Wrong(group *schedulingv1beta1.PodGroup) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	x := Question{Group: group}
-	e := contention.Entity{ID: x.id(), Order: OrderOf(group, nil), Question: "wrong/" + string(x.id())}
+	e := contention.Entity{ID: x.id(), Order: orderOf(group, nil), Question: "wrong/" + string(x.id())}
 	for _, action := range q.machine.Refuse(e, contention.Wait{Cause: contention.WrongQuestion, At: contention.None}, q.now()) {
 		q.act(nil, action)
 	}

@@ -74,7 +74,15 @@ func (x *Question) id() contention.ID {
 	if x.Group == nil {
 		return IDOfPod(x.Waiting[0])
 	}
-	return IDOf(types.NamespacedName{Namespace: x.Group.Namespace, Name: x.Group.Name})
+	return idOf(x.Group, nil)
+}
+
+// idOf returns the ID of a gang, or of a pod that is in none.
+func idOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.ID {
+	if group == nil {
+		return IDOfPod(pod)
+	}
+	return IDOf(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 }
 
 // Needed returns how many of the waiting members have to start together; zero or less if enough of them run.
@@ -89,7 +97,7 @@ func (x *Question) Needed() int {
 func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 	gang, pod := x.Choices[0].Gang, x.first()
 	e := contention.Entity{
-		ID: x.id(), Order: OrderOf(x.Group, pod), Question: q.question(x, gang),
+		ID: x.id(), Order: orderOf(x.Group, pod), Discipline: q.discipline(pod), Question: q.question(x, gang),
 		Ask:           contention.Ask{Gang: gang, Needed: max(1, x.Needed()), End: topology.EndUnknown},
 		Preemptible:   !x.Protected,
 		NeverPreempts: x.leavesPreemption() || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
@@ -122,8 +130,8 @@ func graceOf(pod *corev1.Pod) int64 {
 	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 }
 
-// OrderOf returns the place in the queue of a gang, or of a pod that is in none.
-func OrderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
+// orderOf returns the order of a gang, or of a pod that is in none, without when it is due.
+func orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
 	if group != nil {
 		return snapshot.OrderOf(group, ptr.Deref(group.Spec.Priority, 0))
 	}

@@ -53,6 +53,8 @@ type Queue struct {
 	news   time.Time
 	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
 	reserved map[contention.ID]time.Time
+	// disciplines are those of the profiles, by their names.
+	disciplines map[string]contention.Discipline
 }
 
 // seen is what the queue remembers of its last World.
@@ -74,7 +76,9 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 		departed: make(departed),
 		missing:  make(map[string]int64),
 		labels:   make(labels),
-		atlas:    atlas{places: make(map[contention.ID]*place)},
+
+		disciplines: make(map[string]contention.Discipline),
+		atlas:       atlas{places: make(map[contention.ID]*place)},
 
 		reserved: make(map[contention.ID]time.Time),
 	}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
@@ -66,16 +69,17 @@ type arrival struct {
 	order contention.Order
 }
 
-// Keeps reports whether an entity that enters the scheduling queue has to stay out of it: one that waits is evaluated in the cycle of
-// another one, unless it was called.
-func (q *Queue) Keeps(id contention.ID, order contention.Order) bool {
+// Keeps reports whether a gang, of which the pod is a member, or a pod that is in none has to stay out of the scheduling queue: one that waits is evaluated in
+// the cycle of another one, unless it was called.
+func (q *Queue) Keeps(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
+	id := idOf(group, pod)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.placed != nil && q.placed.ID == id { // it is back without having started
 		q.dropRefused()
 	}
 	if !q.machine.Knows(id) {
-		q.waker.coming[id] = arrival{q.clock.Clock.Now(), order}
+		q.waker.coming[id] = arrival{q.clock.Clock.Now(), q.orderOf(group, pod)}
 		return false
 	}
 	if !q.waker.back[id] {

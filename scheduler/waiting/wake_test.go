@@ -107,7 +107,12 @@ func (s *scheduler) question(t *testing.T, name string, gpus int64, hours int) *
 }
 
 // keeps reports whether a gang is kept out of the scheduling queue.
-func (s *scheduler) keeps(name string) bool { return s.Keeps(id(name), contention.Order{}) }
+func (s *scheduler) keeps(name string) bool {
+	return s.Keeps(
+		&schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}},
+		podOf(name, 0),
+	)
+}
 
 // follows returns which gang is evaluated next in the cycle of another one, "" for none.
 func (s *scheduler) follows() string {

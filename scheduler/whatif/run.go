@@ -57,7 +57,7 @@ func (frozen) AfterFunc(time.Duration, func()) clock.Timer { return nil }
 // newRun fills a queue with the entities of a cluster: the places of members that running gangs lack, then those that wait.
 func (c *cluster) newRun(ctx context.Context) (*run, error) {
 	policy := contention.DefaultPolicy()
-	policy.Terms = c.profile.Placement.Terms()
+	policy.Terms, policy.Discipline = c.profile.Placement.Terms(), c.profile.Placement.Discipline()
 	queue := waiting.New(timing.Timing{Clock: frozen{now: c.now}, Beside: func(func()) {}}, policy)
 	r := &run{cluster: c, queue: queue, verdicts: make(map[contention.ID]Verdict), left: perGang * (len(c.gangs) + 1)}
 	r.reader = &waiting.Reader{

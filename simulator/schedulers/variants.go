@@ -29,6 +29,7 @@ func variants() []variant {
 			"no entity passes the first one that has a reservation",
 			func(o *direct.Options) { o.Discipline = direct.Strict },
 		},
+		{"promise", "in the order of dues", func(o *direct.Options) { o.Discipline = direct.Promise }},
 		{"priced", "preempting where that pays", func(o *direct.Options) { o.Priced = true }},
 		{"learned", "with run times predicted from those that have ended", func(o *direct.Options) { o.Learns = true }},
 		{"perfect", "knowing when everything really ends", func(o *direct.Options) { o.Foresight = direct.Perfect }},

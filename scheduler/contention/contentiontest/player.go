@@ -52,6 +52,8 @@ type job struct {
 	Job
 	// since is when it became ready, left how long it still has to run.
 	since, left int64
+	// due is when the machine has it due, the zero time for since.
+	due time.Time
 	// nodes are those of the running members, by rank; -1 for a member that waits.
 	nodes []int
 	// ends is the instant at which it ends by itself, evicted that at which it leaves after an eviction.
@@ -209,7 +211,7 @@ func (p *Player) rounds() {
 		}
 		p.Turns++
 		if j := p.jobs[string(id)]; j.runs { // its run time gets shorter
-			p.machine.Add(j.entity(p.now))
+			p.add(j)
 		}
 		for _, a := range p.machine.Observe(p.world()) {
 			p.act(a)
@@ -265,11 +267,20 @@ func (p *Player) act(a contention.Action) {
 	}
 }
 
+// add makes a job wait, and notes when it is due.
+func (p *Player) add(j *job) {
+	e := j.entity(p.now)
+	p.machine.Add(e)
+	of, _ := p.machine.OrderOf(e.ID)
+	j.due = of.Due
+}
+
 // order is the place of a job in the queue.
 func (j *job) order() contention.Order {
 	return contention.Order{
 		Priority:    j.Priority,
 		Since:       time.Unix(j.since, 0).UTC(),
+		Due:         j.due,
 		Name:        j.Name,
 		Replacement: j.whole && j.runs && !j.elasticOnly(),
 	}
@@ -333,7 +344,7 @@ func (p *Player) queue(j *job) {
 	}
 	j.waits = true
 	j.waited -= p.now
-	p.machine.Add(j.entity(p.now))
+	p.add(j)
 }
 
 // start starts what the machine placed.

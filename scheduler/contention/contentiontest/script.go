@@ -134,6 +134,9 @@ func (s *Script) fleet(a arguments) (string, error) {
 
 func (s *Script) setPolicy(a arguments) (string, error) {
 	p := contention.DefaultPolicy()
+	if a.has("promise") {
+		p.Discipline = contention.Promise()
+	}
 	p.MaxLeases = a.number("heads", p.MaxLeases)
 	p.Budget = a.duration("budget", p.Budget)
 	p.Horizon = a.duration("horizon", p.Horizon)

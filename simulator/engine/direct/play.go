@@ -56,7 +56,7 @@ func translate(s *scenario.Scenario) Scene {
 	for _, j := range s.Jobs {
 		out.Jobs = append(out.Jobs, Job{
 			Name:  j.ID,
-			Order: contention.Order{Priority: j.Priority, Since: s.Begin.Add(j.Submit - j.Waited), Name: j.ID},
+			Order: contention.Order{Priority: j.Priority, Since: time.Unix(0, int64(j.Submit-j.Waited)), Name: j.ID},
 			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Kind:         forecast.Key{Namespace: j.Tenant, Stem: forecast.Stem(j.ID), Size: j.Accelerators},
@@ -69,7 +69,7 @@ func translate(s *scenario.Scenario) Scene {
 			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running, Job: e.Job,
 		}
 		if e.Kind == scenario.Resume {
-			event.Since = s.Begin.Add(e.At)
+			event.Since = time.Unix(0, int64(e.At))
 		}
 		out.Events = append(out.Events, event)
 	}

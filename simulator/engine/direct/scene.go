@@ -110,6 +110,8 @@ type Discipline int
 const (
 	// Backfill is the product's: contention.DefaultPolicy.
 	Backfill Discipline = iota
+	// Promise is contention.Promise.
+	Promise
 	// Strict lets no entity pass the first that waits, unless no expected end makes room for that one.
 	Strict
 	// Greedy leases no place: each entity that fits starts.
@@ -121,6 +123,8 @@ func (d Discipline) String() string {
 	switch d {
 	case Backfill:
 		return "backfill"
+	case Promise:
+		return "promise"
 	case Strict:
 		return "strict"
 	case Greedy:
@@ -154,6 +158,9 @@ func (o Options) rules() contention.Policy {
 		rules.Terms = contention.PricedTerms()
 	}
 	switch {
+	case o.Discipline == Promise:
+		rules.Discipline = contention.Promise()
+		return rules
 	case o.Discipline == Greedy:
 		rules.MaxLeases = 0
 		return rules

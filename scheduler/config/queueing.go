@@ -1,0 +1,91 @@
+package config
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+)
+
+// Queueing says in which order the workloads of a profile start, and how much idles for those that wait longest.
+type Queueing struct {
+	// Discipline is fifo, backfill or promise. fifo lets no workload pass the first one that has a reservation; backfill lets those pass that do not
+	// delay it; promise is backfill in which shorter workloads pass longer ones by Slack, and which reserves further ahead the longer a workload has
+	// waited. The default is backfill.
+	Discipline string `json:"discipline,omitempty"`
+	// SlackPercent is the part of its run time by which a workload lets later ones pass, of promise. The default is 5.
+	SlackPercent *int32 `json:"slackPercent,omitempty"`
+	// IdleTime is how long a reservation may idle, for each of its accelerators, before it has to earn more by waiting; 0s is without limit. The
+	// default is an hour, of promise four hours.
+	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
+	// Horizon is how far ahead places are reserved; 0s is without limit. The default is a day.
+	Horizon *metav1.Duration `json:"horizon,omitempty"`
+}
+
+// The names of disciplines.
+const (
+	FIFO     = "fifo"
+	Backfill = "backfill"
+	Promise  = "promise"
+)
+
+// Disciplines returns the names of all disciplines.
+func Disciplines() []string { return []string{FIFO, Backfill, Promise} }
+
+// discipline returns the one of a name, which is valid.
+func discipline(name string) contention.Discipline {
+	switch name {
+	case FIFO:
+		return contention.FIFO()
+	case Promise:
+		return contention.Promise()
+	}
+	return contention.Backfill()
+}
+
+// Discipline returns the order of the profile's workloads.
+func (a GangPlacementArgs) Discipline() contention.Discipline {
+	q := a.Queueing
+	q.setDefaults()
+	out := discipline(q.Discipline)
+	out.Slack = int64(*q.SlackPercent)
+	out.Budget, out.Horizon = int64(q.IdleTime.Seconds()), int64(q.Horizon.Seconds())
+	return out
+}
+
+func (q *Queueing) setDefaults() {
+	q.Discipline = cmp.Or(q.Discipline, Backfill)
+	d := discipline(q.Discipline)
+	q.SlackPercent = cmp.Or(q.SlackPercent, new(int32(d.Slack)))
+	q.IdleTime = cmp.Or(q.IdleTime, seconds(d.Budget))
+	q.Horizon = cmp.Or(q.Horizon, seconds(d.Horizon))
+}
+
+func (q *Queueing) validate() field.ErrorList {
+	var faults field.ErrorList
+	at := field.NewPath("queueing")
+	if !slices.Contains(Disciplines(), q.Discipline) {
+		faults = append(faults, field.NotSupported(at.Child("discipline"), q.Discipline, Disciplines()))
+	}
+	slack := *q.SlackPercent
+	switch {
+	case slack < 0 || slack > math.MaxInt16:
+		faults = append(faults, field.Invalid(at.Child("slackPercent"), slack, "it must be between 0 and 32767"))
+	case slack > 0 && q.Discipline != Promise:
+		faults = append(
+			faults,
+			field.Invalid(at.Child("slackPercent"), slack, "only the discipline promise has a slack"),
+		)
+	}
+	if d := q.IdleTime.Duration; d < 0 {
+		faults = append(faults, field.Invalid(at.Child("idleTime"), d.String(), "it must not be negative"))
+	}
+	if d := q.Horizon.Duration; d < 0 {
+		faults = append(faults, field.Invalid(at.Child("horizon"), d.String(), "it must not be negative"))
+	}
+	return faults
+}

@@ -1,0 +1,120 @@
+package contention
+
+import (
+	"cmp"
+	"time"
+)
+
+// Discipline says in which order entities of one priority start, and how much of the fleet idles for those that wait longest. Entities
+// of different disciplines wait in one queue.
+type Discipline struct {
+	// Strict lets no later entity pass one of this discipline that waits and has a lease.
+	Strict bool
+	// Slack is how many seconds an entity is due after it became ready, for each hundred of its run time (rule 14). 0 is the order of
+	// arrival.
+	Slack int64
+	// UnknownRun is the run time in seconds that counts for Slack where none is known.
+	UnknownRun int64
+	// Budget is how many seconds a lease may idle, for each of its owner's accelerators. 0 means without limit.
+	Budget int64
+	// EarnPart is the part of an hour that an open lease earns per hour, as its inverse: 4 is a quarter. 0 means nothing.
+	EarnPart int64
+	// Horizon is how many seconds ahead an instant may be for a lease to be closed. 0 means without limit.
+	Horizon int64
+	// WaitPart lets the horizon grow with the owner's wait, to this part of it, as its inverse: after a wait of eight days, 4 is a horizon
+	// of two. 0 means that it does not grow.
+	WaitPart int64
+}
+
+// Backfill returns the discipline in which entities start in their order, and later ones in what the leases of earlier ones leave idle.
+func Backfill() Discipline {
+	const quarter = 4
+	return Discipline{UnknownRun: day, Budget: hour, EarnPart: quarter, Horizon: day}
+}
+
+// FIFO returns Backfill without passing: the first entity that has a lease holds up all later ones.
+func FIFO() Discipline {
+	d := Backfill()
+	d.Strict = true
+	return d
+}
+
+// Promise returns the discipline in which an entity is due by a twentieth of its run time after it became ready. A shorter entity passes
+// a longer one by that much and no more, and the longer an entity waits, the further ahead its place is reserved: so waits are short in
+// the mean and bounded for each. Slack-based backfill is of D. Talby and D. Feitelson, Supporting priorities and improving utilization of
+// the IBM SP scheduler using slack-based backfilling (IPPS 1999), which computes each slack anew; a fixed one keeps the order transitive.
+func Promise() Discipline {
+	const (
+		twentieth = 5
+		budget    = 4 * hour
+		quarter   = 4
+	)
+	d := Backfill()
+	d.Slack, d.Budget, d.WaitPart = twentieth, budget, quarter
+	return d
+}
+
+// SetDiscipline replaces that of entities that name no other.
+func (m *Machine) SetDiscipline(d Discipline) { m.policy.Discipline = d }
+
+// due returns the instant that orders entities of one priority, the zero time for that at which the entity became ready.
+func (d Discipline) due(e *Entity) time.Time {
+	if d.Slack == 0 {
+		return time.Time{}
+	}
+	const hundred = 100
+	seconds := cmp.Or(max(e.RunTime, 0), d.UnknownRun) * d.Slack / hundred
+	return e.Order.Since.Add(time.Duration(seconds) * time.Second)
+}
+
+// horizon returns how many seconds ahead the instant of an entity of this discipline may be for its lease to be closed, None for without
+// limit.
+func (d Discipline) horizon(o Order, now int64) int64 {
+	switch {
+	case d.Horizon == 0:
+		return None
+	case d.WaitPart == 0:
+		return d.Horizon
+	}
+	return max(d.Horizon, (now-o.Since.Unix())/d.WaitPart)
+}
+
+// beyond reports whether an instant is beyond the horizon of a lease.
+func (l *Lease) beyond(now int64) bool { return l.Instant-now > l.discipline.horizon(l.Order, now) }
+
+// nears returns the first instant at which the lease's own is within its horizon, None for never.
+func (l *Lease) nears() int64 {
+	d := l.discipline
+	switch {
+	case l.Instant == None:
+		return None
+	case d.Horizon == 0:
+		return 0
+	case d.WaitPart == 0:
+		return l.Instant - d.Horizon
+	}
+	return min(l.Instant-d.Horizon, ceilDiv(d.WaitPart*l.Instant+l.Order.Since.Unix(), d.WaitPart+1))
+}
+
+// strict reports whether the lease holds up all later entities.
+func (l *Lease) strict() bool { return l.discipline.Strict }
+
+// discipline returns that of an entity.
+func (p Policy) discipline(e *Entity) Discipline {
+	if e.Discipline != nil {
+		return *e.Discipline
+	}
+	return p.Discipline
+}
+
+// Due returns when an entity is due that is added or evaluated: as it was, if it waits already or has a lease since the same instant. A prediction
+// that changes, or a run time that gets shorter while it waits, does not move it.
+func (m *Machine) Due(e *Entity) time.Time {
+	if s := m.queue.spots[e.ID]; s != nil && s.Order.Since.Equal(e.Order.Since) {
+		return s.Order.Due
+	}
+	if l := m.Lease(e.ID); l != nil && l.Reason.waits() && l.Order.Since.Equal(e.Order.Since) {
+		return l.Order.Due
+	}
+	return m.policy.discipline(e).due(e)
+}
