@@ -47,7 +47,7 @@ func newCompare(env Environment) *cobra.Command {
 		"who is compared, separated by commas: "+allSchedulers()+"; for openb "+strings.Join(openb.Policies(), ", "))
 	flags.StringVar(&options.seeds, "seeds", "0", "the seeds, separated by commas")
 	flags.BoolVar(&options.options.Quick, "quick", false,
-		fmt.Sprintf("play the first %d jobs only", experiment.QuickJobs))
+		fmt.Sprintf("play the most contended %d jobs in a row only", experiment.QuickJobs))
 	flags.BoolVar(&options.force, "force", false, "compare what is not comparable, and say so")
 	return command
 }

@@ -27,7 +27,7 @@ type Options struct {
 	Load, Estimates float64
 	// DefaultRunTime is that of scenario.Options, for snapshots. Another key would change the config_hash of every result.
 	DefaultRunTime time.Duration `json:"Unsaid"`
-	// Quick plays the first jobs only, at most QuickJobs.
+	// Quick plays the most contended stretch of the trace only, at most QuickJobs.
 	Quick bool
 }
 
@@ -134,8 +134,8 @@ func (in *Input) scenario(seed uint64) (*scenario.Scenario, error) {
 			return nil, err
 		}
 		if n := len(t.Jobs); in.options.Quick && n > QuickJobs {
-			t.Jobs = t.Jobs[:QuickJobs]
-			cut = fmt.Sprintf("quick: the first %d of %d jobs", QuickJobs, n)
+			t = t.Contended(QuickJobs)
+			cut = fmt.Sprintf("quick: the most contended %d of %d jobs", QuickJobs, n)
 		}
 		workload = &t
 	}
