@@ -104,7 +104,7 @@ func asked(s *scenario.Scenario) string {
 			words = append(words, "-")
 		}
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(words, " ")
 }
 
 // h100-64 has 2 pods of 4 racks of 8 nodes, c3 NVLink domains of 18 nodes in leafs of 72.
@@ -115,17 +115,28 @@ func TestOptions_Wishes(t *testing.T) {
 		jobs(gangsOf(4, 1, 2, 16, 17, 18, 20, 24, 32, 64, 67)...),
 		scenario.Options{Wishes: true},
 	)
-	const nvlink = "clique"
-	want := strings.ReplaceAll(
-		"-, required:N, required:N, preferred:tier-0, 9xN, 10xN, 12xN, 16xN, 16xN, preferred:tier-0",
-		"N",
-		nvlink,
-	)
+	want := strings.Join([]string{
+		"-",
+		"required:clique",
+		"required:clique",
+		"preferred:tier-0",
+		"9xclique",
+		"10xclique",
+		"12xclique",
+		"16xclique",
+		"16xclique",
+		"preferred:tier-0",
+	}, " ")
 	if got := asked(s); got != want {
 		t.Errorf("c3: %s\nwant %s", got, want)
 	}
 	s = made(t, open(t, "h100-64"), jobs(gangsOf(8, 1, 9, 32, 33)...), scenario.Options{Wishes: true})
-	if got := asked(s); got != "-, preferred:tier-1, preferred:tier-1, -" {
+	if got, want := asked(
+		s,
+	), strings.Join(
+		[]string{"-", "preferred:tier-1", "preferred:tier-1", "-"},
+		" ",
+	); got != want {
 		t.Errorf("h100-64: %s", got)
 	}
 	sizes := make([]int, 200)
