@@ -17,26 +17,44 @@ type Policy interface {
 
 // The names of the policies.
 const (
-	KueueBestFit   = "kueue-bestfit"
-	SlurmBlock     = "slurm-block"
-	Random         = "random"
-	FirstFit       = "first-fit"
-	LeastAllocated = "least-allocated"
-	MostAllocated  = "most-allocated"
+	KueueBestFit = "kueue-bestfit"
+	// KueuePreempting is KueueBestFit in a ClusterQueue with preemption.withinClusterQueue: LowerPriority.
+	KueuePreempting = "kueue-bestfit-preempt"
+	SlurmBlock      = "slurm-block"
+	SlurmTree       = "slurm-tree"
+	SlurmFlat       = "slurm-flat"
+	Random          = "random"
+	FirstFit        = "first-fit"
+	LeastAllocated  = "least-allocated"
+	MostAllocated   = "most-allocated"
 )
 
 // Names returns the names that New knows.
 func Names() []string {
-	return []string{KueueBestFit, SlurmBlock, Random, FirstFit, LeastAllocated, MostAllocated}
+	return []string{
+		KueueBestFit,
+		KueuePreempting,
+		SlurmBlock,
+		SlurmTree,
+		SlurmFlat,
+		Random,
+		FirstFit,
+		LeastAllocated,
+		MostAllocated,
+	}
 }
 
 // New returns the policy of a name. The seed is for those that draw. A name that is not one of Names is bad input.
 func New(name string, seed uint64) (Policy, error) {
 	switch name {
-	case KueueBestFit:
+	case KueueBestFit, KueuePreempting:
 		return &kueue{}, nil
 	case SlurmBlock:
 		return &slurm{}, nil
+	case SlurmTree:
+		return &slurmTree{}, nil
+	case SlurmFlat:
+		return &slurmFlat{}, nil
 	case Random:
 		return &random{seed: seed}, nil
 	case FirstFit:

@@ -13,10 +13,13 @@ import (
 func TestNames(t *testing.T) {
 	for _, name := range baseline.Names() {
 		d, err := baseline.Describe(name)
-		if err != nil || d.Source == "" || d.TieRule == "" {
+		if err != nil || d.Source == "" || d.TieRule == "" || d.Asks == "" || d.Unasked == "" {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
-		if !slices.Contains([]string{baseline.Greedy, baseline.Strict, baseline.Backfill}, d.Discipline) {
+		if !slices.Contains(
+			[]string{baseline.Greedy, baseline.Strict, baseline.Window, baseline.Evicting},
+			d.Discipline,
+		) {
 			t.Errorf("%s has the discipline %q", name, d.Discipline)
 		}
 		named(t, name)

@@ -114,3 +114,44 @@ func TestSlurmOutsideBlocks(t *testing.T) {
 	want(t, baseline.SlurmBlock, flat, pods(4, 8), "n4 n5 n6 n8")
 	want(t, baseline.SlurmBlock, flat, pods(7, 8), "")
 }
+
+// A tree prefers the lowest switch with room, the tightest of them, and waits for none.
+func TestSlurmTree(t *testing.T) {
+	l := fleet(t, "block rack", "a/a1/n1=8 a/a1/n2=0/8 a/a2/n3=8 a/a2/n4=8 b/b1/n5=8 b/b1/n6=8 b/b2/n7=8 b/b2/n8=8")
+	for _, c := range []struct {
+		name, required string
+		count          int
+		want           string
+	}{
+		{"one node: the leaf switch with least room", "", 1, "n1"},
+		{"two nodes: a leaf switch, the first of equal ones", "", 2, "n3 n4"},
+		{"three nodes: the tightest block, its leaf switches best fit", "", 3, "n1 n3 n4"},
+		{"four nodes: the other block", "", 4, "n5 n6 n7 n8"},
+		{"five nodes: the whole cluster, the largest leaf switches first", "", 5, "n1 n3 n4 n5 n6"},
+		{"seven nodes: all that is free", "", 7, "n1 n3 n4 n5 n6 n7 n8"},
+		{"eight nodes", "", 8, ""},
+		{"--switches=1 waits for one leaf switch", "rack", 3, ""},
+		{"--switches=1 finds one", "rack", 2, "n3 n4"},
+		{"there is no word for a block", "block", 5, "n1 n3 n4 n5 n6"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := pods(c.count, 8)
+			g.Required = c.required
+			want(t, baseline.SlurmTree, l, g, c.want)
+		})
+	}
+}
+
+// NVLink domains are switches only where no network is described.
+func TestSlurmTree_IgnoresNVLinkBesideANetwork(t *testing.T) {
+	nodes := "r1/c1/n1=8 r1/c1/n2=8 r1/c2/n3=8 r2/c3/n4=8 r2/c3/n5=8"
+	want(t, baseline.SlurmTree, fleet(t, "row clique!", nodes), pods(3, 8), "n1 n2 n3")
+	want(t, baseline.SlurmTree, fleet(t, "clique!", "c1/n1=8 c2/n2=8 c2/n3=8"), pods(2, 8), "n2 n3")
+}
+
+func TestSlurmFlat(t *testing.T) {
+	l := fleet(t, "rack", "a/n1=8 a/n2=8 a/n3=0/8 b/n4=8 b/n5=8 b/n6=8 b/n7=0/8 b/n8=8")
+	want(t, baseline.SlurmFlat, l, pods(1, 8), "n8")
+	want(t, baseline.SlurmFlat, l, pods(2, 8), "n1 n2")
+	want(t, baseline.SlurmFlat, l, pods(4, 8), "n4 n5 n6 n8")
+}

@@ -142,6 +142,9 @@ func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outco
 	if table, err = experiment.WithPublished(table, cards, o.names.Trace); err != nil {
 		return err
 	}
+	if outcomes != nil {
+		table = experiment.WithBounds(table, outcomes)
+	}
 	if o.output == "json" {
 		err = printJSON(env.Out, table)
 	} else {

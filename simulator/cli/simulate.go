@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 type replayOptions struct {
 	names    experiment.Names
 	options  experiment.Options
+	declared string
 	engine   string
 	out      string
 	progress string
@@ -34,10 +36,19 @@ func (o *replayOptions) add(command *cobra.Command) {
 		"a file of lockstep snapshot, or of kwokctl, with what runs and waits there; instead of --fleet")
 	flags.StringVar(&o.names.Trace, "trace", "",
 		"the workload: philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, "+
-			"k8s-gang, k8s-tas, FILE.jsonl or openb:PODS.csv")
+			"service, gangs-N, k8s-gang, k8s-tas, FILE.jsonl or openb:PODS.csv")
 	flags.Float64Var(&o.options.Load, "load", 1, "how many times as fast jobs come; how long they run stays")
 	flags.Float64Var(&o.options.Estimates, "estimates", 0,
 		"give jobs without an estimate one: their run time times a number drawn from 1 to this; 0 for none")
+	flags.StringVar(&o.declared, "declared", "all",
+		"the share of the jobs whose owners state their estimates, by tenant: all, half, none, or a number from 0 to 1")
+	flags.BoolVar(
+		&o.options.Wishes,
+		"wishes",
+		false,
+		"give gangs without topology wishes such as are usual: required racks, preferred blocks, segments, NVLink domains",
+	)
+	flags.IntVar(&o.options.First, "first", 0, "how many jobs of the trace are played, the first ones; 0 for all")
 	flags.DurationVar(&o.options.DefaultRunTime, "run-time", time.Hour,
 		"how long what waits in a snapshot runs, if it has no deadline")
 	flags.StringVar(&o.engine, "engine", "",
@@ -64,7 +75,35 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 			Mend: "write a second or more, such as 1h",
 		}
 	}
+	if o.options.First < 0 {
+		return nil, &badinput.Error{
+			Where: fmt.Sprintf("--first %d", o.options.First), What: "there are no fewer jobs than none",
+			Mend: "write how many jobs are played, or 0 for all",
+		}
+	}
+	share, ok := declaredShare(o.declared)
+	if !ok {
+		return nil, &badinput.Error{
+			Where: "--declared " + o.declared, What: "that is no share of the jobs",
+			Mend: "write all, half, none, or a number from 0 to 1",
+		}
+	}
+	o.options.Silent = 1 - share
 	return experiment.Open(o.names, o.options)
+}
+
+// declaredShare reads the value of --declared.
+func declaredShare(text string) (float64, bool) {
+	switch text {
+	case "all":
+		return 1, true
+	case "half":
+		return 0.5, true
+	case "none":
+		return 0, true
+	}
+	share, err := strconv.ParseFloat(text, 64)
+	return share, err == nil && share >= 0 && share <= 1
 }
 
 // show begins to show progress of so many runs.

@@ -16,6 +16,21 @@ import (
 // or the seeds. So are runs that did not come to their end, and runs of one scheduler only.
 func Runs(cards []measure.Scorecard) (Table, error) {
 	g, err := groupRuns(cards)
+	return held(g, err)
+}
+
+// Uneven compares runs as Runs does, but others may have played fewer seeds than the first scheduler: each is compared with it by the
+// seeds that both have played, its means are of these, and a note says so. What differs in placement only needs fewer seeds.
+func Uneven(cards []measure.Scorecard) (Table, error) {
+	g, err := groupRuns(cards)
+	if err == nil {
+		g.seeds = g.seedsOf(g.schedulers[0])
+	}
+	return held(g, err)
+}
+
+// held returns the table of runs that can be compared.
+func held(g *group, err error) (Table, error) {
 	if err != nil {
 		return Table{}, err
 	}
@@ -51,10 +66,23 @@ func Forced(cards []measure.Scorecard) (Table, error) {
 // group is runs by scheduler and seed.
 type group struct {
 	cards []measure.Scorecard
-	// schedulers are in the order in which they first come; runs has the run of each seed that all of them have played.
+	// schedulers are in the order in which they first come; runs has their runs by seed. seeds are those that all have played, or if they are
+	// uneven those of the first.
 	schedulers []string
 	seeds      []uint64
 	runs       map[string]map[uint64]*measure.Scorecard
+	// all are the seeds that any has played.
+	all []uint64
+}
+
+// seedsOf returns the seeds that a scheduler has played.
+func (g *group) seedsOf(scheduler string) []uint64 {
+	return slices.DeleteFunc(slices.Clone(g.all), func(seed uint64) bool { return g.runs[scheduler][seed] == nil })
+}
+
+// counted returns the seeds by which a scheduler is compared.
+func (g *group) counted(scheduler string) []uint64 {
+	return slices.DeleteFunc(slices.Clone(g.seeds), func(seed uint64) bool { return g.runs[scheduler][seed] == nil })
 }
 
 func groupRuns(cards []measure.Scorecard) (*group, error) {
@@ -80,6 +108,7 @@ func groupRuns(cards []measure.Scorecard) (*group, error) {
 		}
 	}
 	slices.Sort(g.seeds)
+	g.all = slices.Clone(g.seeds)
 	g.seeds = slices.DeleteFunc(g.seeds, func(seed uint64) bool {
 		return slices.ContainsFunc(g.schedulers, func(s string) bool { return g.runs[s][seed] == nil })
 	})
@@ -99,7 +128,7 @@ func (g *group) faults() []string {
 		if card.Partial != "" {
 			faults = append(faults, fmt.Sprintf("the run of %s is partial: %s", name(card), card.Partial))
 		}
-		if !slices.Contains(g.seeds, card.Seed) {
+		if !slices.Contains(g.seeds, card.Seed) || len(g.counted(card.Scheduler)) == 0 {
 			faults = append(
 				faults,
 				fmt.Sprintf("the seeds differ: not every scheduler has a run with seed %d, which %s has",
@@ -175,17 +204,15 @@ func (g *group) table() Table {
 // row compares one number.
 func (g *group) row(d measure.Definition) Row {
 	row := Row{Name: d.Name, Title: d.Title, Unit: d.Unit, Better: d.Better, Formula: d.Formula}
-	var first []float64
 	for i, scheduler := range g.schedulers {
-		values := make([]float64, len(g.seeds))
-		for at, seed := range g.seeds {
-			values[at] = d.Of(*g.runs[scheduler][seed])
+		var first, values []float64
+		for _, seed := range g.counted(scheduler) {
+			first = append(first, d.Of(*g.runs[g.schedulers[0]][seed]))
+			values = append(values, d.Of(*g.runs[scheduler][seed]))
 		}
 		mean, _ := spread(values)
 		row.Means = append(row.Means, measure.Tidy(mean))
-		if i == 0 {
-			first = values
-		} else {
+		if i > 0 {
 			row.Against = append(row.Against, differ(first, values, d.Better))
 		}
 	}
@@ -201,6 +228,14 @@ func (g *group) notes() []string {
 			notes,
 			"one seed: nothing follows about others, so there are no intervals; 5 seeds or more tell more",
 		)
+	}
+	for _, scheduler := range g.schedulers[1:] {
+		if seeds := g.counted(scheduler); len(seeds) < len(g.seeds) {
+			notes = append(notes, fmt.Sprintf(
+				"%s has played the seeds %s only: its means are of these, and differences are to the same seeds of %s",
+				scheduler, strings.Trim(fmt.Sprint(seeds), "[]"), g.schedulers[0],
+			))
+		}
 	}
 	if len(g.seeds) > 1 && g.unmoved() {
 		notes = append(
@@ -241,8 +276,9 @@ func (g *group) notes() []string {
 // unmoved reports whether every scheduler has the same waits and ends with all seeds, as it has if nothing is drawn.
 func (g *group) unmoved() bool {
 	for _, scheduler := range g.schedulers {
-		first := g.runs[scheduler][g.seeds[0]]
-		for _, seed := range g.seeds[1:] {
+		seeds := g.counted(scheduler)
+		first := g.runs[scheduler][seeds[0]]
+		for _, seed := range seeds[1:] {
 			run := g.runs[scheduler][seed]
 			if run.Wait != first.Wait || run.JCT != first.JCT || run.Gangs != first.Gangs ||
 				!maps.Equal(run.AllocationAtArrival, first.AllocationAtArrival) {
@@ -258,7 +294,7 @@ func (g *group) waiting() string {
 	var left []string
 	for _, scheduler := range g.schedulers {
 		sum := 0
-		for _, seed := range g.seeds {
+		for _, seed := range g.counted(scheduler) {
 			sum += g.runs[scheduler][seed].Gangs.Pending
 		}
 		if sum > 0 {

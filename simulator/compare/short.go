@@ -57,8 +57,29 @@ func (t Table) short(b *strings.Builder) {
 	for i, scheduler := range t.Schedulers {
 		put(scheduler, rows[i])
 	}
+	t.bounds(b, put)
 	b.WriteString("waits in seconds, broken: required levels; + better, - worse than " + t.Schedulers[0] +
 		" (95 % confidence), in brackets: one seed only\n")
+}
+
+// bounds puts a line with what no scheduler falls below, if something is known.
+func (t Table) bounds(b *strings.Builder, put func(name string, cells []string)) {
+	var cells []string
+	known := false
+	for _, e := range essential() {
+		at := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Name == e.name })
+		switch {
+		case at < 0:
+		case t.Rows[at].Bound == nil:
+			cells = append(cells, "")
+		default:
+			cells, known = append(cells, number(*t.Rows[at].Bound*e.scale)), true
+		}
+	}
+	if known {
+		put("bound", cells)
+		b.WriteString("bound: no scheduler is below, where the time of runs that are lost counts as waiting\n")
+	}
 }
 
 // briefly is a verdict as a sign.

@@ -35,6 +35,8 @@ type Row struct {
 	Formula string            `json:"formula"`
 	// Means are of all seeds, by scheduler.
 	Means []float64 `json:"means"`
+	// Bound is what no scheduler falls below (package bound), mean of the seeds; nil if none is known.
+	Bound *float64 `json:"bound,omitempty"`
 	// Against are the differences to the first scheduler, of the second, the third and so on.
 	Against []Difference `json:"against"`
 }
@@ -48,6 +50,9 @@ type Difference struct {
 	Pairs   int     `json:"pairs"`
 	Agree   int     `json:"agree"`
 	Verdict Verdict `json:"verdict"`
+	// P is the chance, from 0 to 1, of such a difference or a larger one if there is none, corrected for the other cells (Corrected); nil
+	// without a correction.
+	P *float64 `json:"p,omitempty"`
 }
 
 // Verdict is what follows from a difference for the scheduler that is compared.

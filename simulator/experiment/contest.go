@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/bound"
+	"github.com/lockstep-project/lockstep/simulator/compare"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/openb"
 	"github.com/lockstep-project/lockstep/simulator/progress"
@@ -136,7 +138,39 @@ func (in *Input) recall(result *results.Result) (Outcome, error) {
 		}
 		tally.Happens(event)
 	}
-	return tallied(tally, result.Card), nil
+	out := tallied(tally, result.Card)
+	out.Bounds = bound.Of(s)
+	return out, nil
+}
+
+// Bounds returns what no scheduler falls below with a seed, zero for openb.
+func (in *Input) Bounds(seed uint64) (bound.Bounds, error) {
+	if in.Shared() {
+		return bound.Bounds{}, nil
+	}
+	s, err := in.scenario(seed)
+	if err != nil {
+		return bound.Bounds{}, err
+	}
+	return bound.Of(s), nil
+}
+
+// WithBounds returns a table of outcomes with the bounds of the first scheduler's runs, which has played all seeds.
+func WithBounds(table compare.Table, outcomes []Outcome) compare.Table {
+	sums, seeds := make(map[string]float64), 0
+	for _, o := range outcomes {
+		if o.Card.Scheduler != outcomes[0].Card.Scheduler || o.Bounds == (bound.Bounds{}) {
+			continue
+		}
+		seeds++
+		for name, value := range o.Bounds.Values() {
+			sums[name] += value
+		}
+	}
+	for name := range sums {
+		sums[name] = measure.Tidy(sums[name] / float64(seeds))
+	}
+	return table.Bounded(sums)
 }
 
 // isCommit reports whether the text names one state of the code.

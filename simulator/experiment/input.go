@@ -29,6 +29,12 @@ type Options struct {
 	DefaultRunTime time.Duration `json:"Unsaid"`
 	// Quick plays the most contended stretch of the trace only, at most QuickJobs.
 	Quick bool
+	// Silent and Wishes are those of scenario.Options. Like First they are left out of the config_hash if they are not set, so that the hashes
+	// of older results stay.
+	Silent float64 `json:",omitempty"`
+	Wishes bool    `json:",omitempty"`
+	// First is how many of the trace's jobs are played, the first ones; 0 for all.
+	First int `json:",omitempty"`
 }
 
 // QuickJobs is how many jobs a quick run has at most.
@@ -105,6 +111,12 @@ func (in *Input) openLists() error {
 			Mend: "leave out --load and --estimates",
 		}
 	}
+	if in.options.Silent != 0 || in.options.Wishes || in.options.First != 0 {
+		return &badinput.Error{
+			What: "openb's pods state no deadlines, have no topology, and are drawn until they ask for all GPUs",
+			Mend: "leave out --declared, --wishes and --first",
+		}
+	}
 	var err error
 	if in.nodes, err = trace.OpenbNodes(strings.TrimPrefix(in.names.Fleet, openbPrefix)); err != nil {
 		return err
@@ -137,10 +149,15 @@ func (in *Input) scenario(seed uint64) (*scenario.Scenario, error) {
 			t = t.Contended(QuickJobs)
 			cut = fmt.Sprintf("quick: the most contended %d of %d jobs", QuickJobs, n)
 		}
+		if n := len(t.Jobs); in.options.First > 0 && n > in.options.First {
+			t.Jobs = t.Jobs[:in.options.First]
+			cut = fmt.Sprintf("the first %d of %d jobs", in.options.First, n)
+		}
 		workload = &t
 	}
 	options := scenario.Options{
-		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates,
+		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates, Silent: in.options.Silent,
+		Wishes:         in.options.Wishes,
 		DefaultRunTime: in.options.DefaultRunTime,
 	}
 	var s *scenario.Scenario

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/simulator/bound"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/progress"
@@ -36,6 +37,8 @@ type Outcome struct {
 	// Jobs and Series are of gangs only: what became of each job, by the scenario's index, and of the cluster over time.
 	Jobs   []measure.Outcome
 	Series measure.Series
+	// Bounds are what no scheduler falls below with the same inputs; zero for openb.
+	Bounds bound.Bounds
 }
 
 // Run plays the inputs once. If the context ends before, the outcome is what there is until then, its card says so, and the error is
@@ -78,6 +81,7 @@ func (in *Input) Run(ctx context.Context, r Run) (Outcome, error) {
 	began := r.Wall.Now()
 	failed := chosen.Engine.Run(ctx, s, told)
 	out := tallied(tally, tally.Scorecard(r.Wall.Since(began)))
+	out.Bounds = bound.Of(s)
 	if failed != nil {
 		out.Card.Partial = why(ctx, failed, told.at)
 	}

@@ -43,6 +43,9 @@ func newWindow(jobs []scenario.Job) window {
 	return w
 }
 
+// FirstCounted returns the index of the first job whose times the scorecard counts; it counts those of all jobs after it.
+func FirstCounted(jobs []scenario.Job) int { return newWindow(jobs).first }
+
 // crowd is how many jobs come at one instant at most.
 func crowd(jobs []scenario.Job) int {
 	most, run := 0, 0

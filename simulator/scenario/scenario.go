@@ -49,6 +49,11 @@ type Options struct {
 	// Estimates of 1 or more gives each job without an estimate one: its duration times a number that is drawn evenly between
 	// 1 and this. 0 leaves such jobs without.
 	Estimates float64
+	// Silent is the share, from 0 to 1, of the jobs with an estimate whose owners state none after all. It is chosen by tenant and seed, so
+	// that every scheduler has the same. 0 leaves all estimates.
+	Silent float64
+	// Wishes gives gangs of a trace topology wishes by published practice, if they have none.
+	Wishes bool
 	// DefaultRunTime is assumed for waiting gangs of a snapshot with no deadline (default 1h).
 	DefaultRunTime time.Duration
 }

@@ -94,7 +94,7 @@ func placement(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 		return Scheduler{}, err
 	}
 	o := direct.Options{Policy: policy, Discipline: direct.Greedy}
-	for _, d := range []direct.Discipline{direct.Strict, direct.Backfill} {
+	for _, d := range []direct.Discipline{direct.Strict, direct.Window, direct.Evicting} {
 		if d.String() == about.Discipline {
 			o.Discipline = d
 		}

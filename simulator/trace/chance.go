@@ -10,6 +10,8 @@ const (
 	streamArrivals
 	streamWeeks
 	streamStarving
+	streamService
+	streamGangs
 )
 
 func chance(seed, stream uint64) *rand.Rand {

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ var published embed.FS
 //	knavigator-53           NVIDIA's gangs that fill 32 nodes (Knavigator)
 //	fragment-then-gang      small jobs that leave a hole in every node, then large gangs (FragmentThenGang)
 //	starving-512            a gang of 512 GPUs under a stream of jobs of one (Starving)
+//	service                 a job of ten days without a deadline, a gang of all nodes, jobs of one node (Service)
+//	gangs-N                 N jobs of several nodes, by published shares of sizes (Gangs)
 //	k8s-gang, k8s-gang:GxP  Kubernetes' benchmark: G gangs of P pods at once, 1000x3 if not said (SchedulerPerf)
 //	k8s-tas, k8s-tas:GxP    the same within a rack (level tier-0) each, 750x4 if not said
 //	FILE.jsonl, .jsonl.gz   the project's own format (JSONL)
@@ -47,6 +50,10 @@ func Open(name string, seed uint64) (Trace, error) {
 		return FragmentThenGang(Fragments{Nodes: 128, GPUs: 8, Gangs: 2, Pods: 64}, seed), nil
 	case name == "starving-512":
 		return Starving(Starvation{Nodes: 128, GPUs: 8, Pods: 64}, seed), nil
+	case name == "service":
+		return Service(seed), nil
+	case strings.HasPrefix(name, gangsPrefix):
+		return namedGangs(name, seed)
 	case name == "k8s-gang", kind == "k8s-gang" && of != "":
 		return schedulerPerf(name, of, "1000x3", "")
 	case name == "k8s-tas", kind == "k8s-tas" && of != "":
@@ -54,9 +61,24 @@ func Open(name string, seed uint64) (Trace, error) {
 	}
 	return Trace{}, &badinput.Error{
 		What: fmt.Sprintf("there is no trace %q", name),
-		Mend: "name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, k8s-gang, " +
-			"k8s-tas, or a file whose name ends in .jsonl or .jsonl.gz",
+		Mend: "name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, service, gangs-N, " +
+			"k8s-gang, k8s-tas, or a file whose name ends in .jsonl or .jsonl.gz",
 	}
+}
+
+// gangsPrefix begins the names of traces of so many gangs.
+const gangsPrefix = "gangs-"
+
+// namedGangs returns the gangs that a name asks for.
+func namedGangs(name string, seed uint64) (Trace, error) {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, gangsPrefix))
+	if err != nil || n < 1 || n > MostPods {
+		return Trace{}, &badinput.Error{
+			What: fmt.Sprintf("there is no trace %q", name),
+			Mend: fmt.Sprintf("write how many gangs there are, from 1 to %d, such as gangs-600", MostPods),
+		}
+	}
+	return Gangs(n, seed)
 }
 
 // recorded is Microsoft's list of a file, or the one that is built in, drawn by the seed.

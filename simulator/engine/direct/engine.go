@@ -32,7 +32,7 @@ func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 // decided receives what an evaluation cost: the members of the gang, whether it starts, and the wall time.
 type decided func(members int, placed bool, took time.Duration)
 
-// player drives a machine through a scene.
+// player drives a machine, or the queue of a rival, through a scene.
 type player struct {
 	scene   Scene
 	options Options
@@ -44,7 +44,7 @@ type player struct {
 	fault error
 
 	now     int64
-	machine *contention.Machine
+	machine queue
 	// world is what the machine reads. Its ledger is the book's, its running units are units.
 	world contention.World
 	units contention.Units
@@ -87,7 +87,7 @@ const nobody = -1
 func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	p := &player{
 		scene: scene, options: options, emit: emit, now: scene.Now, book: topology.NewBook(scene.Ledger),
-		machine: contention.New(options.rules()), jobs: make([]job, len(scene.Jobs)),
+		machine: options.queue(), jobs: make([]job, len(scene.Jobs)),
 		byID: make(map[contention.ID]int, len(scene.Jobs)), recheck: contention.None, tally: newTally(scene),
 		events: scene.Events, closed: make([]closure, scene.Ledger.Len()), kept: make(map[int]bool),
 	}

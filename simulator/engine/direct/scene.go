@@ -103,7 +103,7 @@ const (
 	Perfect
 )
 
-// Discipline is which entities may pass the first that waits. Each is a contention.Policy.
+// Discipline is which entities may pass the first that waits. The first three are a contention.Policy each.
 type Discipline int
 
 // The disciplines.
@@ -116,6 +116,10 @@ const (
 	Strict
 	// Greedy leases no place: each entity that fits starts.
 	Greedy
+	// Window is Slurm's, with a Policy: many planned starts inside a window (see windowed).
+	Window
+	// Evicting is Greedy, with a Policy, and evicts as a ClusterQueue of Kueue does (see evicting).
+	Evicting
 )
 
 // String returns the name.
@@ -129,6 +133,10 @@ func (d Discipline) String() string {
 		return "strict"
 	case Greedy:
 		return "greedy"
+	case Window:
+		return "window"
+	case Evicting:
+		return "evicting"
 	}
 	return "unknown"
 }
@@ -167,8 +175,8 @@ func (o Options) rules() contention.Policy {
 	case o.Discipline == Backfill && o.Policy == nil:
 		return rules
 	}
-	// Other schedulers reserve a place for the first of the queue alone, for as long as it takes: Slurm's backfill with its default
-	// bf_job_part_count_reserve=0, EASY (Lifka, "The ANL/IBM SP Scheduling System", 1995), strict queues. None gives it up.
+	// EASY (Lifka, "The ANL/IBM SP Scheduling System", 1995) and strict queues reserve a place for the first of the queue alone, for as
+	// long as it takes. None gives it up.
 	rules.MaxLeases, rules.Strict = 1, o.Discipline == Strict
 	rules.Budget, rules.Horizon, rules.CeilingPart = 0, 0, 0
 	return rules

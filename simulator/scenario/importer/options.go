@@ -25,6 +25,11 @@ func checkOptions(o scenario.Options) error {
 			What: "estimates of " + strconv.FormatFloat(o.Estimates, 'g', -1, 64) + " times the duration cannot be had",
 			Mend: "write a number from 1 to 1000, or 0 for no estimates",
 		}
+	case !(o.Silent >= 0 && o.Silent <= 1):
+		return &badinput.Error{
+			What: "a share of " + strconv.FormatFloat(1-o.Silent, 'g', -1, 64) + " of the jobs cannot state a deadline",
+			Mend: "write a number from 0 to 1, or all, half or none",
+		}
 	case o.DefaultRunTime < 0 || o.DefaultRunTime > trace.MostTime:
 		return &badinput.Error{
 			What: fmt.Sprintf("what waits cannot run for %s", o.DefaultRunTime),

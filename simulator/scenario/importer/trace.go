@@ -73,6 +73,8 @@ func (s *builder) addTrace(t trace.Trace) error {
 		s.Jobs = append(s.Jobs, j)
 	}
 	s.drawEstimates()
+	s.silence()
+	s.addWishes()
 	slices.SortStableFunc(s.Jobs, func(a, b scenario.Job) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.ID, b.ID))
 	})

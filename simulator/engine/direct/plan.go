@@ -1,0 +1,291 @@
+package direct
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// plan is what is free on each node over time: now, when what runs ends by its limit, and beside what is planned.
+type plan struct {
+	limits
+
+	now    int64
+	ledger topology.Ledger
+	// nodes are the steps of each node, the earliest first; the first step begins now.
+	nodes [][]step
+	// instants are those at which something may become free, ascending; the first is now.
+	instants []int64
+	// tried are the searches that were made, by question: another that runs as long finds no earlier instant.
+	tried [][]search
+	// earliests is scratch of bound.
+	earliests []int64
+	// from and to are the instants that ledger shows.
+	from, to int64
+	scratch  []topology.Capacity
+}
+
+// step is what is free on a node from an instant until the next step.
+type step struct {
+	at   int64
+	free topology.Capacity
+}
+
+// search is the earliest instant that was found for a run time; math.MaxInt64 for none inside the window.
+type search struct{ limit, at int64 }
+
+// newPlan returns the plan in which nothing is planned, and nothing that runs ends.
+func newPlan(w *contention.World, of limits, questions int) *plan {
+	p := &plan{
+		limits: of, now: w.Now, ledger: w.Ledger, nodes: make([][]step, len(w.Ledger.Free)),
+		instants: []int64{w.Now}, tried: make([][]search, questions), from: math.MinInt64,
+		scratch: make([]topology.Capacity, len(w.Ledger.Free)),
+	}
+	p.ledger.Free = make([]topology.Capacity, len(w.Ledger.Free))
+	const usual = 8 // steps of a node
+	steps := make([]step, usual*len(p.nodes))
+	for node, free := range w.Ledger.Free {
+		p.nodes[node] = append(steps[usual*node:usual*node:usual*node+usual], step{w.Now, free})
+	}
+	return p
+}
+
+// expect adds the ends of what runs.
+func (p *plan) expect(running *contention.Units) {
+	for _, x := range running.Expected(p.now, 0) {
+		if at := p.endOf(x.Unit); at != math.MaxInt64 {
+			for _, held := range x.Unit.Holds {
+				p.change(held, at, math.MaxInt64, 1)
+			}
+			p.note(at)
+		}
+	}
+}
+
+// endOf returns when a unit ends by its limit, math.MaxInt64 if it has none. One that outlasts its limit is being ended.
+func (p *plan) endOf(u *contention.Unit) int64 {
+	switch u.End.Certainty {
+	case contention.Certain, contention.Reported, contention.Predicted:
+		return p.round(max(u.End.At, p.now+1))
+	case contention.Never, contention.Unknown:
+	}
+	return math.MaxInt64
+}
+
+// round rounds an instant up to the resolution.
+func (p *plan) round(at int64) int64 {
+	if at > math.MaxInt64-p.resolution {
+		return math.MaxInt64
+	}
+	since := at - p.now
+	return p.now + (since+p.resolution-1)/p.resolution*p.resolution
+}
+
+// note adds an instant at which something may become free, if it is inside the window.
+func (p *plan) note(at int64) {
+	if at > p.now+p.window {
+		return
+	}
+	if i, known := slices.BinarySearch(p.instants, at); !known {
+		p.instants = slices.Insert(p.instants, i, at)
+	}
+}
+
+// keep plans a place from an instant until another.
+func (p *plan) keep(holds []topology.Held, from, to int64) {
+	to = p.round(to)
+	for _, held := range holds {
+		p.change(held, from, to, -1)
+	}
+	p.note(to)
+	p.from = math.MinInt64
+}
+
+// change adds a demand, or takes it with sign -1, on a node between two instants.
+func (p *plan) change(held topology.Held, from, to, sign int64) {
+	first := p.split(held.Node, from)
+	end := len(p.nodes[held.Node])
+	if to != math.MaxInt64 {
+		end = p.split(held.Node, to)
+	}
+	for i := first; i < end; i++ {
+		s := &p.nodes[held.Node][i]
+		s.free = slices.Clone(s.free)
+		for r, amount := range held.Demand {
+			if r < len(s.free) {
+				s.free[r] += sign * amount
+			}
+		}
+	}
+}
+
+// split has a step of a node begin at an instant, and returns its index.
+func (p *plan) split(node int, at int64) int {
+	steps := p.nodes[node]
+	i, found := slices.BinarySearchFunc(steps, at, func(s step, at int64) int {
+		switch {
+		case s.at < at:
+			return -1
+		case s.at > at:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		p.nodes[node] = slices.Insert(steps, i, step{at, steps[i-1].free})
+	}
+	return i
+}
+
+// during returns the ledger of what is free all the time between two instants. It holds until the next call.
+func (p *plan) during(from, to int64) topology.Ledger {
+	if p.from == from && p.to == to {
+		return p.ledger
+	}
+	p.from, p.to = from, to
+	for node, steps := range p.nodes {
+		p.ledger.Free[node] = p.least(node, steps, from, to)
+	}
+	return p.ledger
+}
+
+// least returns the least that a node has free between two instants.
+func (p *plan) least(node int, steps []step, from, to int64) topology.Capacity {
+	i := len(steps) - 1
+	for i > 0 && steps[i].at > from {
+		i--
+	}
+	out := steps[i].free
+	own := false
+	for i++; i < len(steps) && steps[i].at < to; i++ {
+		for r, amount := range steps[i].free {
+			if amount >= out[r] {
+				continue
+			}
+			if !own {
+				p.scratch[node] = append(p.scratch[node][:0], out...)
+				out, own = p.scratch[node], true
+			}
+			out[r] = amount
+		}
+	}
+	return out
+}
+
+// holds reports whether all nodes of a ledger together have room for the members of a gang of one shape, without which no policy places
+// it. That is quicker to know.
+func (p *plan) holds(l topology.Ledger, e *spot) bool {
+	if len(e.Ask.Gang.Shapes) != 1 {
+		return true
+	}
+	need, demand := needed(e), e.Ask.Gang.Shapes[0].Demand
+	for _, free := range l.Free {
+		if need -= times(free, demand, need); need <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// needed returns how many members have to start together.
+func needed(e *spot) int64 { return int64(max(e.Ask.Needed, 1)) }
+
+// times returns how many times a demand fits, at most so many.
+func times(free, demand topology.Capacity, most int64) int64 {
+	for r, want := range demand {
+		if want > 0 && r < len(free) {
+			most = min(most, max(free[r], 0)/want)
+		}
+	}
+	return most
+}
+
+// lastFitting returns the index of the last entity whose question has room now, nobody if none has.
+func (p *plan) lastFitting(w *contention.World, among line) int {
+	const unknown, fits, refused = 0, 1, 2
+	known := make([]uint8, len(p.tried))
+	last := nobody
+	for i, e := range among {
+		if known[e.asks] == unknown {
+			known[e.asks] = refused
+			l := p.during(p.now, p.now+1)
+			if p.holds(l, e) && w.Placer.Place(l, e.Ask).Refusal == nil {
+				known[e.asks] = fits
+			}
+		}
+		if known[e.asks] == fits {
+			last = i
+		}
+	}
+	return last
+}
+
+// earliest returns the first instant inside the window at which an entity has a place for its whole limit, and the place.
+func (p *plan) earliest(w *contention.World, e *spot) (int64, contention.Answer, bool) {
+	limit := ending(0, e.RunTime)
+	from := p.now
+	for _, s := range p.tried[e.asks] {
+		if s.limit <= limit {
+			from = max(from, s.at)
+		}
+	}
+	first, _ := slices.BinarySearch(p.instants, p.bound(e, from))
+	for _, at := range p.instants[first:] {
+		l := p.during(at, ending(at, e.RunTime))
+		if !p.holds(l, e) {
+			continue
+		}
+		if a := w.Placer.Place(l, e.Ask); a.Refusal == nil {
+			p.tried[e.asks] = append(p.tried[e.asks], search{limit, at})
+			return at, a, true
+		}
+	}
+	p.tried[e.asks] = append(p.tried[e.asks], search{limit, math.MaxInt64})
+	return 0, contention.Answer{}, false
+}
+
+// bound returns an instant before which a gang of one shape has no place: as many nodes as it needs at least have room for a member, and
+// each of them for its whole limit. It is from if no such instant follows.
+func (p *plan) bound(e *spot, from int64) int64 {
+	if len(e.Ask.Gang.Shapes) != 1 || from == math.MaxInt64 {
+		return from
+	}
+	demand, per := e.Ask.Gang.Shapes[0].Demand, int64(1)
+	p.earliests = p.earliests[:0]
+	for node, steps := range p.nodes {
+		p.earliests = append(p.earliests, roomFrom(steps, demand, from, e.RunTime))
+		if total := p.ledger.Total; node < len(total) {
+			per = max(per, times(total[node], demand, math.MaxInt32))
+		}
+	}
+	nodes := int((needed(e) + per - 1) / per)
+	if nodes > len(p.earliests) || len(p.ledger.Total) == 0 && needed(e) > 1 {
+		return from
+	}
+	if nodes == 1 {
+		return slices.Min(p.earliests)
+	}
+	slices.Sort(p.earliests)
+	return p.earliests[nodes-1]
+}
+
+// roomFrom returns the first instant from which a node has room for a demand for so many seconds, 0 for all time; math.MaxInt64 if there
+// is none.
+func roomFrom(steps []step, demand topology.Capacity, from, limit int64) int64 {
+	since := int64(math.MaxInt64)
+	for i, s := range steps {
+		switch {
+		case i+1 < len(steps) && steps[i+1].at <= from: // it is over before
+		case times(s.free, demand, 1) == 0:
+			since = math.MaxInt64
+		case since == math.MaxInt64:
+			since = max(s.at, from)
+		}
+		if since != math.MaxInt64 && i+1 < len(steps) && steps[i+1].at >= ending(since, limit) {
+			return since
+		}
+	}
+	return since
+}
