@@ -192,3 +192,8 @@ func (l *ladder) above(domain int32) []int32 {
 	}
 	return out
 }
+
+// SharesNVLink reports whether nodes of the tree share NVLink domains.
+func SharesNVLink(tree *topology.Tree) bool {
+	return slices.ContainsFunc(tree.Levels(), func(l topology.Level) bool { return l.Accelerator })
+}

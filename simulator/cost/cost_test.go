@@ -117,7 +117,7 @@ func TestSlowdown_NVLinkDomains(t *testing.T) {
 // Off costs nothing; no placement is faster than the best, or slower than the bound that owners know.
 func TestSlowdown_Bounds(t *testing.T) {
 	var off *cost.Model
-	if off.Slowdown(gang(2, 8), []int{3, 4}, 300) != 1000 || off.Greatest(gang(2, 8), 300) != 1000 ||
+	if off.Slowdown(gang(2, 8), []int{3, 4}, 300) != 1000 || off.Greatest(gang(2, 8), 2, 300) != 1000 ||
 		off.Assembly(5) != 0 {
 		t.Error("no model costs something")
 	}
@@ -133,7 +133,7 @@ func TestSlowdown_Bounds(t *testing.T) {
 				}
 				free[nodes[i]] -= each
 			}
-			got, bound := m.Slowdown(g, nodes, 350), m.Greatest(g, 350)
+			got, bound := m.Slowdown(g, nodes, 350), m.Greatest(g, len(g.Members), 350)
 			if got < 1000 || got > bound {
 				t.Fatalf(
 					"%s: %d members of %d on %v: %d, the bound is %d",
@@ -284,7 +284,7 @@ func TestPace_ByHand(t *testing.T) {
 		}
 	}
 	m := model(t, round(), 1000)
-	w := cost.Work{Gang: gang(2, 8), Share: 300, Saves: 60, Accelerators: 16}
+	w := cost.Work{Gang: gang(2, 8), Least: 2, Share: 300, Saves: 60, Accelerators: 16}
 	if got := m.Pace(w, []int{3, 4}); got != (cost.Pace{Startup: 4, Slowdown: 1375, Saves: 60}) {
 		t.Errorf("the first run: %+v", got)
 	}

@@ -79,18 +79,26 @@ func slowed(share, takes, fastest int64) int64 {
 	return thousand - share + (share*takes+fastest-1)/fastest
 }
 
-// Greatest returns a bound of the slowdown of any placement of all members, in thousandths.
-func (m *Model) Greatest(gang *topology.Gang, share int64) int64 {
+// Greatest returns a bound of the slowdown of any placement of the first ranks, at least so many of them, in thousandths.
+func (m *Model) Greatest(gang *topology.Gang, least int, share int64) int64 {
+	greatest := int64(thousand)
 	if m == nil || share == 0 {
-		return thousand
+		return greatest
 	}
-	nodes := make([]int, len(gang.Members))
-	fastest := m.best(gang, nodes)
+	for members := max(least, 1); members <= len(gang.Members); members++ {
+		greatest = max(greatest, m.worst(gang, members, share))
+	}
+	return greatest
+}
+
+// worst returns a bound of the slowdown of any placement of so many first ranks.
+func (m *Model) worst(gang *topology.Gang, members int, share int64) int64 {
+	fastest := m.best(gang, make([]int, members))
 	if fastest == 0 {
 		return thousand
 	}
 	count, all, fewest := int64(0), int64(0), int64(0)
-	for rank := range gang.Members {
+	for rank := range members {
 		if a := m.accelerators(gang, rank); a > 0 {
 			count, all = count+1, all+a
 			if fewest == 0 || a < fewest {

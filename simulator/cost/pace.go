@@ -5,6 +5,8 @@ import "github.com/lockstep-project/lockstep/topology"
 // Work is what a model has to know of a job.
 type Work struct {
 	Gang *topology.Gang
+	// Least is with how many first members a run may begin.
+	Least int
 	// Share is the part of an iteration that is communication, in thousandths (Model.Share).
 	Share int64
 	// Saves is the time between two checkpoints in seconds of training, 0 for none.
@@ -34,10 +36,10 @@ func (m *Model) Pace(w Work, nodes []int) Pace {
 	return p
 }
 
-// Slowest returns the pace of the slowest run of all members, on any nodes.
+// Slowest returns the pace of the slowest run, on any nodes.
 func (m *Model) Slowest(w Work) Pace {
 	p := Pace{
-		Startup: m.Assembly(len(w.Gang.Members)), Slowdown: m.Greatest(w.Gang, w.Share), Saves: w.Saves,
+		Startup: m.Assembly(len(w.Gang.Members)), Slowdown: m.Greatest(w.Gang, w.Least, w.Share), Saves: w.Saves,
 	}
 	if w.Done > 0 || w.Saves > 0 {
 		p.Startup += m.Reload(w.Accelerators)
@@ -61,3 +63,25 @@ func (p Pace) Kept(ran int64) int64 {
 
 // Work returns how many nominal seconds of work so many seconds of training are.
 func (p Pace) Work(trained int64) int64 { return trained * thousand / p.Slowdown }
+
+// Progress is what a job has done, over several runs. The zero value is a job that has not begun.
+type Progress struct {
+	// Done is the nominal work that is saved, in seconds.
+	Done int64
+	// Pace and Began are those of the run, or of the last one: Began in seconds.
+	Pace  Pace
+	Began int64
+}
+
+// Begin notes that a run begins.
+func (p *Progress) Begin(pace Pace, now int64) { p.Pace, p.Began = pace, now }
+
+// Ends returns when a run that began ends by itself if all of the job's work takes so many nominal seconds.
+func (p *Progress) Ends(work int64) int64 { return p.Began + p.Pace.Takes(max(work-p.Done, 0)) }
+
+// Stop notes that the run ends before its time, and what is in its last checkpoint. It returns the training that is kept, in seconds.
+func (p *Progress) Stop(now int64) int64 {
+	kept := p.Pace.Kept(now - p.Began)
+	p.Done += p.Pace.Work(kept)
+	return kept
+}
