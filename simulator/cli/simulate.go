@@ -24,6 +24,7 @@ type replayOptions struct {
 	out      string
 	progress string
 	output   string
+	costs    costOptions
 }
 
 func (o *replayOptions) add(command *cobra.Command) {
@@ -40,6 +41,7 @@ func (o *replayOptions) add(command *cobra.Command) {
 		"give jobs without an estimate one: their run time times a number drawn from 1 to this; 0 for none")
 	flags.DurationVar(&o.options.DefaultRunTime, "run-time", time.Hour,
 		"how long what waits in a snapshot runs, if it has no deadline")
+	o.costs.add(flags)
 	flags.StringVar(&o.engine, "engine", "",
 		"direct (the decision core) or kube (the real kube-scheduler); the default is the scheduler's own")
 	flags.StringVar(&o.out, "out", "", "the directory for results: scorecard, event log, report; the default is none")
@@ -63,6 +65,10 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 			Where: "--run-time " + o.options.DefaultRunTime.String(), What: "nothing runs so short",
 			Mend: "write a second or more, such as 1h",
 		}
+	}
+	var err error
+	if o.options.Costs, err = o.costs.settings(); err != nil {
+		return nil, err
 	}
 	return experiment.Open(o.names, o.options)
 }
@@ -145,7 +151,7 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 func failed(card measure.Scorecard) bool {
 	v := card.Violations
 	return card.AllocationAtArrival == nil && card.Gangs.Pending > 0 ||
-		v.PartialGangs+v.RequiredLevel+v.DRA+v.DoubleBooking > 0 // NVLink is among the required levels
+		v.PartialGangs+v.RequiredLevel+v.DRA+v.DoubleBooking+v.Unfinished > 0 // NVLink is among the required levels
 }
 
 func (o *simulateOptions) print(out io.Writer, card measure.Scorecard) error {

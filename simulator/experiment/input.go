@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
@@ -29,6 +30,9 @@ type Options struct {
 	DefaultRunTime time.Duration `json:"Unsaid"`
 	// Quick plays the first jobs only, at most QuickJobs.
 	Quick bool
+	// Costs are those of scenario.Options. The key is left out if nothing costs time, so that such runs have the config_hash that they had before
+	// there were costs.
+	Costs cost.Settings `json:",omitzero"`
 }
 
 // QuickJobs is how many jobs a quick run has at most.
@@ -105,6 +109,12 @@ func (in *Input) openLists() error {
 			Mend: "leave out --load and --estimates",
 		}
 	}
+	if !in.options.Costs.Off() {
+		return &badinput.Error{
+			What: "openb's pods have no time, so nothing costs any",
+			Mend: "leave out --slowdown, --startup, --checkpoint and --failures",
+		}
+	}
 	var err error
 	if in.nodes, err = trace.OpenbNodes(strings.TrimPrefix(in.names.Fleet, openbPrefix)); err != nil {
 		return err
@@ -141,7 +151,7 @@ func (in *Input) scenario(seed uint64) (*scenario.Scenario, error) {
 	}
 	options := scenario.Options{
 		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates,
-		DefaultRunTime: in.options.DefaultRunTime,
+		DefaultRunTime: in.options.DefaultRunTime, Costs: in.options.Costs,
 	}
 	var s *scenario.Scenario
 	var err error
