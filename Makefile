@@ -35,7 +35,7 @@ RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./scheduler/gangqueue/... ./scheduler/gangpermit/... ./scheduler/gangpreemption/... \
 	./scheduler/explanation/... ./scheduler/config/... ./scheduler/incompletegangs/... ./scheduler/waiting/...
 # Packages without Kubernetes, down to their last import: depguard sees direct imports only.
-PURE_PACKAGES := ./scheduler/contention ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
+PURE_PACKAGES := ./scheduler/contention ./simulator/cost ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
 	./simulator/bound ./simulator/measure ./simulator/results ./simulator/report ./simulator/compare
 GENERATED := $(shell find controller/api manifests/chart/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/chart/crds/*' | sort) docs/annotations.md
 

@@ -58,6 +58,8 @@ func synthetic(card measure.Scorecard) string {
 
 // writeGangs is the part about a workload in time.
 func writeGangs(say func(what, format string, values ...any), card measure.Scorecard) {
+	say("goodput", "%s: useful work by all accelerators of the window, %s GPU-hours",
+		percent(card.Goodput.Mean), number(card.Goodput.GPUHours))
 	say("window", "%s to %s: %s", span(card.Window.From), span(card.Window.To), card.Window.Rule)
 	say("gangs", "%d submitted, %d placed, %d finished, %d left waiting; %d pods placed",
 		card.Gangs.Submitted, card.Gangs.Placed, card.Gangs.Finished, card.Gangs.Pending, card.Pods.Placed)
@@ -78,6 +80,7 @@ func writeGangs(say func(what, format string, values ...any), card measure.Score
 		number(card.Largest.Mean), number(card.Largest.Min))
 	say("ended early", "%d preempted (%s GPU-hours lost), %d lost nodes (%s GPU-hours)", card.Preemption.Gangs,
 		number(card.Preemption.GPUHours), card.Preemption.Disrupted, number(card.Preemption.DisruptedGPUHours))
+	writeCosts(say, card)
 	v := card.Violations
 	say("broken rules", "partial gangs %d, required level %d, NVLink %d, devices %d, double booking %d",
 		v.PartialGangs, v.RequiredLevel, v.NVLink, v.DRA, v.DoubleBooking)

@@ -26,6 +26,7 @@ type replayOptions struct {
 	out      string
 	progress string
 	output   string
+	costs    costOptions
 }
 
 func (o *replayOptions) add(command *cobra.Command) {
@@ -51,6 +52,7 @@ func (o *replayOptions) add(command *cobra.Command) {
 	flags.IntVar(&o.options.First, "first", 0, "how many jobs of the trace are played, the first ones; 0 for all")
 	flags.DurationVar(&o.options.DefaultRunTime, "run-time", time.Hour,
 		"how long what waits in a snapshot runs, if it has no deadline")
+	o.costs.add(flags)
 	flags.StringVar(&o.engine, "engine", "",
 		"direct (the decision core) or kube (the real kube-scheduler); the default is the scheduler's own")
 	flags.StringVar(&o.out, "out", "", "the directory for results: scorecard, event log, report; the default is none")
@@ -89,6 +91,10 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 		}
 	}
 	o.options.Silent = 1 - share
+	var err error
+	if o.options.Costs, err = o.costs.settings(); err != nil {
+		return nil, err
+	}
 	return experiment.Open(o.names, o.options)
 }
 
@@ -184,7 +190,7 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 func failed(card measure.Scorecard) bool {
 	v := card.Violations
 	return card.AllocationAtArrival == nil && card.Gangs.Pending > 0 ||
-		v.PartialGangs+v.RequiredLevel+v.DRA+v.DoubleBooking > 0 // NVLink is among the required levels
+		v.PartialGangs+v.RequiredLevel+v.DRA+v.DoubleBooking+v.Unfinished > 0 // NVLink is among the required levels
 }
 
 func (o *simulateOptions) print(out io.Writer, card measure.Scorecard) error {

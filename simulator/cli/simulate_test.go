@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/simulator/compare"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/openb"
 )
@@ -46,6 +47,26 @@ func TestSimulatePlaysTheGangsThatFitPerfectly(t *testing.T) {
 		}
 		if c.Violations != (measure.Violations{}) {
 			t.Errorf("%s: broken rules: %+v", engine, c.Violations)
+		}
+	}
+}
+
+// What costs time is recorded and printed, and nothing of it is there if nothing does.
+func TestSimulate_Costs(t *testing.T) {
+	args := []string{"--fleet=knavigator-32", "--trace=knavigator-53", "--scheduler=random"}
+	if c := card(t, 0, args...); c.Costs != nil {
+		t.Errorf("costs %+v", *c.Costs)
+	}
+	args = append(args, "--slowdown=2", "--startup=on", "--checkpoint=10s")
+	c := card(t, 0, args...)
+	want := cost.Settings{Network: cost.TaperedH100, Slowdown: 2000, Startup: 1000, Checkpoint: 10}
+	if c.Costs == nil || c.Costs.Settings != want || c.Costs.MeanSlowdown <= 1 || c.Goodput.Mean >= c.Utilization.Mean {
+		t.Errorf("costs %+v, goodput %v of %v", c.Costs, c.Goodput.Mean, c.Utilization.Mean)
+	}
+	_, out, _ := execute(t, append([]string{"simulate", "--progress=none"}, args...)...)
+	for _, text := range []string{"goodput", "slowdown 2 (tapered-h100), startup on, a checkpoint every 10 s, failures off", "not useful"} {
+		if !strings.Contains(out, text) {
+			t.Errorf("there is no %q in\n%s", text, out)
 		}
 	}
 }
@@ -241,6 +262,10 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 		"no such level":   {[]string{"simulate", "--fleet=c1", "--trace=" + noLevel}, []string{"row", "tier-0"}},
 		"no such node":    {[]string{"simulate", "--fleet=c1", "--trace=" + noNode}, []string{"nowhere"}},
 		"no such load":    {with("simulate", "--load=0"), []string{"--load 0"}},
+		"no factor":       {with("simulate", "--slowdown=much"), []string{"--slowdown much", "off, on or a number"}},
+		"no network":      {with("simulate", "--slowdown=on", "--network=token-ring"), []string{"--network token-ring", "roce-h100"}},
+		"idle network":    {with("simulate", "--network=roce-h100"), []string{"--network roce-h100", "add --slowdown on"}},
+		"no checkpoint":   {with("compare", "--checkpoint=1500ms"), []string{"--checkpoint 1.5s", "whole seconds"}},
 		"unknown":         {with("simulate", "--scheduler=lockstop"), []string{"lockstop", "lockstep"}},
 		"unknown engine":  {with("simulate", "--engine=steam"), []string{"--engine steam", "direct or kube"}},
 		"no plugin":       {with("simulate", "--engine=kube", "--scheduler=random"), []string{"random", "--engine"}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 )
 
@@ -154,6 +155,7 @@ func (g *group) differing() []string {
 		{"source", true, func(c *measure.Scorecard) string { return c.Source }},
 		{"load", false, func(c *measure.Scorecard) string { return number(c.Load) }},
 		{"estimates", false, func(c *measure.Scorecard) string { return number(c.Estimates) }},
+		{"costs of time", false, func(c *measure.Scorecard) string { return settings(c).String() }},
 		{"number of jobs", true, func(c *measure.Scorecard) string { return strconv.Itoa(c.Gangs.Submitted) }},
 	} {
 		firsts := make(map[uint64]*measure.Scorecard)
@@ -195,10 +197,32 @@ func (g *group) table() Table {
 		a := allocation(g.cards)
 		t.Allocation = &a
 	}
+	if !settings(first).Off() {
+		t.Costs = new(settings(first))
+		definitions = slices.Concat(costly(definitions), measure.CostDefinitions())
+	}
 	for _, d := range definitions {
 		t.Rows = append(t.Rows, g.row(d))
 	}
 	return t
+}
+
+// settings are what costs time in a run.
+func settings(card *measure.Scorecard) cost.Settings {
+	if card.Costs == nil {
+		return cost.Settings{}
+	}
+	return card.Costs.Settings
+}
+
+// costly puts goodput first: where placements and starts cost time, it is the one number that all else comes down to.
+func costly(definitions []measure.Definition) []measure.Definition {
+	goodput, found := measure.DefinitionOf("goodput.mean")
+	if !found {
+		return definitions
+	}
+	rest := slices.DeleteFunc(definitions, func(d measure.Definition) bool { return d.Name == goodput.Name })
+	return slices.Insert(rest, 0, goodput)
 }
 
 // row compares one number.

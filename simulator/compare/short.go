@@ -6,7 +6,9 @@ import (
 	"strings"
 )
 
-// essential are the numbers that are shown of all schedulers beside each other: what a user of a cluster feels first.
+// essential are the numbers that are shown of all schedulers beside each other: goodput, and what a user of a cluster feels first. The allocation
+// while somebody waits is not among them: it depends on who makes whom wait, so it does not compare schedulers. All numbers fit into a line
+// of 120 characters.
 func essential() []struct {
 	heading, name string
 	scale         float64
@@ -15,12 +17,13 @@ func essential() []struct {
 		heading, name string
 		scale         float64
 	}{
+		{"goodput %", "goodput.mean", 100},
 		{"mean wait", "wait_seconds.mean", 1},
 		{"p95 wait", "wait_seconds.p95", 1},
 		{"longest", "wait_seconds.max", 1},
 		{"by GPU-h", "by_gpu_hours.wait_seconds_mean", 1},
-		{"busy %", "utilisation.busy_mean", 100},
 		{"Q", "by_gpu_hours.quality_mean_q", 1},
+		{"slowdown", "costs.mean_slowdown", 1},
 		{"lost GPU-h", "preemption.gpu_hours", 1},
 		{"left", "gangs.pending", 1},
 		{"broken", "violations.required_level", 1},
@@ -31,7 +34,7 @@ func essential() []struct {
 func (t Table) short(b *strings.Builder) {
 	put := func(name string, cells []string) {
 		var line strings.Builder
-		fmt.Fprintf(&line, "%-16s", name)
+		fmt.Fprintf(&line, "%-14s", name)
 		for _, cell := range cells {
 			fmt.Fprintf(&line, " %-10s", cell)
 		}

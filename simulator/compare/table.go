@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/measure"
 )
 
@@ -16,6 +17,8 @@ type Table struct {
 	Load      float64  `json:"load"`
 	Estimates float64  `json:"estimates"`
 	Synthetic bool     `json:"synthetic"`
+	// Costs is what costs time; nil if nothing but running does.
+	Costs *cost.Settings `json:"costs,omitempty"`
 	// Watermark says why nothing follows from this table; empty if the runs are of the same inputs.
 	Watermark string `json:"watermark,omitempty"`
 	// Notes are what people have to know to read it, one line each.

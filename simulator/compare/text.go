@@ -23,6 +23,9 @@ func (t Table) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, ", estimates up to %s times the run time", number(t.Estimates))
 	}
 	fmt.Fprintf(&b, "; seeds %s\n", strings.Trim(fmt.Sprint(t.Seeds), "[]"))
+	if t.Costs != nil {
+		fmt.Fprintf(&b, "costs of time: %s\n", t.Costs)
+	}
 	for _, note := range t.Notes {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}

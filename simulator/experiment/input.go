@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
@@ -35,6 +36,9 @@ type Options struct {
 	Wishes bool    `json:",omitempty"`
 	// First is how many of the trace's jobs are played, the first ones; 0 for all.
 	First int `json:",omitempty"`
+	// Costs are those of scenario.Options. The key is left out if nothing costs time, so that such runs have the config_hash that they had before
+	// there were costs.
+	Costs cost.Settings `json:",omitzero"`
 }
 
 // QuickJobs is how many jobs a quick run has at most.
@@ -117,6 +121,12 @@ func (in *Input) openLists() error {
 			Mend: "leave out --declared, --wishes and --first",
 		}
 	}
+	if !in.options.Costs.Off() {
+		return &badinput.Error{
+			What: "openb's pods have no time, so nothing costs any",
+			Mend: "leave out --slowdown, --startup, --checkpoint and --failures",
+		}
+	}
 	var err error
 	if in.nodes, err = trace.OpenbNodes(strings.TrimPrefix(in.names.Fleet, openbPrefix)); err != nil {
 		return err
@@ -157,8 +167,7 @@ func (in *Input) scenario(seed uint64) (*scenario.Scenario, error) {
 	}
 	options := scenario.Options{
 		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates, Silent: in.options.Silent,
-		Wishes:         in.options.Wishes,
-		DefaultRunTime: in.options.DefaultRunTime,
+		Wishes: in.options.Wishes, DefaultRunTime: in.options.DefaultRunTime, Costs: in.options.Costs,
 	}
 	var s *scenario.Scenario
 	var err error

@@ -15,6 +15,7 @@ const slack = time.Minute
 // and changes nothing.
 func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 	s := t.scene
+	spent, unended := t.untilNow()
 	card := Scorecard{
 		Scheduler:   t.header.Scheduler,
 		Engine:      t.header.Engine,
@@ -35,7 +36,8 @@ func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 		Window:      Window{From: t.window.from.Seconds(), To: min(t.window.to, t.now).Seconds(), Rule: t.window.rule},
 		Quality:     t.quality.quality(),
 		Utilization: t.use.utilization(),
-		Goodput:     t.use.goodput(),
+		Goodput:     t.use.goodput(unended),
+		Costs:       t.costs(spent),
 		Violations:  t.violations,
 		Pods:        Pods{Placed: t.pods},
 	}

@@ -37,7 +37,7 @@ func Definitions() []Definition {
 
 // DefinitionOf is the definition of a name.
 func DefinitionOf(name string) (Definition, bool) {
-	all := Definitions()
+	all := slices.Concat(Definitions(), CostDefinitions())
 	at := slices.IndexFunc(all, func(d Definition) bool { return d.Name == name })
 	if at < 0 {
 		return Definition{}, false

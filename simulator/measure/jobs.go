@@ -3,6 +3,7 @@ package measure
 import (
 	"time"
 
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
@@ -31,6 +32,8 @@ type record struct {
 	members, nodes int32
 	domains        []int32
 	q              float64
+	// progress is what it has done, by the same reckoning as the engines'.
+	progress cost.Progress
 	// holds are the nodes by rank while it runs, nowhere for a member that has none.
 	holds []int32
 }
@@ -89,6 +92,7 @@ func (t *Tally) starts(job int, nodes []int) {
 	if j.first == Never {
 		j.first = t.now
 	}
+	t.begins(job, nodes)
 	s := newStart(of, nodes, t.scene.Ledger.Len())
 	j.holds, j.members = s.holds, int32(len(s.nodes))
 	t.pods += len(s.nodes)

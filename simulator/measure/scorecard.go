@@ -41,8 +41,10 @@ type Scorecard struct {
 	Fragmentation   Fragmentation    `json:"fragmentation"`
 	Largest         LargestPlaceable `json:"largest_placeable"`
 	Preemption      Preemption       `json:"preemption"`
-	Violations      Violations       `json:"violations"`
-	DecisionMS      Latency          `json:"decision_ms"`
+	// Costs is nil if nothing but running costs time.
+	Costs      *Costs     `json:"costs,omitempty"`
+	Violations Violations `json:"violations"`
+	DecisionMS Latency    `json:"decision_ms"`
 	// DecisionMSPlaced and DecisionMSRefused are those of the decisions that came to a start, and of those that did not.
 	DecisionMSPlaced  Latency    `json:"decision_ms_placed"`
 	DecisionMSRefused Latency    `json:"decision_ms_refused"`
@@ -121,8 +123,9 @@ type Utilization struct {
 	Peak        float64 `json:"peak"`
 }
 
-// Goodput is useful work: what accelerators did in the window, less what was lost because its job was preempted or disrupted later. Mean is the part of
-// the accelerators on nodes that are open and there.
+// Goodput is useful work: what accelerators did in the window, less what was lost because its job was preempted or disrupted later and, where
+// they cost time, less assembly, reloading, and what bad placements took longer. Mean is the part of the accelerators on nodes that are open and
+// there.
 type Goodput struct {
 	Mean     float64 `json:"mean"`
 	GPUHours float64 `json:"gpu_hours"`
@@ -142,7 +145,7 @@ type LargestPlaceable struct {
 	Min  float64 `json:"min"`
 }
 
-// Preemption is what was ended for others, and the accelerator-hours of work that were lost with it.
+// Preemption is what was ended for others, and the accelerator-hours of nominal work since the last checkpoint that were lost with it.
 type Preemption struct {
 	Gangs    int     `json:"gangs"`
 	GPUHours float64 `json:"gpu_hours"`
@@ -163,6 +166,8 @@ type Violations struct {
 	// anything on a node that is closed or not there.
 	DRA           int `json:"dra"`
 	DoubleBooking int `json:"double_booking"`
+	// Unfinished are runs that ended before their work was done. It is counted where placements or starts cost time.
+	Unfinished int `json:"unfinished,omitempty"`
 }
 
 // Latency is of decisions, in milliseconds of wall time; percentiles are right to a hundredth.

@@ -36,7 +36,11 @@ type Tally struct {
 	violations Violations
 	preemption Preemption
 	pods       int
-	decisions  struct{ placed, refused latencies }
+	// split is how runs were spent that are over, lostTo the nominal work among it that was lost, in accelerator-seconds of the window.
+	split            split
+	lostTo           struct{ preemption, disruption float64 }
+	restarts, failed int
+	decisions        struct{ placed, refused latencies }
 }
 
 var _ engine.Watcher = (*Tally)(nil)
@@ -76,6 +80,9 @@ func (t *Tally) Happens(e engine.Event) {
 	case engine.NodesFailed, engine.NodesDrained, engine.NodesCordoned:
 		for _, node := range e.Nodes {
 			t.holdings.shut(node)
+		}
+		if e.Kind == engine.NodesFailed {
+			t.failed += len(e.Nodes)
 		}
 	case engine.NodesReturned:
 		for _, node := range e.Nodes {
@@ -124,13 +131,17 @@ func (t *Tally) happensTo(e engine.Event) {
 		t.joins(e.Job, e.Nodes)
 	case engine.Ended:
 		if j.phase == running {
+			t.ends(e.Job)
 			t.stops(e.Job, over)
 			j.end = e.At
 		}
 	case engine.Preempted, engine.Disrupted:
 		if j.phase == running {
-			lost := float64(t.scene.Jobs[e.Job].Accelerators) * (t.now - j.since).Hours()
-			t.use.waste(float64(t.scene.Jobs[e.Job].Accelerators) * t.window.overlap(j.since, t.now))
+			to := &t.lostTo.preemption
+			if e.Kind == engine.Disrupted {
+				to = &t.lostTo.disruption
+			}
+			lost := t.breaks(e.Job, to)
 			t.stops(e.Job, over)
 			t.evicts(e.Kind, lost)
 			if e.Kind == engine.Preempted {

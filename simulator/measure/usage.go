@@ -36,8 +36,10 @@ type busy bool
 // waste notes that the work of so many accelerator-seconds of the window was lost.
 func (u *usage) waste(seconds float64) { u.wasted += seconds }
 
-func (u *usage) goodput() Goodput {
-	return Goodput{Mean: ratio(u.used-u.wasted, u.capacity), GPUHours: Tidy((u.used - u.wasted) / time.Hour.Seconds())}
+// goodput is that of all work until now; unended is what runs that have not ended spent on no useful work.
+func (u *usage) goodput(unended float64) Goodput {
+	useful := u.used - u.wasted - unended
+	return Goodput{Mean: ratio(useful, u.capacity), GPUHours: Tidy(useful / time.Hour.Seconds())}
 }
 
 func (u *usage) utilization() Utilization {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -35,6 +36,8 @@ type Scenario struct {
 	Events []Event
 	// Notes are warnings for users about how the inputs were read, one line each.
 	Notes []string
+	// Costs says what placements and starts cost in time; nil if they cost nothing.
+	Costs *cost.Model
 	// Objects are the API objects behind the scenario, for engines that play real ones; nil if there are none. Their type is of
 	// package importer (importer.ObjectsOf reads them), so that this package has no Kubernetes in it.
 	Objects any
@@ -56,6 +59,8 @@ type Options struct {
 	Wishes bool
 	// DefaultRunTime is assumed for waiting gangs of a snapshot with no deadline (default 1h).
 	DefaultRunTime time.Duration
+	// Costs says what costs time besides running.
+	Costs cost.Settings
 }
 
 // Job is a gang that arrives.
@@ -87,7 +92,12 @@ type Job struct {
 	NeverPreempts bool
 	// Bound are the nodes of the pods of a DaemonSet, in rank order: they are created there and never wait, and events of nodes do not end
 	// them. nil for all other jobs. No trace has such a job.
-	Bound    []int
+	Bound []int
+	// Share is the part of an iteration that is communication on the best placement, in thousandths; 0 for none.
+	Share int64
+	// Saves is the time of training between two checkpoints, in whole seconds; 0 for none. A job that ends before its time resumes from the
+	// last one.
+	Saves    time.Duration
 	EndState trace.EndState
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -14,8 +15,10 @@ type job struct {
 	rank     int
 	order    contention.Order
 	question string
-	// since is when it began to wait, left how long it still has to run.
+	// since is when it began to wait, left how much nominal run time it still has.
 	since, left int64
+	// slowest is the pace of its slowest run; nil until it is needed.
+	slowest *cost.Pace
 	// predicted is the run time in seconds that nine in ten such jobs do not exceed, 0 for none.
 	predicted int64
 	waits     bool
@@ -122,7 +125,7 @@ func (p *player) runTime(i int) int64 {
 	if p.options.Foresight != Perfect {
 		return cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted)
 	}
-	if left := p.jobs[i].left; left != Forever {
+	if left := p.atMost(i); left != Forever {
 		return max(left, 1)
 	}
 	return 0

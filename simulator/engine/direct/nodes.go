@@ -70,8 +70,7 @@ func (p *player) carryOut(event SceneEvent) {
 	}
 }
 
-// change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job runs again from the beginning, since
-// its checkpoints do not survive the loss of a node.
+// change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job resumes from its last checkpoint.
 func (p *player) change(event SceneEvent) {
 	p.emit(Event{At: p.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
 	if event.Kind == NodesReturned {
@@ -137,7 +136,8 @@ func (p *player) disrupt(r *run) {
 	if r.job == nobody {
 		return
 	}
-	p.jobs[r.job].since, p.jobs[r.job].left = p.now, p.scene.Jobs[r.job].Runs
+	p.save(r)
+	p.jobs[r.job].since = p.now
 	p.wait(r.job)
 }
 

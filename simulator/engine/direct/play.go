@@ -64,6 +64,9 @@ func translate(s *scenario.Scenario) Scene {
 			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound,
 		})
 	}
+	if !s.Options.Costs.Off() { // Job.Saves stays 0: no trainer reports its checkpoints, so the machine does not know them
+		out.Pace, out.Slowest = s.Pace, s.Slowest
+	}
 	for _, e := range s.Events {
 		event := SceneEvent{
 			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running, Job: e.Job,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -21,6 +22,8 @@ type run struct {
 	ends int64
 	// leaves is when the grace of its eviction is over, Forever if it is not evicted.
 	leaves int64
+	// pace is how it turns time into work.
+	pace cost.Pace
 	// at is where it is among the ends.
 	at   int
 	unit *contention.Unit
@@ -33,7 +36,7 @@ func (p *player) start(a contention.Placed) {
 	kind := Joined
 	if j.run == nil {
 		kind = Started
-		p.begin(i)
+		p.begin(i, a.Placement.Nodes)
 	}
 	r := j.run
 	fresh := len(r.holds)
@@ -83,8 +86,8 @@ func (p *player) bind(i int) {
 	})
 }
 
-// begin begins a run of a job that waits.
-func (p *player) begin(i int) {
+// begin begins a run of a job that waits, on nodes by rank.
+func (p *player) begin(i int, nodes []int) {
 	j := &p.jobs[i]
 	if first := p.first(); first != i {
 		p.tally.jobs[first].Bypassed++
@@ -92,7 +95,16 @@ func (p *player) begin(i int) {
 	j.waits = false
 	p.waiting--
 	p.tally.start(i, p.now, p.now-j.since)
-	j.run = &run{job: i, index: nobody, number: p.number, start: p.now, ends: p.later(j.left), leaves: Forever}
+	pace := p.pace(i, nodes)
+	j.run = &run{
+		job:    i,
+		index:  nobody,
+		number: p.number,
+		pace:   pace,
+		start:  p.now,
+		ends:   p.later(p.takes(i, pace)),
+		leaves: Forever,
+	}
 	p.number++
 	p.ends.add(j.run)
 }
@@ -205,9 +217,7 @@ func (p *player) leave(r *run) {
 	u.Leaving = false // what it has done meanwhile is lost too
 	p.tally.preempt(i, u.Lost(p.now))
 	p.finish(r, Preempted)
-	if every := p.scene.Jobs[i].Saves; every > 0 && j.left != Forever {
-		j.left -= (p.now - r.start) / every * every
-	}
+	p.save(r)
 	j.since = p.now
 	p.wait(i)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -32,7 +33,8 @@ type Job struct {
 	Runs int64
 	// Promises is the longest run time as far as it is known before, 0 if it is not. It may be wrong.
 	Promises int64
-	// Saves is the time between two checkpoints, from the start on, 0 for no checkpoints. A preempted job resumes from the last.
+	// Saves is the time between two checkpoints, from the first step on, 0 for no checkpoints. A job that is preempted, or loses a node,
+	// resumes from the last: checkpoints are on storage that all nodes share.
 	Saves int64
 	// Kind is what the job has in common with others that take about as long, for Options.Learns.
 	Kind forecast.Key
@@ -75,6 +77,10 @@ type Scene struct {
 	Closed []bool
 	// Events are sorted by instant.
 	Events []SceneEvent
+	// Pace returns how a run of a job turns time into work on nodes by rank, if so many seconds of its work are saved; Slowest that of its
+	// slowest run. nil stands for runs that take Runs wherever they are.
+	Pace    func(job int, nodes []int, done int64) cost.Pace
+	Slowest func(job int) cost.Pace
 }
 
 // SceneEvent is a failure, a drain, a cordon or a return of nodes, an extension of what runs, or what happens to a job that waits.

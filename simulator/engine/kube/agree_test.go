@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
@@ -63,6 +64,20 @@ func TestEnginesAgree_Suspensions(t *testing.T) {
 				t.Fatal(err)
 			}
 			has(t, compare(t, s), engine.Suspended, engine.Resumed)
+		})
+	}
+}
+
+// They do if placements, starts and restarts cost time, and jobs that end before their time resume from checkpoints.
+func TestEnginesAgree_Costs(t *testing.T) {
+	costs := cost.Settings{Slowdown: 2000, Startup: 1000, Checkpoint: 600}
+	for seed := range *others {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomCosts(seed+*first, *size, costs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			has(t, compare(t, s), engine.Disrupted)
 		})
 	}
 }

@@ -10,8 +10,10 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -38,6 +40,8 @@ type job struct {
 	bound, fresh int
 	// number counts the starts of all jobs.
 	number int
+	// progress is what its runs have done.
+	progress cost.Progress
 }
 
 // running is what became of something that runs from the beginning.
@@ -159,14 +163,23 @@ func (w *world) begin(i int) error {
 		w.waiting--
 		w.starts++
 		j.runs, j.waits, j.number = true, false, w.starts
-		w.ends.add(end{
-			at: now + w.scene.Jobs[i].Duration, of: owner{i, engine.Nobody}, number: j.number, times: j.times,
-		})
+		w.ends.add(end{at: now + w.takes(i, nodes), of: owner{i, engine.Nobody}, number: j.number, times: j.times})
 	}
 	w.quiet = w.clock.Now()
 	w.watcher.Happens(engine.Event{At: now, Kind: kind, Job: i, Running: engine.Nobody, Nodes: nodes})
 	w.clock.Nudge()
 	return nil
+}
+
+// takes begins a run of a job on these nodes, and returns how long it takes.
+func (w *world) takes(i int, nodes []int) time.Duration {
+	of, progress := &w.scene.Jobs[i], &w.jobs[i].progress
+	if of.Duration == scenario.Forever || w.scene.Options.Costs.Off() {
+		return of.Duration
+	}
+	now := int64(w.since() / time.Second)
+	progress.Begin(w.scene.Pace(i, nodes, progress.Done), now)
+	return time.Duration(progress.Ends(int64(of.Duration/time.Second))-now) * time.Second
 }
 
 // leave ends a job, or something that ran from the beginning, and takes all that it had away.
@@ -189,6 +202,9 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 	j := &w.jobs[who.job]
 	if j.waits {
 		w.waiting--
+	}
+	if j.runs && kind != engine.Ended && !w.scene.Options.Costs.Off() {
+		j.progress.Stop(int64(w.since() / time.Second))
 	}
 	j.waits, j.runs, j.leaves = false, false, false
 	for rank := range w.scene.Jobs[who.job].Gang.Members {

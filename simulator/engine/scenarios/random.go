@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
@@ -63,8 +64,21 @@ func RandomSuspensions(seed uint64, n int) (*scenario.Scenario, error) {
 	return s, nil
 }
 
+// RandomCosts is Random in which placements, starts and restarts cost time. All else of a seed is the same.
+func RandomCosts(seed uint64, n int, costs cost.Settings) (*scenario.Scenario, error) {
+	f, err := fleet.Open(groundsOf(seed).fleet)
+	if err != nil {
+		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
+	}
+	return costly(seed, f, randomTrace(seed, n, f), costs)
+}
+
 func built(seed uint64, f fleet.Fleet, t trace.Trace) (*scenario.Scenario, error) {
-	s, err := importer.New(f, t, scenario.Options{Seed: seed})
+	return costly(seed, f, t, cost.Settings{})
+}
+
+func costly(seed uint64, f fleet.Fleet, t trace.Trace, costs cost.Settings) (*scenario.Scenario, error) {
+	s, err := importer.New(f, t, scenario.Options{Seed: seed, Costs: costs})
 	if err != nil {
 		return nil, fmt.Errorf("building random scenario %d: %w", seed, err)
 	}

@@ -36,5 +36,5 @@ func checkOptions(o scenario.Options) error {
 			Mend: "write a duration above 0, such as 1h, or 0 for that",
 		}
 	}
-	return nil
+	return checkCosts(o.Costs)
 }

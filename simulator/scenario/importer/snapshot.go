@@ -47,6 +47,9 @@ func FromSnapshot(snap *capture.Snapshot, t *trace.Trace, options scenario.Optio
 	if err := c.build(); err != nil {
 		return nil, err
 	}
+	if options.Costs.Failures > 0 && len(snap.Changes) > 0 {
+		return nil, eventsTwice("the recording")
+	}
 	c.addRunning()
 	c.addWaiting()
 	if err := c.addTrace(*t); err != nil {

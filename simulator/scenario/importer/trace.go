@@ -75,6 +75,7 @@ func (s *builder) addTrace(t trace.Trace) error {
 	s.drawEstimates()
 	s.silence()
 	s.addWishes()
+	s.addCosts()
 	slices.SortStableFunc(s.Jobs, func(a, b scenario.Job) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.ID, b.ID))
 	})
@@ -85,7 +86,10 @@ func (s *builder) addTrace(t trace.Trace) error {
 			largest,
 		))
 	}
-	return s.addEvents(t.Events)
+	if err := s.addEvents(t.Events); err != nil {
+		return err
+	}
+	return s.addFailures()
 }
 
 // drawEstimates draws an estimate for each job that has none, if Options.Estimates is set. Jobs with an estimate draw too, so that one

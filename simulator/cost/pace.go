@@ -1,0 +1,87 @@
+package cost
+
+import "github.com/lockstep-project/lockstep/topology"
+
+// Work is what a model has to know of a job.
+type Work struct {
+	Gang *topology.Gang
+	// Least is with how many first members a run may begin.
+	Least int
+	// Share is the part of an iteration that is communication, in thousandths (Model.Share).
+	Share int64
+	// Saves is the time between two checkpoints in seconds of training, 0 for none.
+	Saves int64
+	// Accelerators are those of all members.
+	Accelerators int64
+	// Done is how much of the nominal run time is saved when the run begins, in seconds.
+	Done int64
+}
+
+// Pace is how a run turns time into work.
+type Pace struct {
+	// Startup is the time before the first step, in seconds.
+	Startup int64
+	// Slowdown is how long a nominal second takes, in thousandths of a second.
+	Slowdown int64
+	// Saves is the time between two checkpoints in seconds of training, 0 for none.
+	Saves int64
+}
+
+// Pace returns that of a run on nodes by rank, as in Slowdown. It holds for the whole run, also when members join an elastic gang.
+func (m *Model) Pace(w Work, nodes []int) Pace {
+	p := Pace{Startup: m.Assembly(len(nodes)), Slowdown: m.Slowdown(w.Gang, nodes, w.Share), Saves: w.Saves}
+	if w.Done > 0 {
+		p.Startup += m.Reload(w.Accelerators)
+	}
+	return p
+}
+
+// Slowest returns the pace of the slowest run, on any nodes.
+func (m *Model) Slowest(w Work) Pace {
+	p := Pace{
+		Startup: m.Assembly(len(w.Gang.Members)), Slowdown: m.Greatest(w.Gang, w.Least, w.Share), Saves: w.Saves,
+	}
+	if w.Done > 0 || w.Saves > 0 {
+		p.Startup += m.Reload(w.Accelerators)
+	}
+	return p
+}
+
+// Takes returns how long a run takes to do so many nominal seconds of work, in whole seconds.
+func (p Pace) Takes(work int64) int64 { return p.Startup + scale(work, p.Slowdown) }
+
+// Trained returns how long a run that began so many seconds ago has trained, in seconds.
+func (p Pace) Trained(ran int64) int64 { return max(ran-p.Startup, 0) }
+
+// Kept returns how much of the training of a run that ends before its time is in its last checkpoint, in seconds of training.
+func (p Pace) Kept(ran int64) int64 {
+	if p.Saves <= 0 {
+		return 0
+	}
+	return p.Trained(ran) / p.Saves * p.Saves
+}
+
+// Work returns how many nominal seconds of work so many seconds of training are.
+func (p Pace) Work(trained int64) int64 { return trained * thousand / p.Slowdown }
+
+// Progress is what a job has done, over several runs. The zero value is a job that has not begun.
+type Progress struct {
+	// Done is the nominal work that is saved, in seconds.
+	Done int64
+	// Pace and Began are those of the run, or of the last one: Began in seconds.
+	Pace  Pace
+	Began int64
+}
+
+// Begin notes that a run begins.
+func (p *Progress) Begin(pace Pace, now int64) { p.Pace, p.Began = pace, now }
+
+// Ends returns when a run that began ends by itself if all of the job's work takes so many nominal seconds.
+func (p *Progress) Ends(work int64) int64 { return p.Began + p.Pace.Takes(max(work-p.Done, 0)) }
+
+// Stop notes that the run ends before its time, and what is in its last checkpoint. It returns the training that is kept, in seconds.
+func (p *Progress) Stop(now int64) int64 {
+	kept := p.Pace.Kept(now - p.Began)
+	p.Done += p.Pace.Work(kept)
+	return kept
+}

@@ -1,0 +1,47 @@
+package direct
+
+import "github.com/lockstep-project/lockstep/simulator/cost"
+
+// pace returns how a run of a job on these nodes turns time into work.
+func (p *player) pace(i int, nodes []int) cost.Pace {
+	asked := &p.scene.Jobs[i]
+	if p.scene.Pace == nil {
+		return cost.Pace{Slowdown: nominal, Saves: asked.Saves}
+	}
+	done := int64(0)
+	if asked.Runs != Forever {
+		done = asked.Runs - p.jobs[i].left
+	}
+	return p.scene.Pace(i, nodes, done)
+}
+
+// nominal is the slowdown of a run that is as fast as it can be, in thousandths.
+const nominal = 1000
+
+// takes is how long a run of the work that the job has left takes, Forever if it does not end by itself.
+func (p *player) takes(i int, pace cost.Pace) int64 {
+	if left := p.jobs[i].left; left != Forever {
+		return pace.Takes(left)
+	}
+	return Forever
+}
+
+// atMost is how long a run of the work that the job has left takes wherever it is, Forever if it does not end by itself.
+func (p *player) atMost(i int) int64 {
+	if p.scene.Slowest == nil {
+		return p.jobs[i].left
+	}
+	j := &p.jobs[i]
+	if j.slowest == nil {
+		slowest := p.scene.Slowest(i)
+		j.slowest = &slowest
+	}
+	return p.takes(i, *j.slowest)
+}
+
+// save notes what the last checkpoint of a run has that ends before its time.
+func (p *player) save(r *run) {
+	if j := &p.jobs[r.job]; j.left != Forever {
+		j.left -= r.pace.Work(r.pace.Kept(p.now - r.start))
+	}
+}

@@ -1,0 +1,134 @@
+package measure
+
+import (
+	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/cost"
+	"github.com/lockstep-project/lockstep/simulator/scenario"
+)
+
+// Costs is where the time of accelerators went that was no useful work, where placements, starts and failures cost time. The GPU-hours are
+// those of the window: with the useful ones they are all that accelerators in use had.
+type Costs struct {
+	cost.Settings
+
+	// MeanSlowdown is the time of training by the nominal time of the same work, 1 or more; a job counts as its accelerators times its time.
+	MeanSlowdown float64 `json:"mean_slowdown"`
+	// Slowdown is what training took longer than on the best placements, Startup what passed before first steps. Preempted and Disrupted are the
+	// nominal work that was lost since the last checkpoint.
+	SlowdownGPUHours  float64 `json:"slowdown_gpu_hours"`
+	StartupGPUHours   float64 `json:"startup_gpu_hours"`
+	PreemptedGPUHours float64 `json:"preempted_gpu_hours"`
+	DisruptedGPUHours float64 `json:"disrupted_gpu_hours"`
+	// Restarts is how many starts of the whole run followed an earlier one of the job, FailedNodes how many nodes failed, each as often as it did.
+	Restarts    int `json:"restarts"`
+	FailedNodes int `json:"failed_nodes"`
+}
+
+// split is how a part of a run was spent, in accelerator-seconds of the window.
+type split struct {
+	// startup and training divide the time; of training, slowed is what it took longer than its nominal time, and lost the nominal work that
+	// is in no checkpoint.
+	startup, training, slowed, lost float64
+}
+
+// add adds up.
+func (s *split) add(o split) {
+	s.startup += o.startup
+	s.training += o.training
+	s.slowed += o.slowed
+	s.lost += o.lost
+}
+
+// wasted is what was no useful work.
+func (s *split) wasted() float64 { return s.startup + s.slowed + s.lost }
+
+// spent divides the run of a job until now. keeps is how much of its training counts.
+func (t *Tally) spent(job int, keeps time.Duration) split {
+	j, of := &t.jobs[job], &t.scene.Jobs[job]
+	pace, accelerators := j.progress.Pace, float64(of.Accelerators)
+	trains := min(j.since+time.Duration(pace.Startup)*time.Second, t.now)
+	useful := float64(thousand) / float64(pace.Slowdown)
+	training := accelerators * t.window.overlap(trains, t.now)
+	return split{
+		startup:  accelerators * t.window.overlap(j.since, trains),
+		training: training,
+		slowed:   training * (1 - useful),
+		lost:     accelerators * t.window.overlap(min(trains+keeps, t.now), t.now) * useful,
+	}
+}
+
+// thousand is what slowdowns are counted in.
+const thousand = 1000
+
+// forever is a training that counts however long it is.
+const forever = scenario.Forever / 4
+
+// begins notes the pace of a run.
+func (t *Tally) begins(job int, nodes []int) {
+	j := &t.jobs[job]
+	if j.starts > 1 {
+		t.restarts++
+	}
+	j.progress.Begin(t.scene.Pace(job, nodes, j.progress.Done), int64(t.now/time.Second))
+}
+
+// ends notes that a run came to its end, and whether its work is done.
+func (t *Tally) ends(job int) {
+	j, of := &t.jobs[job], &t.scene.Jobs[job]
+	t.spend(t.spent(job, forever))
+	if of.Bound == nil && of.Duration != scenario.Forever && !t.scene.Options.Costs.Off() &&
+		int64(t.now/time.Second) < j.progress.Ends(int64(of.Duration/time.Second)) {
+		t.violations.Unfinished++
+	}
+}
+
+// breaks notes that a run ends before its time, and returns the nominal accelerator-hours that are lost.
+func (t *Tally) breaks(job int, lost *float64) float64 {
+	j := &t.jobs[job]
+	kept := time.Duration(j.progress.Stop(int64(t.now/time.Second))) * time.Second
+	parts := t.spent(job, kept)
+	t.spend(parts)
+	*lost += parts.lost
+	pace := j.progress.Pace
+	from := min(j.since+time.Duration(pace.Startup)*time.Second+kept, t.now)
+	hours := float64(t.scene.Jobs[job].Accelerators) * (t.now - from).Hours()
+	return hours * (float64(thousand) / float64(pace.Slowdown))
+}
+
+// spend adds a run to the sums.
+func (t *Tally) spend(parts split) {
+	t.use.waste(parts.wasted())
+	t.split.add(parts)
+}
+
+// costs sums up, with the runs that have not ended; nil if nothing costs time.
+func (t *Tally) costs(all split) *Costs {
+	settings := t.scene.Options.Costs
+	if settings.Off() {
+		return nil
+	}
+	const hour = 3600
+	c := Costs{
+		Settings: settings, MeanSlowdown: 1, Restarts: t.restarts, FailedNodes: t.failed,
+		SlowdownGPUHours: Tidy(all.slowed / hour), StartupGPUHours: Tidy(all.startup / hour),
+		PreemptedGPUHours: Tidy(t.lostTo.preemption / hour), DisruptedGPUHours: Tidy(t.lostTo.disruption / hour),
+	}
+	if nominal := all.training - all.slowed; nominal > 0 {
+		c.MeanSlowdown = Tidy(all.training / nominal)
+	}
+	return &c
+}
+
+// untilNow is how all runs were spent, those that have not ended included, and what of the latter is no useful work so far.
+func (t *Tally) untilNow() (all split, wasted float64) {
+	all = t.split
+	for i := range t.jobs {
+		if t.jobs[i].phase == running {
+			parts := t.spent(i, forever)
+			wasted += parts.wasted()
+			all.add(parts)
+		}
+	}
+	return all, wasted
+}
