@@ -55,6 +55,9 @@ type GangPlacementArgs struct {
 	Demand Demand `json:"demand,omitzero"`
 	// Preemption says when the eviction of workloads of a lower priority pays.
 	Preemption Preemption `json:"preemption,omitzero"`
+	// LearnRunTimes predicts the run times of workloads that declare none from those of such workloads that have completed. It holds for the profiles that
+	// set it. The default is false.
+	LearnRunTimes bool `json:"learnRunTimes,omitempty"`
 }
 
 // Condition is a node condition that says that something is wrong.

@@ -71,3 +71,14 @@ func (h *History) Of(k Key) *Distribution {
 	}
 	return &out
 }
+
+// EndQuantile is the quantile of run times, in thousandths, that counts as the run time of what declares none: nine in ten end by then. An end in the middle
+// would be outlasted by every second unit, and a lease that rests on it would be late as often.
+const EndQuantile = 900
+
+// RunTime returns how many seconds a run of a key takes at most that has run for so many already, by EndQuantile, from its start on; 0 if the history does
+// not tell.
+func (h *History) RunTime(k Key, ran int64) int64 {
+	seconds, _ := h.Of(k).Quantile(EndQuantile, ran)
+	return seconds
+}

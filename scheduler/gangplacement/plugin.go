@@ -168,6 +168,9 @@ func newReader(args config.GangPlacementArgs, handle fwk.Handle, shared Shared) 
 		Groups:  func() fwk.PodGroupLister { return handle.SnapshotSharedLister().PodGroups() },
 		Version: shared.Queue.Version,
 	}
+	if args.LearnRunTimes {
+		r.Learner = shared.Queue.Learn()
+	}
 	for _, name := range args.Accelerators {
 		r.Accelerators = append(r.Accelerators, corev1.ResourceName(name))
 	}

@@ -204,8 +204,14 @@ func (p *player) mayStart() bool {
 
 // happen carries out what happens at this instant.
 func (p *player) happen() {
+	var due []*run
 	for p.ends.first() == p.now {
-		r := p.ends.take()
+		due = append(due, p.ends.take())
+	}
+	for _, r := range due { // before any job begins to wait: what is predicted of it rests on all runs that have ended
+		p.learn(r)
+	}
+	for _, r := range due {
 		if r.leaves == p.now {
 			p.leave(r)
 		} else {
