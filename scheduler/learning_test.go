@@ -13,8 +13,13 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
+	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/scheduler/statemap"
+	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
 // learning returns the shipped configuration with the argument learnRunTimes.
@@ -84,4 +89,27 @@ func TestLearnRunTimes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A scheduler knows from its start what the one before has learned and written.
+func TestLearnRunTimes_SurvivesARestart(t *testing.T) {
+	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 2))
+	now := int64(1_000_000)
+	before := runtimes.New(func() int64 { return now })
+	at := statemap.Map{Client: c, Namespace: "lockstep-system", Name: "lockstep-scheduler-run-times"}
+	store := runtimes.NewStore(at, before, timing.With(clock.RealClock{}))
+	store.Load(t.Context())
+	for _, name := range tunes(8) {
+		id := contention.ID(name)
+		before.Waits(id, func() forecast.Key {
+			return forecast.Key{Namespace: schedulertest.Namespace, Stem: "tune", Size: 4}
+		})
+		before.Starts(id)
+		now += 60
+		before.Ends(id, runtimes.Succeeded)
+		before.Leaves(id)
+	}
+	store.Save(t.Context())
+	c.StartScheduler(t.Context(), t, c, learning(t, true), schedulertest.Registry(clock.RealClock{}))
+	c.WaitBound(t, passer(t, c))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
+	"github.com/lockstep-project/lockstep/scheduler/metrics"
 )
 
 // Learner predicts run times from those of completed runs. It is safe for concurrent use. A nil Learner learns and predicts nothing.
@@ -19,10 +20,34 @@ type Learner struct {
 	changes int
 }
 
-// prediction is a run time in seconds, 0 for none.
+// prediction is a run time in seconds, 0 for none, and the interval in which eight in ten runs should end.
 type prediction struct {
-	key     forecast.Key
-	seconds int64
+	key                forecast.Key
+	seconds, low, high int64
+}
+
+// predict predicts how long a run takes that has run for so many seconds.
+func (l *Learner) predict(key forecast.Key, ran int64) prediction {
+	of := l.history.Of(key)
+	p := prediction{key: key}
+	p.seconds, _ = of.Quantile(forecast.EndQuantile, ran)
+	p.low, _ = of.Quantile(forecast.LowQuantile, ran)
+	p.high, _ = of.Quantile(forecast.HighQuantile, ran)
+	return p
+}
+
+// judge counts where the time of a completed run lay, if it was predicted.
+func (p prediction) judge(seconds int64) {
+	outcome := metrics.PredictionWithin
+	switch {
+	case p.seconds == 0:
+		return
+	case seconds < p.low:
+		outcome = metrics.PredictionBelow
+	case seconds > p.high:
+		outcome = metrics.PredictionAbove
+	}
+	metrics.Predictions.WithLabelValues(outcome).Inc()
 }
 
 // run is an attempt of a workload.
@@ -55,8 +80,7 @@ func (l *Learner) Waits(id contention.ID, key func() forecast.Key) int64 {
 	defer l.mu.Unlock()
 	p, known := l.waits[id]
 	if !known {
-		p.key = key()
-		p.seconds = l.history.RunTime(p.key, 0)
+		p = l.predict(key(), 0)
 		l.waits[id] = p
 	}
 	return p.seconds
@@ -87,8 +111,7 @@ func (l *Learner) Runs(id contention.ID, started int64, key func() forecast.Key)
 	defer l.mu.Unlock()
 	r := l.runs[id]
 	if r == nil || r.left != 0 {
-		r = &run{prediction: prediction{key: key()}, started: started}
-		r.seconds = l.history.RunTime(r.key, max(l.now()-started, 0))
+		r = &run{prediction: l.predict(key(), max(l.now()-started, 0)), started: started}
 		l.runs[id] = r
 	}
 	return r.started + r.seconds, r.seconds > 0
@@ -147,6 +170,7 @@ func (l *Learner) conclude(id contention.ID, r *run) {
 	if r.broken {
 		return
 	}
+	r.judge(r.left - r.started)
 	l.history.Ended(r.key, r.left-r.started)
 	l.changes++
 }
