@@ -68,6 +68,8 @@ type player struct {
 	idle    int
 	// history is what ended so far; nil if nothing is learned.
 	history *forecast.History
+	// refused counts the jobs that did not start at the instant at which they began to wait.
+	refused int
 
 	// queued is how many entities the machine has, waiting how many jobs wait, front finds the first of these.
 	queued, waiting int
