@@ -57,6 +57,9 @@ type GangPlacementArgs struct {
 	Preemption Preemption `json:"preemption,omitzero"`
 	// Queueing says in which order the workloads of this profile start.
 	Queueing Queueing `json:"queueing,omitzero"`
+	// LearnRunTimes predicts the run times of workloads that declare none from those of such workloads that have completed. It holds for the profiles that
+	// set it. The default is false.
+	LearnRunTimes bool `json:"learnRunTimes,omitempty"`
 }
 
 // Condition is a node condition that says that something is wrong.

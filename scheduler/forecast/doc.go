@@ -7,5 +7,6 @@
 //
 // A run belongs to a class of its own (Key) and to broader ones, up to that of all runs. Each class counts run times in buckets of a quarter of an
 // octave; a count loses half its weight within about 64 later runs of the class. A prediction mixes the classes from the broadest to the
-// narrowest: a class with n runs weighs n, what the broader ones say weighs as eight runs.
+// narrowest: a class with n runs weighs n, what the broader ones say weighs as eight runs. The broadest two are of all namespaces, in which each weighs as
+// eight runs at most.
 package forecast

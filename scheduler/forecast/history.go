@@ -12,12 +12,15 @@ const mostClasses = 4096
 // leastRuns is how many runs have to have ended before anything is predicted.
 const leastRuns = 8
 
-// priorRuns is as how many runs of a class all broader ones weigh.
+// priorRuns is as how many runs of a class all broader ones weigh, and as how many those of one namespace weigh at most in what is said about all
+// namespaces: a tenant who floods the history with runs moves predictions about others no more than any other tenant does.
 const priorRuns = 8 * one
 
 // History is how long runs took. It is not safe for concurrent use.
 type History struct {
 	classes map[string]*class
+	// shared are the classes of whole namespaces, by size, those of all sizes under allSizes.
+	shared map[int64][]*class
 	// ended counts the runs.
 	ended int64
 }
@@ -29,7 +32,9 @@ type class struct {
 }
 
 // New returns a history of nothing.
-func New() *History { return &History{classes: make(map[string]*class)} }
+func New() *History {
+	return &History{classes: make(map[string]*class), shared: make(map[int64][]*class)}
+}
 
 // Ended notes that a run has completed after so many seconds. Runs that were evicted, or failed for their nodes, are not to be noted.
 func (h *History) Ended(k Key, seconds int64) {
@@ -38,7 +43,7 @@ func (h *History) Ended(k Key, seconds int64) {
 		c := h.classes[name]
 		if c == nil {
 			c = &class{}
-			h.classes[name] = c
+			h.put(name, c)
 		}
 		c.last = h.ended
 		c.runs.add(seconds)
@@ -48,26 +53,87 @@ func (h *History) Ended(k Key, seconds int64) {
 	}
 }
 
-// forget forgets the classes whose last run is longest ago, but for so many.
+// put puts a class in.
+func (h *History) put(name string, c *class) {
+	h.classes[name] = c
+	if size, ok := sizeOf(name); ok {
+		h.shared[size] = append(h.shared[size], c)
+	}
+}
+
+// forget forgets all but so many classes.
 func (h *History) forget(keep int) {
+	kept := h.latest(keep)
+	old := h.classes
+	h.classes, h.shared = make(map[string]*class, len(kept)), make(map[int64][]*class)
+	for _, name := range kept {
+		h.put(name, old[name])
+	}
+}
+
+// latest returns the names of so many classes: the latest of each namespace, then the second of each, and so on. A tenant who gives each run another name
+// fills what others leave, and drives out no class of theirs.
+func (h *History) latest(most int) []string {
 	names := slices.SortedFunc(maps.Keys(h.classes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(h.classes[b].last, h.classes[a].last), cmp.Compare(a, b))
 	})
-	for _, name := range names[min(keep, len(names)):] {
-		delete(h.classes, name)
+	counts, turns := make(map[string]int), make(map[string]int, len(names))
+	for _, name := range names {
+		namespace := namespaceOf(name)
+		turns[name] = counts[namespace]
+		counts[namespace]++
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(turns[a], turns[b]) })
+	return names[:min(most, len(names))]
 }
 
 // Of returns how long runs of a key take, as far as earlier ones tell. It is empty before a few runs have ended.
 func (h *History) Of(k Key) *Distribution {
-	out := Distribution{}
 	if h.ended < leastRuns {
-		return &out
+		return &Distribution{}
 	}
-	for _, name := range k.classes() {
+	out := together(h.shared[allSizes])
+	size := together(h.shared[k.Size])
+	out = size.over(&out, priorRuns)
+	for _, name := range k.classes()[1:] {
 		if c := h.classes[name]; c != nil {
 			out = c.runs.over(&out, priorRuns)
 		}
 	}
 	return &out
+}
+
+// together returns the distribution of all runs of some classes, each of which weighs as priorRuns at most. It does not depend on their order.
+func together(classes []*class) Distribution {
+	var out Distribution
+	for _, c := range classes {
+		all := c.runs.sum()
+		if all == 0 {
+			continue
+		}
+		weight := min(all, priorRuns)
+		for i, n := range c.runs {
+			if n > 0 {
+				out[i] += n * weight / all
+			}
+		}
+	}
+	return out
+}
+
+// EndQuantile is the quantile of run times, in thousandths, that counts as the run time of what declares none: nine in ten end by then. An end in the middle
+// would be outlasted by every second unit, and a lease that rests on it would be late as often.
+const EndQuantile = 900
+
+// The quantiles, in thousandths, between which eight in ten lie.
+const (
+	LowQuantile  = 100
+	HighQuantile = 900
+)
+
+// RunTime returns how many seconds a run of a key takes at most that has run for so many already, by EndQuantile, from its start on; 0 if the history does
+// not tell.
+func (h *History) RunTime(k Key, ran int64) int64 {
+	seconds, _ := h.Of(k).Quantile(EndQuantile, ran)
+	return seconds
 }

@@ -147,7 +147,7 @@ func TestHistory_StateIsBounded(t *testing.T) {
 		}
 		history.Ended(keys[i], 1+r.Int64N(1_000_000))
 	}
-	text, err := json.Marshal(history.State())
+	text, err := json.Marshal(history.State(forecast.MostKept))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestHistory_StateIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := forecast.Restore(state)
-	if got := again.State(); !reflect.DeepEqual(got, state) {
+	if got := again.State(forecast.MostKept); !reflect.DeepEqual(got, state) {
 		t.Error("a restored history has another state")
 	}
 	last := keys[len(keys)-1]
@@ -171,9 +171,54 @@ func TestHistory_StateIsBounded(t *testing.T) {
 // What somebody wrote into the ConfigMap harms nothing.
 func TestRestore_BadState(t *testing.T) {
 	history := forecast.Restore(forecast.State{Ended: 100, Classes: []forecast.Class{
-		{Name: "", Buckets: [][2]int64{{-1, 5}, {4000, 5}, {3, -7}, {8, 1 << 62}}},
+		{Name: "namespace//-1", Buckets: [][2]int64{{-1, 5}, {4000, 5}, {3, -7}, {8, 1 << 62}}},
+		{Name: "namespace//-1", Buckets: [][2]int64{{40, 1}}},
+		{Name: "namespace/x/y"},
+		{Name: ""},
+		{Name: "stem"},
 	}})
 	if seconds, ok := history.Of(forecast.Key{}).Quantile(900, 0); !ok || seconds < 4 || seconds > 5 {
 		t.Errorf("predicted are %d s, %t", seconds, ok)
+	}
+}
+
+// A tenant who floods the history with short runs, in sizes and under names of his choice, moves the predictions about ten others little, and those about a
+// namespace without runs no more than one of eleven may. None of the others' classes is driven out.
+func TestHistory_OneTenantMovesLittle(t *testing.T) {
+	history := forecast.New()
+	r := rand.New(rand.NewPCG(5, 6))
+	others := make([]forecast.Key, 10)
+	for i := range others {
+		others[i] = forecast.Key{Namespace: fmt.Sprint("team-", i), Owner: "ada", Stem: "train", Size: 8}
+		for range 20 {
+			history.Ended(others[i], 3000+r.Int64N(1200))
+		}
+	}
+	newcomer := forecast.Key{Namespace: "new", Stem: "train", Size: 8}
+	before, fresh := history.RunTime(others[0], 0), history.RunTime(newcomer, 0)
+	for i := range 30_000 {
+		history.Ended(forecast.Key{
+			Namespace: "mallory",
+			Owner:     fmt.Sprint("o", i%7),
+			Stem:      fmt.Sprintf("s%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26),
+			Size:      int64(1 + i%64),
+		}, 1)
+	}
+	for range 100 {
+		history.Ended(forecast.Key{Namespace: "mallory", Stem: "s", Size: 8}, 1)
+	}
+	restored := forecast.Restore(history.State(forecast.MostKept))
+	for name, h := range map[string]*forecast.History{"it": history, "what is restored of it": restored} {
+		for _, k := range others {
+			if after := h.RunTime(k, 0); after < before*95/100 || after > before*105/100 {
+				t.Errorf("%s predicts %d s of %s instead of %d s", name, after, k.Namespace, before)
+			}
+		}
+		if after := h.RunTime(newcomer, 0); after < fresh*9/10 || after > fresh*11/10 {
+			t.Errorf("%s predicts %d s of a newcomer instead of %d s", name, after, fresh)
+		}
+		if median, _ := h.Of(newcomer).Quantile(500, 0); median < 2500 {
+			t.Errorf("%s has a newcomer take %d s in the median", name, median)
+		}
 	}
 }

@@ -39,17 +39,43 @@ func generated(suffix string) bool {
 	return len(suffix) >= leastGenerated && strings.ContainsAny(suffix, "0123456789")
 }
 
+// allSizes stands for runs of any size.
+const allSizes = -1
+
+// The kinds of classes: of whole namespaces, for each size and for all, of an owner, and of a stem.
+const (
+	kindShared = "namespace"
+	kindOwner  = "owner"
+	kindStem   = "stem"
+)
+
 // classes returns the names of the classes of a key, the broadest first.
 func (k Key) classes() []string {
 	size := strconv.FormatInt(k.Size, 10)
 	return []string{
-		"",
-		join("size", size),
-		join("namespace", k.Namespace, size),
-		join("owner", k.Namespace, k.Owner, k.Runtime, size),
-		join("stem", k.Namespace, k.Owner, k.Runtime, k.Stem, size),
+		join(kindShared, k.Namespace, strconv.Itoa(allSizes)),
+		join(kindShared, k.Namespace, size),
+		join(kindOwner, k.Namespace, k.Owner, k.Runtime, size),
+		join(kindStem, k.Namespace, k.Owner, k.Runtime, k.Stem, size),
 	}
 }
 
 // join makes one name of parts, none of which has a slash.
 func join(parts ...string) string { return strings.Join(parts, "/") }
+
+// namespaceOf returns the namespace of a class.
+func namespaceOf(name string) string {
+	_, rest, _ := strings.Cut(name, "/")
+	namespace, _, _ := strings.Cut(rest, "/")
+	return namespace
+}
+
+// sizeOf returns the size of a class of a whole namespace, false for a narrower class.
+func sizeOf(name string) (int64, bool) {
+	text, ok := strings.CutPrefix(name, kindShared+"/"+namespaceOf(name)+"/")
+	if !ok {
+		return 0, false
+	}
+	size, err := strconv.ParseInt(text, 10, 64)
+	return size, err == nil
+}

@@ -2,12 +2,11 @@ package forecast
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
-// mostKept bounds the size of a State: about 150 bytes of JSON each.
-const mostKept = 2048
+// MostKept bounds the classes of a State: about 150 bytes of JSON each.
+const MostKept = 2048
 
 // State is what has to survive a restart. It can be written as JSON.
 type State struct {
@@ -25,13 +24,10 @@ type Class struct {
 	Buckets [][2]int64 `json:"buckets"`
 }
 
-// State returns the state as it is now, without the classes whose last run is longest ago if there are too many.
-func (h *History) State() State {
+// State returns the state as it is now, with so many classes at most: those that a history of no more would have.
+func (h *History) State(most int) State {
 	out := State{Ended: h.ended}
-	names := slices.SortedFunc(maps.Keys(h.classes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(h.classes[b].last, h.classes[a].last), cmp.Compare(a, b))
-	})
-	for _, name := range names[:min(mostKept, len(names))] {
+	for _, name := range h.latest(most) {
 		c := h.classes[name]
 		of := Class{Name: name, Last: c.last}
 		for i, n := range c.runs {
@@ -45,18 +41,21 @@ func (h *History) State() State {
 	return out
 }
 
-// Restore returns the history of a state. Buckets that there are not, and weights that are not positive, are left out.
+// Restore returns the history of a state. Buckets that there are not, weights that are not positive, and what is more than a history holds are left out.
 func Restore(s State) *History {
 	h := New()
-	h.ended = s.Ended
-	for _, of := range s.Classes {
+	h.ended = max(s.Ended, 0)
+	for _, of := range s.Classes[:min(len(s.Classes), mostClasses)] {
+		if h.classes[of.Name] != nil {
+			continue
+		}
 		c := &class{last: of.Last}
 		for _, b := range of.Buckets {
 			if b[0] >= 0 && b[0] < buckets && b[1] > 0 {
 				c.runs[b[0]] = min(b[1], halving*one)
 			}
 		}
-		h.classes[of.Name] = c
+		h.put(of.Name, c)
 	}
 	return h
 }

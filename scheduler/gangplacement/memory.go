@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
-	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // memory is what the plugin remembers from cycle to cycle, and from events.
@@ -19,8 +18,8 @@ type memory struct {
 	restored bool
 	last     reading
 	coming   *plan
-	// store has the leases of the last scheduler, nil for none.
-	store *waiting.Store
+	// store has what the last scheduler left, nil for none.
+	store *Store
 
 	mu      sync.Mutex
 	refused map[string]*refusals
@@ -44,7 +43,7 @@ type memory struct {
 	accelerators []corev1.ResourceName
 }
 
-func newMemory(accelerators []corev1.ResourceName, store *waiting.Store, limits nodehealth.Limits) *memory {
+func newMemory(accelerators []corev1.ResourceName, store *Store, limits nodehealth.Limits) *memory {
 	return &memory{
 		store: store, strikes: nodehealth.NewLedger(limits),
 		refused: make(map[string]*refusals), changed: make(map[string]string),

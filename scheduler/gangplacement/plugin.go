@@ -24,7 +24,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
+	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/statemap"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -67,22 +69,41 @@ type Shared struct {
 	Ended *members.Ended
 }
 
-// Store is a place for a waiting.Store.
+// Store is where the state of a scheduler is kept for the next one.
 type Store struct {
 	once sync.Once
 	of   *waiting.Store
+	// runTimes is nil for a scheduler that learns none.
+	runTimes *runtimes.Store
+}
+
+// runTimesName is the name of the ConfigMap with the run times of earlier workloads, in the namespace of that of the leases.
+const runTimesName = "lockstep-scheduler-run-times"
+
+// Load restores what the last scheduler left, once.
+func (s *Store) Load(ctx context.Context) {
+	s.of.Load(ctx)
+	if s.runTimes != nil {
+		s.runTimes.Load(ctx)
+	}
 }
 
 // begin makes the store, and has it write until the context ends.
-func (s *Store) begin(ctx context.Context, args config.Leases, handle fwk.Handle, shared Shared) *waiting.Store {
+func (s *Store) begin(ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, shared Shared) *Store {
 	if s == nil {
 		return nil
 	}
 	s.once.Do(func() {
-		s.of = waiting.NewStore(handle.ClientSet(), args.Namespace, args.Name, shared.Queue, shared.Timing)
+		client, at := handle.ClientSet(), args.Leases
+		s.of = waiting.NewStore(client, at.Namespace, at.Name, shared.Queue, shared.Timing)
 		s.of.Run(ctx)
+		if args.LearnRunTimes {
+			where := statemap.Map{Client: client, Namespace: at.Namespace, Name: runTimesName}
+			s.runTimes = runtimes.NewStore(where, shared.Queue.Learn(), shared.Timing)
+			s.runTimes.Run(ctx)
+		}
 	})
-	return s.of
+	return s
 }
 
 // New returns the plugin's factory.
@@ -113,7 +134,7 @@ func newPlugin(
 		reader:  reader,
 		clock:   shared.Timing.Clock,
 		health:  args.Health(),
-		memory:  newMemory(reader.Accelerators, shared.Store.begin(ctx, args.Leases, handle, shared), args.Strikes()),
+		memory:  newMemory(reader.Accelerators, shared.Store.begin(ctx, args, handle, shared), args.Strikes()),
 		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
 		returns: devices.Returns{
 			Client: handle.ClientSet(), Clock: shared.Timing.Clock, Changed: shared.Queue.Settling,
@@ -168,6 +189,9 @@ func newReader(args config.GangPlacementArgs, handle fwk.Handle, shared Shared) 
 		},
 		Groups:  func() fwk.PodGroupLister { return handle.SnapshotSharedLister().PodGroups() },
 		Version: shared.Queue.Version,
+	}
+	if args.LearnRunTimes {
+		r.Learner = shared.Queue.Learn()
 	}
 	for _, name := range args.Accelerators {
 		r.Accelerators = append(r.Accelerators, corev1.ResourceName(name))

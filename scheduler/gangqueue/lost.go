@@ -25,6 +25,7 @@ func (q *GangQueue) left(pod *corev1.Pod) {
 		q.watchMembers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 	}
 	q.queue.Left(pod)
+	q.learnFrom(pod, phase)
 }
 
 // leavesSoon has the place of a member that is being deleted kept before it is free: the scheduler's own handlers may learn of that before ours do.
@@ -60,6 +61,7 @@ func ofJob(pod *corev1.Pod) bool {
 
 // ended follows a pod that has ended, before or after the scheduler's informer shows that it is gone.
 func (q *GangQueue) ended(pod *corev1.Pod) {
+	q.learnEnd(pod, pod.Status.Phase)
 	if snapshot.Succeeded(pod) {
 		q.queue.Finished(pod)
 		return

@@ -19,6 +19,13 @@ const (
 	ResultError  = "error"
 )
 
+// The values of the label outcome of Predictions: within the interval that eight in ten runs should end in, before it, or after it.
+const (
+	PredictionWithin = "within"
+	PredictionBelow  = "below"
+	PredictionAbove  = "above"
+)
+
 // The values of the label outcome of Reservations.
 const (
 	// ReservationKept is for a gang that started when it was expected to, or earlier; ReservationLate for one that did later.
@@ -69,6 +76,11 @@ var (
 	Reservations = metrics.NewCounterVec(counter(
 		"reservations_total",
 		"Gangs for which a place was kept and that started, by whether they did when it was first expected.",
+	), []string{"outcome"})
+	// Predictions counts the completed runs whose time was predicted, by where it lay.
+	Predictions = metrics.NewCounterVec(counter(
+		"run_time_predictions_total",
+		"Completed runs whose time was predicted, by whether it lay in the interval that eight in ten should lie in, below or above it.",
 	), []string{"outcome"})
 	// ReservationError is how far the start of such a gang was from when it was first expected.
 	ReservationError = histogram(
@@ -148,6 +160,7 @@ var Register = sync.OnceFunc(func() {
 		MovedGangs,
 		Reservations,
 		ReservationError,
+		Predictions,
 		PreemptionDuration,
 		PreemptedGangs,
 		PreemptedHours,

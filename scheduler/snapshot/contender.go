@@ -22,6 +22,9 @@ type Reading struct {
 	Budgets func(pods []*corev1.Pod) []contention.Covered
 	// Devices returns how many accelerators the claims of a unit have; nil is none.
 	Devices func(Unit) int64
+	// Predicted returns the instant at which a unit is predicted to end that declares no end, in seconds since 1970, false if nothing is predicted; nil
+	// predicts nothing.
+	Predicted func(Unit) (int64, bool)
 	// Version changes whenever the functions may answer otherwise than before. All units are read again then.
 	Version int
 }
@@ -86,6 +89,11 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 		Preemptible:  len(u.Pods) > 0 && !u.Returns() && !u.protected(r),
 		Accelerators: u.Accelerators(r.Accelerators), Started: seconds(u.Started()), Saved: seconds(u.Saved()),
 		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(),
+	}
+	if out.End.Certainty == contention.Unknown && r.Predicted != nil {
+		if at, ok := r.Predicted(u); ok {
+			out.End = contention.End{At: at, Certainty: contention.Predicted}
+		}
 	}
 	out.Grace = u.tally.grace
 	if out.Leaving { // it is gone when the grace is over, whatever was known of its end before

@@ -29,18 +29,13 @@ func (q *Queue) discipline(pod *corev1.Pod) *contention.Discipline {
 	return nil
 }
 
-// OrderOf returns the place in the queue of a gang, of which the pod is a member, or of a pod that is in none.
+// OrderOf returns the place in the queue of a gang, of which the pod is a member, or of a pod that is in none. Before it has been evaluated it
+// is due when it became ready, which is no later than it will be.
 func (q *Queue) OrderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.orderOf(group, pod)
-}
-
-func (q *Queue) orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
-	e := contention.Entity{
-		ID: idOf(group, pod), Order: orderOf(group, pod), RunTime: runTime(group, pod, q.clock.Clock.Now()),
-		Discipline: q.discipline(pod),
+	if of, waits := q.machine.OrderOf(idOf(group, pod)); waits {
+		return of
 	}
-	e.Order.Due = q.machine.Due(&e)
-	return e.Order
+	return orderOf(group, pod)
 }

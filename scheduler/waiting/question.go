@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -104,7 +105,7 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 		Accelerators:  x.Accelerators,
 	}
 	e.Order.Replacement = len(x.Running) > 0 && x.Needed() > 0
-	e.RunTime = runTime(x.Group, pod, now)
+	e.RunTime = cmp.Or(declared(x.Group, pod, now), q.predicted(x, now))
 	if e.RunTime > 0 {
 		e.Ask.End = now.Unix() + e.RunTime
 	}
@@ -138,9 +139,9 @@ func orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Orde
 	return snapshot.OrderOf(pod, corev1helpers.PodPriority(pod))
 }
 
-// runTime returns how many seconds the entity runs at most if it starts now, 0 if that is not known: the time until the expected end of
+// declared returns how many seconds the entity declares to run at most if it starts now, 0 for none: the time until the expected end of
 // a gang, the deadline of a single pod. An end that has passed says nothing.
-func runTime(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, now time.Time) int64 {
+func declared(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, now time.Time) int64 {
 	if group == nil {
 		return ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
+	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -22,7 +23,9 @@ type Queue struct {
 	atlas atlas
 	// reader tells what is lost, nil before the plugins are made.
 	reader *Reader
-	waker  waker
+	// learner predicts run times, nil for a queue that does not learn.
+	learner *runtimes.Learner
+	waker   waker
 	// placed is the entity that was placed last and has not started yet, asked is its question.
 	placed *contention.Placed
 	asked  *Question
@@ -303,6 +306,7 @@ func (q *Queue) Forget(id contention.ID) {
 	q.Remove(id)
 	q.mu.Lock()
 	delete(q.waker.coming, id)
+	q.learner.Forget(id)
 	q.mu.Unlock()
 	q.Revoke(id, contention.WhyGone)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -36,6 +37,8 @@ type Reader struct {
 	Groups func() fwk.PodGroupLister
 	// Version changes with the rules about who may be evicted (see Queue.Version).
 	Version func() int
+	// Learner predicts ends that are not declared; nil predicts none.
+	Learner *runtimes.Learner
 
 	limits   snapshot.Budgets
 	versions int
@@ -147,6 +150,9 @@ func (r *Reader) reading() snapshot.Reading {
 	}
 	if r.Stock != nil {
 		out.Devices = r.Stock.Held
+	}
+	if r.Learner != nil {
+		out.Predicted = r.predicted
 	}
 	return out
 }

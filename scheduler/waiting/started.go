@@ -13,6 +13,7 @@ import (
 func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, leased bool) {
 	q.mu.Lock()
 	q.events++
+	defer q.learner.Starts(id) // after its entity was read for the last time
 	at := q.numbers(nodes)
 	if !q.machine.Knows(id) { // another member of it, or a pod that has not waited
 		q.machine.Taken(at)
@@ -81,7 +82,10 @@ func (q *Queue) unitThatStarts(
 		Priority: e.Order.Priority, Preemptible: e.Preemptible, Grace: e.Grace,
 	}
 	if e.RunTime > 0 {
-		u.End = contention.End{At: now.Unix() + e.RunTime, Certainty: contention.Reported}
+		u.End = contention.End{At: now.Unix() + e.RunTime, Certainty: contention.Predicted}
+	}
+	if declared(x.Group, x.first(), now) > 0 {
+		u.End.Certainty = contention.Reported
 	}
 	return u
 }

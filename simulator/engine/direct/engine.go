@@ -68,6 +68,8 @@ type player struct {
 	idle    int
 	// history is what ended so far; nil if nothing is learned.
 	history *forecast.History
+	// refused counts the jobs that did not start at the instant at which they began to wait.
+	refused int
 
 	// queued is how many entities the machine has, waiting how many jobs wait, front finds the first of these.
 	queued, waiting int
@@ -204,8 +206,14 @@ func (p *player) mayStart() bool {
 
 // happen carries out what happens at this instant.
 func (p *player) happen() {
+	var due []*run
 	for p.ends.first() == p.now {
-		r := p.ends.take()
+		due = append(due, p.ends.take())
+	}
+	for _, r := range due { // before any job begins to wait: what is predicted of it rests on all runs that have ended
+		p.learn(r)
+	}
+	for _, r := range due {
 		if r.leaves == p.now {
 			p.leave(r)
 		} else {

@@ -19,7 +19,7 @@ type job struct {
 	since, left int64
 	// slowest is the pace of its slowest run; nil until it is needed.
 	slowest *cost.Pace
-	// predicted is the run time in seconds that nine in ten such jobs do not exceed, 0 for none.
+	// predicted is the run time in seconds that was predicted when it began to wait, 0 for none.
 	predicted int64
 	waits     bool
 	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
@@ -131,16 +131,23 @@ func (p *player) runTime(i int) int64 {
 	return 0
 }
 
-// nineInTen is the quantile of run times that counts as a job's.
-const nineInTen = 900
-
 // predict returns how long a job runs at most, by what is known of such jobs; 0 if nothing is.
 func (p *player) predict(i int) int64 {
 	if p.history == nil {
 		return 0
 	}
-	seconds, _ := p.history.Of(p.scene.Jobs[i].Kind).Quantile(nineInTen, 0)
-	return seconds
+	return p.history.RunTime(p.scene.Jobs[i].Kind, 0)
+}
+
+// learn notes a run that ends now. One that ends in the grace of its eviction does not count: the scheduler cannot tell it from one that saved its work and
+// left. What ran from the beginning, and pods of DaemonSets, have no kind.
+func (p *player) learn(r *run) {
+	if p.history == nil || r.job == nobody || r.leaves != Forever {
+		return
+	}
+	if asked := &p.scene.Jobs[r.job]; asked.Bound == nil {
+		p.history.Ended(asked.Kind, p.now-r.start)
+	}
 }
 
 // later is an instant some time from now, Forever for what never comes.

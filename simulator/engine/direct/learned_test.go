@@ -26,3 +26,27 @@ func TestOptions_Learns(t *testing.T) {
 		}
 	}
 }
+
+// A tenant whose runs took a minute submits long ones under the same name, to pass a gang that waits. Those pass that start before the first of them has
+// outlasted what was predicted, 80 s: three of ten. Then no other does, although four nodes are free, until the gang's lease has spent its budget and opens.
+func TestOptions_Learns_LateRunsAreTheLastToPass(t *testing.T) {
+	s := whole(t, 8)
+	for i := range 20 {
+		s.Jobs = append(s.Jobs, comes(fmt.Sprintf("tune-%d", i), 1, 100*i, 60, 0))
+	}
+	s.Jobs = append(s.Jobs, comes("long", 1, 3000, 1800, 1800), comes("gang", 8, 3010, 600, 600))
+	for i := range 10 {
+		s.Jobs = append(s.Jobs, comes(fmt.Sprintf("tune-lies-%d", 100+i), 1, 3100+40*i, 7200, 0))
+	}
+	l := perform(t, s, direct.Options{Learns: true})
+	at := slices.IndexFunc(l.lines, func(line string) bool { return strings.Contains(line, " long ended") })
+	passed := 0
+	for _, line := range l.lines[:max(at, 0)] {
+		if strings.Contains(line, "tune-lies") && strings.Contains(line, "started") {
+			passed++
+		}
+	}
+	if at < 0 || passed < 1 || passed > 3 {
+		t.Errorf("%d pass the gang:\n%s", passed, strings.Join(l.lines[60:], "\n"))
+	}
+}

@@ -23,6 +23,7 @@ func (p *player) report() {
 	for _, rank := range slices.Compact(p.came) {
 		if i := p.order[rank]; p.jobs[i].waits {
 			p.emit(Event{At: p.now, Kind: Refused, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+			p.foresee(i)
 		}
 	}
 	p.came = p.came[:0]

@@ -167,9 +167,6 @@ func (p *player) finish(r *run, kind Kind) {
 	} else {
 		j := &p.jobs[r.job]
 		event.Name, j.run = p.scene.Jobs[r.job].Name, nil
-		if kind == Ended && p.history != nil {
-			p.history.Ended(p.scene.Jobs[r.job].Kind, p.now-r.start)
-		}
 		if kind == Ended {
 			p.tally.jobs[r.job].Ended = p.now
 		}

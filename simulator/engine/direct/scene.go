@@ -157,6 +157,8 @@ type Options struct {
 	Foresight Foresight
 	// Learns predicts the run times of jobs that promise none from those that have ended, with Promised foresight.
 	Learns bool
+	// Foresees forecasts starts, with Learns.
+	Foresees Foresees
 	// Priced has evictions pay, by contention.PricedTerms.
 	Priced bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place

@@ -82,14 +82,42 @@ func TestEnginesAgree_Costs(t *testing.T) {
 	}
 }
 
+// They do if run times are learned, of gangs that declare none and of such that do.
+func TestEnginesAgree_Learns(t *testing.T) {
+	for seed := range *others / 2 {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomGraces(seed+*first, *size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range s.Jobs { // three in four declare nothing
+				if i%4 != 0 {
+					s.Jobs[i].Estimate = 0
+				}
+			}
+			compareWith(
+				t,
+				s,
+				direct.Options{Preempt: true, Learns: true},
+				kube.Options{Profile: kube.Lockstep, Learns: true},
+			)
+		})
+	}
+}
+
 // compare plays a scenario with both engines. All events are equal: what happens, when, to which jobs, and on which node each rank is.
 // They are returned.
 func compare(t *testing.T, s *scenario.Scenario) []engine.Event {
 	t.Helper()
+	return compareWith(t, s, direct.Options{Preempt: true}, kube.Options{Profile: kube.Lockstep})
+}
+
+func compareWith(t *testing.T, s *scenario.Scenario, direction direct.Options, profile kube.Options) []engine.Event {
+	t.Helper()
 	began := time.Now()
-	a := run(t.Context(), t, s, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
+	a := run(t.Context(), t, s, direct.NewEngine(direction, time.Now))
 	between := time.Now()
-	b := play(t, s, kube.Lockstep)
+	b := playWith(t, s, profile)
 	core, sched := together(a.events), together(b.events)
 	t.Logf("%d events; direct took %v for %d decisions, kube %v for %d",
 		len(core), between.Sub(began), len(a.decisions), time.Since(between), len(b.decisions))

@@ -28,6 +28,8 @@ const (
 // Options are how an engine plays.
 type Options struct {
 	Profile Profile
+	// Learns has the scheduler learn run times (GangPlacementArgs.LearnRunTimes), as direct.Options.Learns; of Lockstep only.
+	Learns bool
 	// Clock is for what decisions cost; no event depends on it.
 	Clock clock.PassiveClock
 }

@@ -207,12 +207,33 @@ func (w *world) leave(who owner, kind engine.Kind) error {
 		j.progress.Stop(int64(w.since() / time.Second))
 	}
 	j.waits, j.runs, j.leaves = false, false, false
+	if w.options.Learns && kind == engine.Ended {
+		if err := w.succeed(who.job); err != nil {
+			return err
+		}
+	}
 	for rank := range w.scene.Jobs[who.job].Gang.Members {
 		if err := w.removePod(w.podOf(who.job, rank)); err != nil {
 			return err
 		}
 	}
 	return w.removeGroup(w.groupOf(who.job))
+}
+
+// succeed has the members of a job succeed.
+func (w *world) succeed(i int) error {
+	for rank := range w.scene.Jobs[i].Gang.Members {
+		pod, ok := stepped.Get[*corev1.Pod](w.pods, w.podOf(i, rank))
+		if !ok || pod.Spec.NodeName == "" {
+			continue
+		}
+		ended := *pod // what is shared is not changed
+		ended.Status.Phase = corev1.PodSucceeded
+		if err := w.pods.Update(pod, touched(w, &ended)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *world) removePod(name types.NamespacedName) error {

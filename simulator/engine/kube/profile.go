@@ -1,11 +1,14 @@
 package kube
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/scheduler"
+	configuration "github.com/lockstep-project/lockstep/scheduler/config"
+	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
@@ -44,11 +47,14 @@ type parts struct {
 	name string
 }
 
+// learning are the arguments of GangPlacement with which run times are learned.
+const learning = `{"apiVersion": "` + configuration.APIVersion + `", "kind": "GangPlacementArgs", "learnRunTimes": true}`
+
 // partsOf are those of a profile.
-func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error) {
+func partsOf(o Options, t timing.Timing, seed uint64, b *bindings) (parts, error) {
 	out := parts{name: scheduler.ProfileName}
 	text := chart.Profile()
-	if p == Native {
+	if o.Profile == Native {
 		out.name, text, out.registry = nativeName, []byte(native), ties(seed)
 	} else {
 		out.registry, out.waiting = scheduler.Plugins(t)
@@ -56,6 +62,11 @@ func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error
 	config, err := stepped.Config(text)
 	if err != nil {
 		return parts{}, err
+	}
+	for i, of := range config.Profiles[0].PluginConfig {
+		if o.Learns && of.Name == gangplacement.Name {
+			config.Profiles[0].PluginConfig[i].Args = &runtime.Unknown{Raw: []byte(learning)}
+		}
 	}
 	own := schedulerconfig.Plugin{Name: bindingsName}
 	plugins := config.Profiles[0].Plugins

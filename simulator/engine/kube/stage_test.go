@@ -75,7 +75,12 @@ func (r *record) Decides(d engine.Decision) { r.decisions = append(r.decisions, 
 // play plays a scene with a profile.
 func play(tb testing.TB, s *scenario.Scenario, profile kube.Profile) *record {
 	tb.Helper()
-	e, err := kube.New(kube.Options{Profile: profile, Clock: clock.RealClock{}})
+	return playWith(tb, s, kube.Options{Profile: profile, Clock: clock.RealClock{}})
+}
+
+func playWith(tb testing.TB, s *scenario.Scenario, options kube.Options) *record {
+	tb.Helper()
+	e, err := kube.New(options)
 	if err != nil {
 		tb.Fatal(err)
 	}
