@@ -14,8 +14,8 @@ import (
 
 // costOptions are the flags that make placements, starts and failures cost time.
 type costOptions struct {
-	slowdown, network, startup, failures string
-	checkpoint                           time.Duration
+	slowdown, network, startup, failures, disruption string
+	checkpoint                                       time.Duration
 }
 
 func (o *costOptions) add(flags *pflag.FlagSet) {
@@ -35,11 +35,25 @@ func (o *costOptions) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.checkpoint, "checkpoint", 0,
 		"let every job of the trace write a checkpoint so often, such as 30m, from which it resumes; 0 for never")
 	flags.StringVar(&o.failures, "failures", "off", "let nodes, NVLink domains and racks fail, by the seed: "+factor)
+	flags.StringVar(
+		&o.disruption,
+		"on-disruption",
+		restart,
+		"what Lockstep does with a gang that loses a node: restart, or replace for the lost members alone; others restart it",
+	)
 }
+
+// The policies for gangs that lose a node, by their names in lockstep.dev/on-disruption.
+const (
+	restart = "restart"
+	replace = "replace"
+)
 
 // settings reads the flags.
 func (o *costOptions) settings() (cost.Settings, error) {
-	s := cost.Settings{Network: o.network, Checkpoint: int64(o.checkpoint / time.Second)}
+	s := cost.Settings{
+		Network: o.network, Checkpoint: int64(o.checkpoint / time.Second), Replace: o.disruption == replace,
+	}
 	for _, f := range []struct {
 		flag, text string
 		to         *int64
@@ -68,6 +82,10 @@ func (o *costOptions) settings() (cost.Settings, error) {
 		return s, &badinput.Error{
 			Where: "--network " + o.network, What: "links decide nothing without --slowdown",
 			Mend: "add --slowdown on, or leave out --network",
+		}
+	case o.disruption != restart && o.disruption != replace:
+		return s, &badinput.Error{
+			Where: "--on-disruption " + o.disruption, What: "there is no such policy", Mend: "write restart or replace",
 		}
 	case o.checkpoint < 0 || o.checkpoint%time.Second != 0:
 		return s, &badinput.Error{

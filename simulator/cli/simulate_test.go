@@ -265,6 +265,8 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 		"no factor":       {with("simulate", "--slowdown=much"), []string{"--slowdown much", "off, on or a number"}},
 		"no network":      {with("simulate", "--slowdown=on", "--network=token-ring"), []string{"--network token-ring", "roce-h100"}},
 		"idle network":    {with("simulate", "--network=roce-h100"), []string{"--network roce-h100", "add --slowdown on"}},
+		"no policy":       {with("simulate", "--on-disruption=pray"), []string{"--on-disruption pray", "restart or replace"}},
+		"no controller":   {with("simulate", "--on-disruption=replace", "--engine=kube"), []string{"--on-disruption replace", "engine kube"}},
 		"no checkpoint":   {with("compare", "--checkpoint=1500ms"), []string{"--checkpoint 1.5s", "whole seconds"}},
 		"unknown":         {with("simulate", "--scheduler=lockstop"), []string{"lockstop", "lockstep"}},
 		"unknown engine":  {with("simulate", "--engine=steam"), []string{"--engine steam", "direct or kube"}},

@@ -17,6 +17,8 @@ type Settings struct {
 	Failures int64 `json:"failures_thousandths"`
 	// Checkpoint is the time between two checkpoints of every job of a trace, in seconds; 0 for none.
 	Checkpoint int64 `json:"checkpoint_seconds"`
+	// Replace has gangs of which members lose their node replace these alone (lockstep.dev/on-disruption: replace).
+	Replace bool `json:"replace,omitempty"`
 }
 
 // Off reports whether nothing costs time.
@@ -40,7 +42,11 @@ func (s Settings) String() string {
 	} else {
 		parts = append(parts, "no checkpoints")
 	}
-	return strings.Join(append(parts, "failures "+Factor(s.Failures)), ", ")
+	parts = append(parts, "failures "+Factor(s.Failures))
+	if s.Replace {
+		parts = append(parts, "lost members are replaced")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Factor prints a factor as ParseFactor takes it.

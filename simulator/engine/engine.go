@@ -61,7 +61,7 @@ const (
 	// Kept is reported when a waiting job has a new lease that binds others, and when its nodes or its known instant change.
 	Kept    Kind = "kept"
 	Started Kind = "started"
-	// Joined is reported when waiting members of an elastic job join those that run.
+	// Joined is reported when waiting members of an elastic job, or those that replace lost ones, join those that run.
 	Joined Kind = "joined"
 	Ended  Kind = "ended"
 	// Suspended is reported of a job that waits, and that does not from then on; Resumed when it waits again.
@@ -71,8 +71,11 @@ const (
 	// when the grace is over, or ended or disrupted before. A job without a grace is preempted at once, and never evicted.
 	Evicted Kind = "evicted"
 	// Preempted is said of a job that has to leave for another one, Disrupted of one that lost a node.
-	Preempted    Kind = "preempted"
-	Disrupted    Kind = "disrupted"
+	Preempted Kind = "preempted"
+	Disrupted Kind = "disrupted"
+	// Paused is said instead of Disrupted of a job of which only the members on lost nodes are replaced: it trains nothing until it is joined
+	// by them. Its Nodes are the lost ones.
+	Paused       Kind = "paused"
 	NodesFailed  Kind = "nodes-failed"
 	NodesDrained Kind = "nodes-drained"
 	// NodesCordoned is reported of nodes on which nothing starts; what runs there stays.

@@ -92,8 +92,23 @@ func (in *Input) checkScheduler(name, engine string, wall clock.PassiveClock) er
 	if in.Shared() {
 		return openb.CheckPolicy(name)
 	}
-	_, err := schedulers.Open(schedulers.Ask{Name: name, Engine: engine, Nodes: in.Nodes()}, wall)
-	return err
+	chosen, err := schedulers.Open(schedulers.Ask{Name: name, Engine: engine, Nodes: in.Nodes()}, wall)
+	if err != nil {
+		return err
+	}
+	return in.checkPlayable(chosen)
+}
+
+// checkPlayable refuses options that the scheduler's engine cannot play.
+func (in *Input) checkPlayable(chosen schedulers.Scheduler) error {
+	if chosen.Name == schedulers.Lockstep && chosen.On == schedulers.Kube && in.options.Costs.Replace {
+		return &badinput.Error{
+			Where: "--on-disruption replace",
+			What:  "the engine kube restarts gangs as a whole: it has no controller that replaces pods",
+			Mend:  "leave out --engine, or write --on-disruption restart",
+		}
+	}
+	return nil
 }
 
 // runOnce plays a run unless its result is there.

@@ -52,6 +52,9 @@ func (in *Input) Run(ctx context.Context, r Run) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	if err = in.checkPlayable(chosen); err != nil {
+		return Outcome{}, err
+	}
 	s, err := in.scenario(r.Seed)
 	if err != nil {
 		return Outcome{}, err

@@ -1,9 +1,11 @@
 package measure
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/cost"
+	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 )
 
@@ -20,6 +22,8 @@ type Costs struct {
 	StartupGPUHours   float64 `json:"startup_gpu_hours"`
 	PreemptedGPUHours float64 `json:"preempted_gpu_hours"`
 	DisruptedGPUHours float64 `json:"disrupted_gpu_hours"`
+	// PausedGPUHours is what gangs held while they waited for members that replace lost ones.
+	PausedGPUHours float64 `json:"paused_gpu_hours"`
 	// Restarts is how many starts of the whole run followed an earlier one of the job, FailedNodes how many nodes failed, each as often as it did.
 	Restarts    int `json:"restarts"`
 	FailedNodes int `json:"failed_nodes"`
@@ -30,6 +34,8 @@ type split struct {
 	// startup and training divide the time; of training, slowed is what it took longer than its nominal time, and lost the nominal work that
 	// is in no checkpoint.
 	startup, training, slowed, lost float64
+	// paused is the time in which lost members were missing.
+	paused float64
 }
 
 // add adds up.
@@ -38,14 +44,18 @@ func (s *split) add(o split) {
 	s.training += o.training
 	s.slowed += o.slowed
 	s.lost += o.lost
+	s.paused += o.paused
 }
 
 // wasted is what was no useful work.
-func (s *split) wasted() float64 { return s.startup + s.slowed + s.lost }
+func (s *split) wasted() float64 { return s.startup + s.slowed + s.lost + s.paused }
 
 // spent divides the run of a job until now. keeps is how much of its training counts.
 func (t *Tally) spent(job int, keeps time.Duration) split {
 	j, of := &t.jobs[job], &t.scene.Jobs[job]
+	if j.paused {
+		return split{paused: float64(j.held) * t.window.overlap(j.since, t.now)}
+	}
 	pace, accelerators := j.progress.Pace, float64(of.Accelerators)
 	trains := min(j.since+time.Duration(pace.Startup)*time.Second, t.now)
 	useful := float64(thousand) / float64(pace.Slowdown)
@@ -70,6 +80,7 @@ func (t *Tally) begins(job int, nodes []int) {
 	if j.starts > 1 {
 		t.restarts++
 	}
+	j.paused = false
 	j.progress.Begin(t.scene.Pace(job, nodes, j.progress.Done), int64(t.now/time.Second))
 }
 
@@ -77,6 +88,11 @@ func (t *Tally) begins(job int, nodes []int) {
 func (t *Tally) ends(job int) {
 	j, of := &t.jobs[job], &t.scene.Jobs[job]
 	t.spend(t.spent(job, forever))
+	if j.paused { // nothing trains without its members
+		j.paused = false
+		t.violations.Unfinished++
+		return
+	}
 	if of.Bound == nil && of.Duration != scenario.Forever && !t.scene.Options.Costs.Off() &&
 		int64(t.now/time.Second) < j.progress.Ends(int64(of.Duration/time.Second)) {
 		t.violations.Unfinished++
@@ -86,6 +102,11 @@ func (t *Tally) ends(job int) {
 // breaks notes that a run ends before its time, and returns the nominal accelerator-hours that are lost.
 func (t *Tally) breaks(job int, lost *float64) float64 {
 	j := &t.jobs[job]
+	if j.paused {
+		t.spend(t.spent(job, 0))
+		j.paused = false
+		return 0
+	}
 	kept := time.Duration(j.progress.Stop(int64(t.now/time.Second))) * time.Second
 	parts := t.spent(job, kept)
 	t.spend(parts)
@@ -94,6 +115,44 @@ func (t *Tally) breaks(job int, lost *float64) float64 {
 	from := min(j.since+time.Duration(pace.Startup)*time.Second+kept, t.now)
 	hours := float64(t.scene.Jobs[job].Accelerators) * (t.now - from).Hours()
 	return hours * (float64(thousand) / float64(pace.Slowdown))
+}
+
+// pauses takes the members of a running job off nodes that it lost; the others keep theirs.
+func (t *Tally) pauses(job int, nodes []int) {
+	j, of := &t.jobs[job], &t.scene.Jobs[job]
+	if j.phase != running {
+		return
+	}
+	if j.paused {
+		t.spend(t.spent(job, 0))
+	} else {
+		j.held = of.Accelerators
+		j.disrupted++
+		t.evicts(engine.Disrupted, t.breaks(job, &t.lostTo.disruption))
+	}
+	j.paused, j.since = true, t.now
+	for rank, node := range j.holds {
+		if node != nowhere && slices.Contains(nodes, int(node)) {
+			demand := of.Gang.Shapes[of.Gang.Members[rank].Shape].Demand
+			t.holdings.take(int(node), demand, -1)
+			j.holds[rank] = nowhere
+			if a := t.scene.Accelerator; a < len(demand) {
+				j.held -= demand[a]
+			}
+		}
+	}
+}
+
+// resumes lets a job train again whose lost members have joined it.
+func (t *Tally) resumes(job int, nodes []int) {
+	j := &t.jobs[job]
+	if !j.paused || slices.Contains(j.holds, nowhere) {
+		return
+	}
+	t.spend(t.spent(job, 0))
+	j.paused, j.since = false, t.now
+	t.restarts++
+	j.progress.Begin(t.scene.Pace(job, nodes, j.progress.Done), int64(t.now/time.Second))
 }
 
 // spend adds a run to the sums.
@@ -113,6 +172,7 @@ func (t *Tally) costs(all split) *Costs {
 		Settings: settings, MeanSlowdown: 1, Restarts: t.restarts, FailedNodes: t.failed,
 		SlowdownGPUHours: Tidy(all.slowed / hour), StartupGPUHours: Tidy(all.startup / hour),
 		PreemptedGPUHours: Tidy(t.lostTo.preemption / hour), DisruptedGPUHours: Tidy(t.lostTo.disruption / hour),
+		PausedGPUHours: Tidy(all.paused / hour),
 	}
 	if nominal := all.training - all.slowed; nominal > 0 {
 		c.MeanSlowdown = Tidy(all.training / nominal)

@@ -83,6 +83,35 @@ func TestCosts_ByHand(t *testing.T) {
 	}
 }
 
+// The same gang with its lost member replaced: from 150 to 200 it holds one node and trains nothing, and then has node 3 besides.
+func TestCosts_Replacement(t *testing.T) {
+	s := racks(t, 4)
+	add(s, 0, 200, 2, 4)
+	costly(s)
+	tally := listen(s)
+	tally.job(0, engine.Submitted, 0)
+	tally.job(0, engine.Started, 0, 1, 2)
+	tally.node(150, engine.NodesFailed, 2)
+	tally.job(150, engine.Paused, 0, 2)
+	tally.job(200, engine.Joined, 0, 1, 3)
+	tally.job(365, engine.Ended, 0) // 4 + 60 to resume, and 91 · 1.1 in two racks
+	card := tally.card()
+	const hours = 8 / 3600.0
+	slowed := (146 + 101) - (146+101)/1.1
+	equal(t, card, map[string]float64{
+		"costs.paused_gpu_hours":    4 * 50 / 3600.0,
+		"costs.startup_gpu_hours":   (4 + 64) * hours,
+		"costs.slowdown_gpu_hours":  slowed * hours,
+		"costs.disrupted_gpu_hours": (146 - 120) / 1.1 * hours,
+		"costs.restarts":            1,
+		"preemption.disrupted":      1,
+		"goodput.mean":              (120 + 101) / 1.1 * 8 / (16*365 - 4*215),
+	})
+	if card.Violations != (measure.Violations{}) {
+		t.Errorf("violations %+v", card.Violations)
+	}
+}
+
 // Work that goes on at the end of the run counts as far as it is: 96 of 100 s of a run on one node, of which 50 s fit into two racks' 55 s.
 func TestCosts_WorkThatGoesOn(t *testing.T) {
 	s := racks(t, 4)
@@ -107,7 +136,7 @@ type runs struct {
 func (r *runs) Happens(e engine.Event) {
 	r.Tally.Happens(e)
 	switch e.Kind {
-	case engine.Started:
+	case engine.Started, engine.Joined:
 		r.began[e.Job] = e.At
 	case engine.Ended:
 		r.ended++
@@ -125,8 +154,10 @@ func TestCosts_Random(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	costs := cost.Settings{Slowdown: 2000, Startup: 1000, Failures: 20_000, Checkpoint: 900}
 	for seed := range uint64(4) {
+		costs := cost.Settings{
+			Slowdown: 2000, Startup: 1000, Failures: 20_000, Checkpoint: 900, Replace: seed%2 == 1,
+		}
 		var first measure.Scorecard
 		for again := range 2 {
 			s, err := importer.New(f, mixed(seed), scenario.Options{Seed: seed, Estimates: 1, Costs: costs})
@@ -159,7 +190,11 @@ func check(t *testing.T, card measure.Scorecard, ended, jobs int) {
 		t.Errorf("goodput %v of %v, costs %+v", card.Goodput.Mean, card.Utilization.Mean, *c)
 	}
 	used := card.Goodput.GPUHours * card.Utilization.Mean / card.Goodput.Mean
-	sum := card.Goodput.GPUHours + c.SlowdownGPUHours + c.StartupGPUHours + c.PreemptedGPUHours + c.DisruptedGPUHours
+	sum := card.Goodput.GPUHours + c.SlowdownGPUHours + c.StartupGPUHours + c.PreemptedGPUHours + c.DisruptedGPUHours +
+		c.PausedGPUHours
+	if c.Replace != (c.PausedGPUHours > 0) {
+		t.Errorf("gangs held %v GPU-hours while members were replaced", c.PausedGPUHours)
+	}
 	if math.Abs(used-sum) > used/1e6 {
 		t.Errorf("%v GPU-hours are in use, and the parts are %v", used, sum)
 	}

@@ -43,6 +43,11 @@ func CostDefinitions() []Definition {
 			of(func(c *Costs) float64 { return c.DisruptedGPUHours }),
 		},
 		{
+			"costs.paused_gpu_hours", "GPU-hours held while members are replaced", "GPU-h", Lower,
+			"What gangs held on the nodes that they kept while lost members waited for others." + window,
+			of(func(c *Costs) float64 { return c.PausedGPUHours }),
+		},
+		{
 			"costs.restarts", "restarts", "", Lower, "Starts that followed an earlier one of their job.",
 			of(func(c *Costs) float64 { return float64(c.Restarts) }),
 		},

@@ -32,6 +32,9 @@ type record struct {
 	members, nodes int32
 	domains        []int32
 	q              float64
+	// paused is set while members wait that lost their nodes. It trains nothing since then, and holds so many accelerators.
+	paused bool
+	held   int64
 	// progress is what it has done, by the same reckoning as the engines'.
 	progress cost.Progress
 	// holds are the nodes by rank while it runs, nowhere for a member that has none.

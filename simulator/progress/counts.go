@@ -100,6 +100,8 @@ func (c *counts) apply(e engine.Event) {
 		c.start(e)
 	case engine.Joined:
 		c.join(e)
+	case engine.Paused:
+		c.pause(e)
 	case engine.Ended:
 		c.leave(e, unasked)
 	case engine.Evicted: // it runs on until it is preempted
@@ -169,10 +171,28 @@ func (c *counts) start(e engine.Event) {
 // join lets more members of a running job run.
 func (c *counts) join(e engine.Event) {
 	c.ranks(e.Job, -1)
-	before := len(c.holds[e.Job])
-	for _, node := range e.Nodes[before:] {
-		c.holds[e.Job] = append(c.holds[e.Job], int32(node))
-		c.starts++
+	holds := c.holds[e.Job]
+	for rank, node := range e.Nodes {
+		switch {
+		case rank >= len(holds):
+			holds = append(holds, int32(node))
+			c.starts++
+		case holds[rank] < 0 && node >= 0:
+			holds[rank] = int32(node)
+			c.starts++
+		}
+	}
+	c.holds[e.Job] = holds
+	c.ranks(e.Job, 1)
+}
+
+// pause takes the members of a running job off nodes that it lost.
+func (c *counts) pause(e engine.Event) {
+	c.ranks(e.Job, -1)
+	for rank, node := range c.holds[e.Job] {
+		if slices.Contains(e.Nodes, int(node)) {
+			c.holds[e.Job][rank] = -1
+		}
 	}
 	c.ranks(e.Job, 1)
 }

@@ -91,6 +91,8 @@ func (r *Recorder) Happens(e engine.Event) {
 	case engine.Joined: // another stay, with all members
 		r.leaves(&r.jobs[e.Job], e.At)
 		r.starts(e)
+	case engine.Paused: // another stay, without the lost members
+		r.pauses(e)
 	case engine.Ended, engine.Preempted, engine.Disrupted:
 		if e.Job != engine.Nobody {
 			r.leaves(&r.jobs[e.Job], e.At)
@@ -131,6 +133,24 @@ func (r *Recorder) starts(e engine.Event) {
 	}
 	holds := r.stays[len(r.stays)-1].holds
 	slices.SortFunc(holds, func(a, b hold) int { return cmp.Compare(a.node, b.node) })
+}
+
+// pauses lets a job go on with what it has on other nodes than those that it lost.
+func (r *Recorder) pauses(e engine.Event) {
+	before := r.jobs[e.Job]
+	if before == none {
+		return
+	}
+	r.leaves(&r.jobs[e.Job], e.At)
+	r.jobs[e.Job] = len(r.stays)
+	r.stays = append(r.stays, stay{job: e.Job, from: e.At, to: scenario.Forever})
+	s := &r.stays[len(r.stays)-1]
+	for _, h := range r.stays[before].holds {
+		if !slices.Contains(e.Nodes, int(h.node)) {
+			s.holds = append(s.holds, h)
+			r.nodes[h.node].taken |= h.squares
+		}
+	}
 }
 
 // take gives the last stay squares of a node, the first that are free. A node that is booked twice has too few; the scorecard

@@ -97,7 +97,10 @@ type Job struct {
 	Share int64
 	// Saves is the time of training between two checkpoints, in whole seconds; 0 for none. A job that ends before its time resumes from the
 	// last one.
-	Saves    time.Duration
+	Saves time.Duration
+	// Replaces has members that lose their node replaced while the others keep theirs (lockstep.dev/on-disruption: replace), by engines and
+	// schedulers that can.
+	Replaces bool
 	EndState trace.EndState
 }
 

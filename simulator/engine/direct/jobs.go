@@ -110,13 +110,18 @@ func (p *player) surplus(i int) contention.Entity {
 	e, asked, r := p.entity(i), &p.scene.Jobs[i], p.jobs[i].run
 	e.Ask.Gang.Members = slices.Clone(asked.Gang.Members)
 	for rank, node := range r.nodes {
-		e.Ask.Gang.Members[rank].Placed, e.Ask.Gang.Members[rank].Node = true, node
+		if node != lostNode {
+			e.Ask.Gang.Members[rank].Placed, e.Ask.Gang.Members[rank].Node = true, node
+		}
 	}
 	e.Ask.Needed, e.Question = 1, ""
 	if known := r.unit.End.At; e.RunTime > 0 { // it ends with those that run
 		e.RunTime = max(known-p.now, 0)
 	}
 	e.Accelerators -= r.unit.Accelerators
+	if r.lost > 0 {
+		return p.replacement(e)
+	}
 	return e
 }
 

@@ -70,7 +70,8 @@ func (p *player) carryOut(event SceneEvent) {
 	}
 }
 
-// change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job resumes from its last checkpoint.
+// change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job resumes from its last checkpoint, and may have
+// its lost members replaced.
 func (p *player) change(event SceneEvent) {
 	p.emit(Event{At: p.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
 	if event.Kind == NodesReturned {
@@ -88,7 +89,11 @@ func (p *player) change(event SceneEvent) {
 		return
 	}
 	for _, r := range p.on(event.Nodes) {
-		p.disrupt(r)
+		if p.replaced(r, event.Nodes) {
+			p.pause(r, event.Nodes)
+		} else {
+			p.disrupt(r)
+		}
 	}
 }
 

@@ -39,9 +39,9 @@ func (p *player) atMost(i int) int64 {
 	return p.takes(i, *j.slowest)
 }
 
-// save notes what the last checkpoint of a run has that ends before its time.
+// save notes what the last checkpoint of a run has that ends before its time. One with lost members has trained nothing since.
 func (p *player) save(r *run) {
-	if j := &p.jobs[r.job]; j.left != Forever {
+	if j := &p.jobs[r.job]; j.left != Forever && r.lost == 0 {
 		j.left -= r.pace.Work(r.pace.Kept(p.now - r.start))
 	}
 }

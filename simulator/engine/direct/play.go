@@ -61,7 +61,7 @@ func translate(s *scenario.Scenario) Scene {
 			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Kind:         forecast.Key{Namespace: j.Tenant, Stem: forecast.Stem(j.ID), Size: j.Accelerators},
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
-			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound,
+			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound, Replaces: j.Replaces,
 		})
 	}
 	if !s.Options.Costs.Off() { // Job.Saves stays 0: no trainer reports its checkpoints, so the machine does not know them

@@ -22,6 +22,8 @@ type run struct {
 	ends int64
 	// leaves is when the grace of its eviction is over, Forever if it is not evicted.
 	leaves int64
+	// lost is how many members wait that lost their nodes; while there are any, the run trains nothing.
+	lost int
 	// pace is how it turns time into work.
 	pace cost.Pace
 	// at is where it is among the ends.
@@ -49,6 +51,9 @@ func (p *player) start(a contention.Placed) {
 		}
 	}
 	r.nodes = a.Placement.Nodes
+	if r.lost > 0 {
+		p.train(r)
+	}
 	for _, held := range r.holds[fresh:] {
 		p.take(held, -1)
 	}
@@ -128,7 +133,7 @@ func (p *player) count(r *run) {
 		Preemptible: asked.Preemptible && asked.Bound == nil, SavesEvery: asked.Saves,
 		Accelerators: asked.Accelerators, Grace: asked.Grace, Leaving: r.leaves != Forever,
 	}
-	if len(r.nodes) < len(asked.Gang.Members) {
+	if len(r.nodes) < len(asked.Gang.Members) || r.lost > 0 {
 		u.Accelerators = accelerators(r.holds, p.scene.Accelerator)
 	}
 	switch {
@@ -136,6 +141,7 @@ func (p *player) count(r *run) {
 		u.End = known(r.leaves)
 	case asked.Bound != nil:
 		u.End.Certainty = contention.Never
+	case r.lost > 0: // its end depends on when the lost members are replaced
 	case p.options.Foresight == Perfect:
 		u.End = known(r.ends)
 	case asked.Promises > 0:

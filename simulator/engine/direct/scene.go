@@ -44,6 +44,9 @@ type Job struct {
 	Grace int64
 	// Preemptible lets jobs of a higher priority preempt this one, NeverPreempts keeps this one from preempting others.
 	Preemptible, NeverPreempts bool
+	// Replaces has members that lose their node replaced while the others keep theirs (lockstep.dev/on-disruption: replace). The gang trains
+	// nothing until it is whole, and then resumes from its last checkpoint. Policies ignore it, as elastic jobs do.
+	Replaces bool
 	// Bound are the nodes of a DaemonSet's pods, by rank: they start there when the job arrives, whatever is leased, and stay whatever
 	// happens to the nodes. nil for all other jobs.
 	Bound []int
@@ -212,6 +215,8 @@ const (
 	Evicted
 	// Disrupted is reported instead of Ended if a node was lost. A job waits again then, and keeps its place in the queue.
 	Disrupted
+	// Paused is reported instead of Disrupted if only the members on lost nodes are replaced. Joined follows when they are.
+	Paused
 	// NodesFailed, NodesDrained and NodesCordoned are reported of nodes on which nothing starts until NodesReturned. What runs on
 	// NodesCordoned stays.
 	NodesFailed
@@ -229,7 +234,7 @@ const (
 func (k Kind) String() string {
 	names := [...]string{
 		Arrived: "arrived", Refused: "refused", Kept: "kept", Started: "started", Joined: "joined", Ended: "ended",
-		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted",
+		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted", Paused: "paused",
 		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesCordoned: "nodes-cordoned",
 		NodesReturned: "nodes-returned",
 		Suspended:     "suspended", Resumed: "resumed", Extended: "extended",
@@ -252,6 +257,6 @@ type Event struct {
 	Placement topology.Placement
 	// Reserved is the instant of the lease, of Kept: Forever if it rests on guesses.
 	Reserved int64
-	// Nodes are those that failed, were drained or returned.
+	// Nodes are those that failed, were drained or returned, or those that were lost, of Paused.
 	Nodes []int
 }

@@ -111,7 +111,7 @@ func (r *rules) instant(events []engine.Event) {
 			}
 		case engine.Kept:
 			r.leases[e.Job] = e
-		case engine.Refused:
+		case engine.Refused, engine.Paused: // this engine pauses no job
 		}
 	}
 	for _, job := range started {

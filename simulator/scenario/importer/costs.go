@@ -59,6 +59,7 @@ func (s *builder) addCosts() {
 		}
 		j.Share = s.Costs.Share(cost.ClassOf(j.Tenant, j.ID, j.Accelerators))
 		j.Saves = time.Duration(of.Checkpoint) * time.Second
+		j.Replaces = of.Replace && j.Min == 0 && j.Needed == len(j.Gang.Members) && j.Needed > 1
 		if j.Estimate > 0 {
 			slowest := s.Slowest(i)
 			j.Estimate = time.Duration(slowest.Takes(int64(j.Estimate/time.Second))) * time.Second
