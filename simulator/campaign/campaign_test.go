@@ -25,13 +25,15 @@ func TestTheDocumentSaysWhatWasPlayed(t *testing.T) {
 	}
 	for _, part := range []string{
 		"## knavigator-53", "Fleet knavigator-32: 32 nodes, 256 accelerators", "53 jobs", "seeds 1", "quick run",
-		"| lockstep | 100 | 2.65 |", "| native-tas |", "| kueue-bestfit |", "| optimum |", "Apache-2.0",
+		"| lockstep | 100 | 2.65 |", "| native-tas |", "| kueue-bestfit |", "| slurm-tree |", "| optimum |", "Apache-2.0", "no deadlines but those of the trace",
+		"lockstep compare --fleet knavigator-32 --trace knavigator-53 --load 1 --quick --schedulers lockstep,native-tas,",
+		"| bound | ",
 	} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("%q is not in the document:\n%s", part, text.String())
 		}
 	}
-	if len(said) != 1 || !strings.HasPrefix(said[0], "knavigator-53: 9 runs") {
+	if len(said) != 1 || !strings.HasPrefix(said[0], "knavigator-53: 12 runs") {
 		t.Errorf("said was %q", said)
 	}
 }

@@ -1,6 +1,9 @@
 package campaign
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/lockstep-project/lockstep/simulator/baseline"
 	"github.com/lockstep-project/lockstep/simulator/experiment"
 	"github.com/lockstep-project/lockstep/simulator/openb"
@@ -12,89 +15,278 @@ type entry struct {
 	// Name is that of its directory, Shows says what it is for.
 	name, shows string
 	names       experiment.Names
-	options     experiment.Options
-	schedulers  []string
-	seeds       []uint64
+	// options are for all schedulers alike.
+	options experiment.Options
+	// schedulers play all seeds, few the first fewSeeds of them: ablations, and what differs in placement only.
+	schedulers, few []string
+	seeds           []uint64
+	// engine plays all schedulers; empty for the one that each usually has.
+	engine string
 }
 
-// usual are those that are compared on fleets and traces of any size.
-func usual() []string {
-	return append(append([]string{schedulers.Lockstep}, baseline.Names()...), schedulers.Optimum)
+// fewSeeds is how many seeds entry.few play.
+const fewSeeds = 3
+
+// all returns all schedulers of an entry.
+func (e *entry) all() []string { return slices.Concat(e.schedulers, e.few) }
+
+// seedsOf returns the seeds that a scheduler plays.
+func (e *entry) seedsOf(scheduler string) []uint64 {
+	if slices.Contains(e.few, scheduler) {
+		return e.seeds[:min(fewSeeds, len(e.seeds))]
+	}
+	return e.seeds
+}
+
+// scene is an entry before it is divided by how many jobs state a deadline.
+type scene struct {
+	entry
+
+	// ablated says which shares of deadlines have the ablations of Lockstep beside the others.
+	ablated []deadlines
+}
+
+// deadlines is the share of the jobs whose owners state a deadline, and how the names of such contests end.
+type deadlines struct {
+	declared float64
+	suffix   string
+}
+
+// shares are how many owners state a deadline: TrainJobs rarely do, so that a contest in which all do shows the best that is known of ends.
+func shares() []deadlines { return []deadlines{{1, ""}, {0.5, "-half"}, {0, "-none"}} }
+
+// divided returns the entries of a scene: one for each share of deadlines.
+func (s *scene) divided() []entry {
+	var out []entry
+	for _, share := range shares() {
+		e := s.entry
+		e.name += share.suffix
+		e.options.Silent = 1 - share.declared
+		e.few = slices.Clone(e.few)
+		if slices.Contains(s.ablated, share) {
+			e.few = append(e.few, schedulers.Variants()...)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// rivals are those that are compared with Lockstep on fleets and traces of any size; slurm is the plugin that sites with such a network run.
+func rivals(slurm string) []string {
+	return []string{schedulers.Lockstep, baseline.KueueBestFit, baseline.KueuePreempting, slurm, baseline.FirstFit}
+}
+
+// placements are those that differ from first-fit in their placements only.
+func placements() []string {
+	return []string{baseline.Random, baseline.LeastAllocated, baseline.MostAllocated}
+}
+
+// everybody are all that play in the engine direct, in the order of reports.
+func everybody() []string {
+	return slices.Concat([]string{schedulers.Lockstep}, baseline.Names(), []string{schedulers.Optimum})
 }
 
 // withNative are those that are compared where the native scheduler can be asked, too.
 func withNative() []string {
-	return append([]string{schedulers.Lockstep, schedulers.NativeTAS}, usual()[1:]...)
+	return slices.Insert(everybody(), 1, schedulers.NativeTAS)
 }
 
 // estimated is how much too long owners say that their jobs run, at most: deadlines are one to three times the run time.
 const estimated = 3
 
+// upTo are the seeds from 1 to n.
+func upTo(n int) []uint64 {
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = uint64(i + 1)
+	}
+	return seeds
+}
+
+// How many seeds contests have: headlines ten, others five.
+const (
+	headline = 10
+	usual    = 5
+)
+
 // plan lists the contests. Loads are chosen so that somebody waits most of the time and nobody waits for ever.
 func plan() []entry {
-	seeds := []uint64{1, 2, 3}
-	said := func(load float64) experiment.Options { return experiment.Options{Load: load, Estimates: estimated} }
-	return []entry{
+	out := small()
+	for _, s := range slices.Concat(ofPhilly(), ofAcme(), ofGangs()) {
+		out = append(out, s.divided()...)
+	}
+	return slices.Concat(out, wishing(), native())
+}
+
+// small are the scenes of a second.
+func small() []entry {
+	out := []entry{
 		{
-			"knavigator-53",
-			"53 gangs that fit perfectly, if they are taken in their order: the optimum is 270 s, nothing ever idle",
-			experiment.Names{Fleet: "knavigator-32", Trace: "knavigator-53"},
-			experiment.Options{Load: 1},
-			withNative(), seeds[:1],
+			name:       "knavigator-53",
+			shows:      "53 gangs that fit perfectly, if they are taken in their order: the optimum is 270 s, nothing ever idle",
+			names:      experiment.Names{Fleet: "knavigator-32", Trace: "knavigator-53"},
+			options:    experiment.Options{Load: 1},
+			schedulers: withNative(),
+			seeds:      upTo(1),
 		},
 		{
-			"fragment-then-gang", "small jobs leave a hole in every node, then two gangs of 512 GPUs come",
-			experiment.Names{Fleet: "h100-128", Trace: "fragment-then-gang"},
-			said(1), withNative(), seeds,
-		},
-		{
-			"starving-512", "one gang of 512 GPUs under a stream of jobs of one GPU that asks for more than there is",
-			experiment.Names{Fleet: "h100-128", Trace: "starving-512"},
-			said(1), usual(), seeds,
-		},
-		{
-			"philly-1.0", "Microsoft's jobs on 512 GPUs, as fast as they came",
-			experiment.Names{Fleet: "h100-64", Trace: "philly"},
-			said(1), usual(), seeds,
-		},
-		{
-			"philly-1.3", "the same, 1.3 times as fast",
-			experiment.Names{Fleet: "h100-64", Trace: "philly"},
-			said(1.3), usual(), seeds,
-		},
-		{
-			"philly-1.6", "the same, 1.6 times as fast: more than there is",
-			experiment.Names{Fleet: "h100-64", Trace: "philly"},
-			said(1.6), usual(), seeds,
-		},
-		{
-			"acme-kalos", "evaluations of a minute and pretraining of up to 1,024 GPUs, on 2,304 GPUs in NVL72 racks",
-			experiment.Names{Fleet: "c3", Trace: "acme-kalos"},
-			said(5), usual(), seeds,
-		},
-		{
-			"c1", "jobs of all sizes on an H100 SuperPOD",
-			experiment.Names{Fleet: "c1", Trace: "acme-seren"},
-			said(2.7), usual(), seeds,
-		},
-		{
-			"c2", "jobs of all sizes on 24,576 GPUs in racks of two machines",
-			experiment.Names{Fleet: "c2", Trace: "acme-seren"},
-			said(40), usual(), seeds,
-		},
-		{
-			"c3", "jobs of all sizes on a GB200 SuperPOD, where the innermost boundary is NVLink's",
-			experiment.Names{Fleet: "c3", Trace: "acme-seren"},
-			said(1.5), usual(), seeds,
+			name: "fragment-then-gang", shows: "small jobs leave a hole in every node, then two gangs of 512 GPUs come",
+			names:      experiment.Names{Fleet: "h100-128", Trace: "fragment-then-gang"},
+			options:    experiment.Options{Load: 1, Estimates: estimated},
+			schedulers: withNative(), seeds: upTo(usual),
 		},
 	}
+	starving := scene{entry: entry{
+		name:       "starving-512",
+		shows:      "one gang of 512 GPUs under a stream of jobs of one GPU that asks for more than there is",
+		names:      experiment.Names{Fleet: "h100-128", Trace: "starving-512"},
+		options:    experiment.Options{Load: 1, Estimates: estimated},
+		schedulers: rivals(baseline.SlurmTree), few: []string{schedulers.Optimum}, seeds: upTo(usual),
+	}, ablated: shares()}
+	service := scene{entry: entry{
+		name: "service",
+		shows: "one job of one GPU runs for ten days and states no deadline, a gang of all 64 nodes waits behind it, and 2,000 jobs of one" +
+			" node come: whoever keeps places for ends that nobody knows idles the fleet",
+		names:   experiment.Names{Fleet: "h100-64", Trace: "service"},
+		options: experiment.Options{Load: 1},
+		schedulers: slices.Concat(
+			rivals(baseline.SlurmTree),
+			[]string{baseline.SlurmBlock, baseline.SlurmFlat},
+		),
+		seeds: upTo(headline),
+	}, ablated: shares()}
+	return slices.Concat(out, starving.divided(), service.divided())
+}
+
+func ofPhilly() []scene {
+	var out []scene
+	for _, c := range []struct {
+		load    float64
+		name    string
+		shows   string
+		seeds   int
+		ablated []deadlines
+	}{
+		{1, "philly-1.0", "Microsoft's jobs on 512 GPUs, as fast as they came; 0.35 % of them have several nodes", usual, nil},
+		{1.3, "philly-1.3", "the same, 1.3 times as fast", headline, shares()},
+		{1.6, "philly-1.6", "the same, 1.6 times as fast: more than there is", usual, nil},
+	} {
+		out = append(out, scene{entry: entry{
+			name:       c.name,
+			shows:      c.shows,
+			names:      experiment.Names{Fleet: "h100-64", Trace: "philly"},
+			options:    experiment.Options{Load: c.load, Estimates: estimated},
+			schedulers: rivals(baseline.SlurmTree),
+			few: slices.Concat(
+				[]string{baseline.SlurmBlock, baseline.SlurmFlat},
+				placements(),
+			),
+			seeds: upTo(c.seeds),
+		}, ablated: c.ablated})
+	}
+	return out
+}
+
+// ofAcme are the made traces. c1 and c2 take minutes a run, so that they have no ablations.
+func ofAcme() []scene {
+	ends := []deadlines{shares()[0], shares()[2]}
+	of := func(name, fleet, trace, shows string, load float64, seeds int) entry {
+		return entry{
+			name:  name,
+			shows: shows,
+			names: experiment.Names{Fleet: fleet, Trace: trace},
+			options: experiment.Options{
+				Load:      load,
+				Estimates: estimated,
+			},
+			schedulers: rivals(baseline.SlurmTree),
+			few:        placements(),
+			seeds:      upTo(seeds),
+		}
+	}
+	kalos := of("acme-kalos", "c3", "acme-kalos",
+		"evaluations of a minute and pretraining of up to 1,024 GPUs, on 2,304 GPUs in NVL72 racks", 5, usual)
+	c3 := of("c3", "c3", "acme-seren",
+		"jobs of all sizes on a GB200 SuperPOD, where the innermost boundary is NVLink's", 1.5, headline)
+	for _, e := range []*entry{&kalos, &c3} {
+		e.schedulers = rivals(baseline.SlurmBlock)
+		e.few = slices.Concat([]string{baseline.SlurmTree}, placements())
+	}
+	return []scene{
+		{entry: kalos, ablated: ends},
+		{entry: of("c1", "c1", "acme-seren", "jobs of all sizes on an H100 SuperPOD", 2.7, headline)},
+		{entry: of("c2", "c2", "acme-seren", "jobs of all sizes on 24,576 GPUs in racks of two machines", 40, usual)},
+		{entry: c3, ablated: ends},
+	}
+}
+
+// ofGangs are jobs of several nodes only, which ask for topology.
+func ofGangs() []scene {
+	var out []scene
+	for _, c := range []struct {
+		fleet, slurm string
+		load         float64
+	}{{"c1", baseline.SlurmTree, 4}, {"c3", baseline.SlurmBlock, 2.2}} {
+		out = append(out, scene{entry: entry{
+			name:       "gangs-" + c.fleet,
+			shows:      "gangs of 2 to 64 nodes on " + c.fleet + " that ask for racks, blocks, segments and NVLink domains, each rival in its own words",
+			names:      experiment.Names{Fleet: c.fleet, Trace: "gangs-2000"},
+			options:    experiment.Options{Load: c.load, Estimates: estimated, Wishes: true},
+			schedulers: rivals(c.slurm),
+			few:        slices.Concat(others(c.slurm), placements()),
+			seeds:      upTo(usual),
+		}, ablated: shares()})
+	}
+	return out
+}
+
+// others are Slurm's plugins but one.
+func others(slurm string) []string {
+	all := []string{baseline.SlurmBlock, baseline.SlurmTree, baseline.SlurmFlat}
+	return slices.DeleteFunc(all, func(name string) bool { return name == slurm })
+}
+
+// wishing are contests that stand beside the same without wishes.
+func wishing() []entry {
+	return []entry{{
+		name: "c3-wishes", shows: "the jobs of c3, of which gangs ask for NVLink domains and segments",
+		names:      experiment.Names{Fleet: "c3", Trace: "acme-seren"},
+		options:    experiment.Options{Load: 1.5, Estimates: estimated, Wishes: true},
+		schedulers: rivals(baseline.SlurmBlock), seeds: upTo(usual),
+	}}
+}
+
+// native are the first gangs of traces on which the native scheduler would need hours, with Lockstep's plugins in the same engine: speeds
+// of different engines are not compared.
+func native() []entry {
+	const gangs = 100
+	var out []entry
+	for _, c := range []struct {
+		name, fleet, trace string
+		load               float64
+	}{{"philly-1.3", "h100-64", "philly", 1.3}, {"gangs-h100", "h100-64", "gangs-2000", 0.5}} {
+		out = append(out, entry{
+			name:    c.name + "-native",
+			shows:   "the first jobs of " + c.name + ", played by the real kube-scheduler: with Lockstep's plugins, and with its own",
+			names:   experiment.Names{Fleet: c.fleet, Trace: c.trace},
+			options: experiment.Options{Load: c.load, Estimates: estimated, Wishes: true, First: gangs},
+			schedulers: []string{
+				schedulers.Lockstep,
+				schedulers.NativeTAS,
+			},
+			seeds:  upTo(fewSeeds),
+			engine: schedulers.Kube,
+		})
+	}
+	return out
 }
 
 // quick are the same contests with one seed, without those that take longest, and with the first jobs only.
 func quick() []entry {
 	var out []entry
 	for _, e := range plan() {
-		if e.name == "c2" || e.name == "philly-1.3" {
+		if strings.HasPrefix(e.name, "c2") || strings.HasPrefix(e.name, "philly-1.3") || e.options.Silent > 0 ||
+			e.engine != "" {
 			continue
 		}
 		e.options.Quick, e.seeds = true, e.seeds[:1]

@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/compare"
 	"github.com/lockstep-project/lockstep/simulator/experiment"
+	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/progress"
 )
 
@@ -26,6 +28,8 @@ type Options struct {
 	Shared, Committed string
 	// Only is the name of a contest to play alone; empty for all.
 	Only string
+	// Part, from 1, of Parts plays every so many-th contest alone, so that several processes share a campaign; 0 for all.
+	Part, Parts int
 	// Found plays nothing, and takes the contests that are there whole, whatever commit they are of.
 	Found    bool
 	Progress *progress.Progress
@@ -57,8 +61,8 @@ func Play(ctx context.Context, o Options) (Document, error) {
 	if err != nil {
 		return document, err
 	}
-	for _, e := range entries {
-		if o.Only != "" && o.Only != e.name {
+	for i, e := range entries {
+		if o.Only != "" && o.Only != e.name || o.Parts > 0 && i%o.Parts != o.Part-1 {
 			continue
 		}
 		if o.Found {
@@ -111,7 +115,8 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 		return contest{}, err
 	}
 	outcomes, err := input.Contest(ctx, experiment.Contest{
-		Schedulers: e.schedulers, Seeds: e.seeds, Dir: filepath.Join(o.Dir, e.name), Progress: o.Progress, Wall: o.Wall,
+		Schedulers: e.all(), Seeds: e.seeds, Engine: e.engine, Fewer: e.fewer(), Dir: filepath.Join(o.Dir, e.name),
+		Progress: o.Progress, Wall: o.Wall,
 	})
 	if err != nil {
 		return contest{}, err
@@ -122,17 +127,39 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 	}
 	_, err = experiment.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
 	for i := range out.outcomes { // a campaign has hundreds
-		out.outcomes[i] = experiment.Outcome{Card: outcomes[i].Card}
+		out.outcomes[i] = experiment.Outcome{Card: outcomes[i].Card, Bounds: outcomes[i].Bounds}
 	}
 	return out, err
 }
 
-// compare makes the table of a contest that was played.
-func (e entry) compare(outcomes []experiment.Outcome) (compare.Table, error) {
+// fewer says how many seeds those play that play fewer.
+func (e *entry) fewer() map[string]int {
+	out := make(map[string]int, len(e.few))
+	for _, scheduler := range e.few {
+		out[scheduler] = fewSeeds
+	}
+	return out
+}
+
+// compare makes the table of a contest that was played: marks are corrected for all cells of the document's table.
+func (e *entry) compare(outcomes []experiment.Outcome) (compare.Table, error) {
 	cards := experiment.Cards(outcomes)
-	table, err := compare.Runs(cards)
+	table, err := compare.Uneven(cards)
 	if err != nil {
 		return table, err
 	}
+	table = experiment.WithBounds(table.Corrected(marked(cards)), outcomes)
 	return experiment.WithPublished(table, cards, e.names.Trace)
+}
+
+// marked are the rows of the document's table that are marked: what an engine costs only if all played in one.
+func marked(cards []measure.Scorecard) []string {
+	one := !slices.ContainsFunc(cards, func(c measure.Scorecard) bool { return c.Engine != cards[0].Engine })
+	var names []string
+	for _, c := range columns() {
+		if !c.wall || one {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }

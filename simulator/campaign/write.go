@@ -64,8 +64,11 @@ func (d *Document) commits() []string {
 }
 
 const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are means of the seeds. Behind a number stands + or - if it is better
-or worse than Lockstep's with a confidence of 95 % (paired by seed, Student's t, one number at a time), (+) or (-) if there is one
-seed only, which proves nothing about others. Engine direct, but for native-tas, which is the real kube-scheduler stepped in virtual time.
+or worse than Lockstep's: with a confidence of 95 % none of the marks of a table is wrong (paired by seed, Student's t, corrected for all
+cells of the table by Holm's procedure), (+) or (-) if there is one seed only, which proves nothing about others. Engine direct, but for
+native-tas and contests named -native, which are the real kube-scheduler stepped in virtual time; speeds are marked within one engine only.
+Schedulers with fewer seeds are compared by these. **bound** is what no scheduler falls below (` + "`simulator/bound`" + `): all accelerators as one
+machine; the time of runs that are lost counts as waiting there.
 
 * **goodput**: accelerators that did work which counts, per cent of all, over a window that is the same for all. What a preempted job had done is not counted.
 * **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** and **longest** in hours.
@@ -75,9 +78,10 @@ seed only, which proves nothing about others. Engine direct, but for native-tas,
 * **broken**: starts that broke a rule. **p99**: of decisions, in milliseconds of wall time. **pods/s**: pods started, by wall time.
 * ` + "`simulator/measure`" + ` defines them; all others are in the results. Traces marked synthetic were made from published marginals.
 * Baselines place whole gangs and know what their namesakes know; each has the discipline that it has in the field (backfill or greedy,
-  see the package ` + "`baseline`" + `). ` + "`optimum`" + ` decides as Lockstep does and knows when everything really ends: what knowledge would be worth.
+  window is Slurm's; see the package ` + "`baseline`" + `, which also says what each can be asked for). ` + "`optimum`" + ` decides as Lockstep does and knows when everything really ends: what knowledge would be worth.
   With it a kept place is free sooner, so fewer may pass it: large gangs wait less, and small jobs may wait longer.
-* All queue by priority; only lockstep and optimum preempt for it. In Acme's traces pretraining is before all others, and evaluations, which
+* All queue by priority; lockstep, its variants but greedy and nopreempt, and kueue-bestfit-preempt preempt for it. Names that end in half and
+  none are the same contest in which the owners of half of the jobs, or of none, state a deadline. In Acme's traces pretraining is before all others, and evaluations, which
   are most of the jobs and few of the GPU-hours, may be preempted: their waits make the mean, pretraining's the one by GPU-hours.
 * Who lets everybody pass who fits (greedy) has shorter mean waits when most jobs are small, and lets large gangs wait: look at waits
   by GPU-hours, and at the classes in the reports.
@@ -88,24 +92,26 @@ seed only, which proves nothing about others. Engine direct, but for native-tas,
 type column struct {
 	title, name string
 	scale       float64
+	// wall says that it is about wall time, which depends on the engine.
+	wall bool
 }
 
 func columns() []column {
 	return []column{
-		{"goodput (%)", "goodput.mean", 100},
-		{"wait (min)", "wait_seconds.mean", 1.0 / 60},
-		{"p95 (h)", "wait_seconds.p95", 1.0 / 3600},
-		{"longest (h)", "wait_seconds.max", 1.0 / 3600},
-		{"by GPU-h (h)", "by_gpu_hours.wait_seconds_mean", 1.0 / 3600},
-		{"makespan (h)", "makespan_seconds", 1.0 / 3600},
-		{"busy (%)", "utilisation.busy_mean", 100},
-		{"Q", "by_gpu_hours.quality_mean_q", 1},
-		{"split", "quality.split_domains", 1},
-		{"inversions", "quality.rank_inversions", 1},
-		{"lost", "preemption.gpu_hours", 1},
-		{"left", "gangs.pending", 1},
-		{"p99 (ms)", "decision_ms.p99", 1},
-		{"pods/s", "throughput.pods_per_s", 1},
+		{"goodput (%)", "goodput.mean", 100, false},
+		{"wait (min)", "wait_seconds.mean", 1.0 / 60, false},
+		{"p95 (h)", "wait_seconds.p95", 1.0 / 3600, false},
+		{"longest (h)", "wait_seconds.max", 1.0 / 3600, false},
+		{"by GPU-h (h)", "by_gpu_hours.wait_seconds_mean", 1.0 / 3600, false},
+		{"makespan (h)", "makespan_seconds", 1.0 / 3600, false},
+		{"busy (%)", "utilisation.busy_mean", 100, false},
+		{"Q", "by_gpu_hours.quality_mean_q", 1, false},
+		{"split", "quality.split_domains", 1, false},
+		{"inversions", "quality.rank_inversions", 1, false},
+		{"lost", "preemption.gpu_hours", 1, false},
+		{"left", "gangs.pending", 1, false},
+		{"p99 (ms)", "decision_ms.p99", 1, true},
+		{"pods/s", "throughput.pods_per_s", 1, true},
 	}
 }
 
@@ -116,27 +122,24 @@ func (c *contest) write(b *strings.Builder) {
 	fmt.Fprintf(b, "Fleet %s: %d nodes, %d accelerators. ", c.table.Fleet, card.Nodes, card.GPUs)
 	fmt.Fprintf(b, "Trace %s, load %s, %d jobs%s; seeds %s; ",
 		c.table.Trace, number(c.table.Load), card.Gangs.Submitted, synthetic(c.table), join(c.seeds))
-	if c.table.Estimates > 0 {
-		fmt.Fprintf(b, "deadlines of 1 to %s times the run time. ", number(c.table.Estimates))
-	} else {
-		b.WriteString("no deadlines. ")
-	}
+	b.WriteString(c.deadlines() + ". ")
 	fmt.Fprintf(b, "Source: %s. Window: %s.\n\n", card.Source, card.Window.Rule)
 	for _, note := range card.Notes {
 		fmt.Fprintf(b, "Note: %s.\n\n", note)
 	}
-	b.WriteString("| scheduler |")
+	b.WriteString("```sh\n" + strings.Join(c.commands(), "\n") + "\n```\n\n| scheduler |")
 	for _, column := range columns() {
 		b.WriteString(" " + column.title + " |")
 	}
 	b.WriteString(" broken |\n|---|" + strings.Repeat("--:|", len(columns())+1) + "\n")
 	for i, scheduler := range c.table.Schedulers {
-		b.WriteString("| " + scheduler + " |")
+		b.WriteString("| " + scheduler + c.fewer(scheduler) + " |")
 		for _, column := range columns() {
 			b.WriteString(" " + c.cell(i, column) + " |")
 		}
 		fmt.Fprintf(b, " %d |\n", c.broken(scheduler))
 	}
+	c.bound(b)
 	b.WriteString("\n")
 }
 
@@ -148,7 +151,7 @@ func (c *contest) cell(scheduler int, of column) string {
 	}
 	row := c.table.Rows[at]
 	text := number(row.Means[scheduler] * of.scale)
-	if scheduler == 0 {
+	if scheduler == 0 || of.wall && c.engineOf(0) != c.engineOf(scheduler) {
 		return text
 	}
 	return text + sign(row.Against[scheduler-1].Verdict)
@@ -209,7 +212,7 @@ func writeArrivals(b *strings.Builder, contests []contest) {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(b, "\nThe largest difference is %.2f points.\n", worst)
+	fmt.Fprintf(b, "\nThe largest difference is %.2f points.\n\n```sh\n%s\n```\n", worst, contests[0].listCommand())
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -27,6 +27,8 @@ type Contest struct {
 	Schedulers []string
 	Seeds      []uint64
 	Engine     string
+	// Fewer is how many of the seeds, the first ones, a scheduler plays; those that are not named play all.
+	Fewer map[string]int
 	// Dir has a directory of results for each run; empty for none. A run that is there already, whole and of the same commit and
 	// configuration, is not played again.
 	Dir      string
@@ -43,7 +45,10 @@ func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
 	var outcomes []Outcome
 	for i, seed := range c.Seeds {
 		for _, scheduler := range c.Schedulers {
-			name := strings.ReplaceAll(scheduler, ":", "-") + "-" + strconv.FormatUint(seed, 10)
+			if most, some := c.Fewer[scheduler]; some && i >= most {
+				continue
+			}
+			name := RunName(scheduler, seed)
 			run := Run{
 				Scheduler: scheduler, Engine: c.Engine, Seed: seed, Progress: c.Progress, Name: name, Wall: c.Wall,
 			}
@@ -61,6 +66,11 @@ func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
 		}
 	}
 	return outcomes, nil
+}
+
+// RunName returns the name of a scheduler's run with a seed, and of its directory.
+func RunName(scheduler string, seed uint64) string {
+	return strings.ReplaceAll(scheduler, ":", "-") + "-" + strconv.FormatUint(seed, 10)
 }
 
 // Check refuses a contest that cannot be played, before anything is.

@@ -35,6 +35,13 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.Committed, "committed", "simulator/trace/testdata/openb",
 		"the folder with those of them that are committed")
 	flags.StringVar(&o.Only, "only", "", "play this contest alone")
+	flags.IntVar(
+		&o.Part,
+		"part",
+		0,
+		"with -parts: play only this part of the contests, from 1; then -found writes the document",
+	)
+	flags.IntVar(&o.Parts, "parts", 0, "into how many parts the contests are divided, one for each process; 0 for one")
 	flags.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
 	flags.BoolVar(&o.Found, "found", false, "play nothing, and write of what was played, whatever commit it is of")
 	out := flags.String("out", "docs/benchmarks.md", "the document")

@@ -36,25 +36,26 @@ type step struct {
 // search is the earliest instant that was found for a run time; math.MaxInt64 for none inside the window.
 type search struct{ limit, at int64 }
 
-// newPlan returns the plan in which nothing is planned, and nothing that runs ends.
+// newPlan returns the plan of which only the present is known.
 func newPlan(w *contention.World, of limits, questions int) *plan {
 	p := &plan{
-		limits: of, now: w.Now, ledger: w.Ledger, nodes: make([][]step, len(w.Ledger.Free)),
-		instants: []int64{w.Now}, tried: make([][]search, questions), from: math.MinInt64,
-		scratch: make([]topology.Capacity, len(w.Ledger.Free)),
+		limits: of, now: w.Now, ledger: w.Ledger, instants: []int64{w.Now}, tried: make([][]search, questions),
+		from: w.Now, to: w.Now + 1,
 	}
-	p.ledger.Free = make([]topology.Capacity, len(w.Ledger.Free))
-	const usual = 8 // steps of a node
-	steps := make([]step, usual*len(p.nodes))
-	for node, free := range w.Ledger.Free {
-		p.nodes[node] = append(steps[usual*node:usual*node:usual*node+usual], step{w.Now, free})
-	}
+	p.ledger.Free = slices.Clone(w.Ledger.Free)
 	return p
 }
 
-// expect adds the ends of what runs.
-func (p *plan) expect(running *contention.Units) {
-	for _, x := range running.Expected(p.now, 0) {
+// expect adds what is free later: when what runs ends, and nothing is planned.
+func (p *plan) expect(w *contention.World) {
+	const usual = 8 // steps of a node
+	n := len(w.Ledger.Free)
+	p.nodes, p.scratch = make([][]step, n), make([]topology.Capacity, n)
+	steps := make([]step, usual*n)
+	for node, free := range w.Ledger.Free {
+		p.nodes[node] = append(steps[usual*node:usual*node:usual*node+usual], step{w.Now, free})
+	}
+	for _, x := range w.Running.Expected(p.now, 0) {
 		if at := p.endOf(x.Unit); at != math.MaxInt64 {
 			for _, held := range x.Unit.Holds {
 				p.change(held, at, math.MaxInt64, 1)

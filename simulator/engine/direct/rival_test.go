@@ -18,7 +18,7 @@ func TestWindow(t *testing.T) {
 		want  string
 	}{
 		// "two" has a place from 120 (ends are rounded up to a minute) to 180, "three" from 180. With one reservation "late" could start
-		// at once, since it needs nothing of "two"; it would delay "three".
+		// at once, since it needs nothing of "two"; it would delay "three". The first cycle with two jobs is at 41, the next at 71.
 		"every job that waits has a place": {3, []scenario.Job{
 			comes("first", 1, 0, 100, 100), comes("two", 3, 40, 60, 60), comes("three", 3, 41, 60, 60),
 			comes("late", 1, 42, 70, 70), comes("early", 1, 43, 30, 30),
@@ -33,15 +33,15 @@ func TestWindow(t *testing.T) {
 			42 late refused
 			43 early submitted
 			43 early refused
-			70 early started [1]
+			71 early started [1]
 			100 first ended
-			100 early ended
-			100 two started [0 1 2]
-			160 two ended
-			160 three started [0 1 2]
-			220 three ended
-			220 late started [0]
-			290 late ended`},
+			101 early ended
+			101 two started [0 1 2]
+			161 two ended
+			161 three started [0 1 2]
+			221 three ended
+			221 late started [0]
+			291 late ended`},
 		// The end of "endless" is not known, so "all" has no place inside the window, and delays no other.
 		"a job that cannot start inside the window delays no other": {2, []scenario.Job{
 			comes("endless", 1, 0, 100*hours, 0), comes("all", 2, 60, 10, 10), comes("small", 1, 120, 10*hours, 0),

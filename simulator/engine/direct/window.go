@@ -2,6 +2,7 @@ package direct
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
@@ -33,8 +34,8 @@ func slurmDefaults() limits {
 // The time limit of a job is its declared bound. A job without one has none (partitions have no DefaultTime, and MaxTime is UNLIMITED by
 // default), so that neither its end nor anything behind it is inside the window.
 //
-// Cycles plan anew. One is due only after an event, since none changes what the last one found, and runs at once if the last is as long
-// ago as the interval. Plans are made as far as the last job that fits now: what is planned behind it decides nothing, and is not seen.
+// Cycles plan anew. One is due only after an event and if two jobs wait, since it finds nothing new otherwise, and runs at once if the last
+// is as long ago as the interval. Plans are made as far as the last job that fits now: what is planned behind it decides nothing, and is not seen.
 //
 // Not modeled: multifactor priorities, QOS and preemption (PreemptType=preempt/none is the default), several partitions, bf_max_time and
 // yields: a cycle takes no time.
@@ -105,7 +106,7 @@ func (q *windowed) Pass(now int64) []contention.Action {
 
 // Next implements queue. The whole queue has its turn at once, under the name of its first job.
 func (q *windowed) Next() (contention.ID, bool) {
-	if len(q.line) > 0 && (q.main || q.cycle && q.now >= q.next) {
+	if len(q.line) > 0 && (q.main || q.cycle && len(q.line) > 1 && q.now >= q.next) {
 		return q.line[0].ID, true
 	}
 	return "", false
@@ -121,8 +122,8 @@ func (q *windowed) Turn(_ contention.ID, w *contention.World) []contention.Actio
 			return out // a cycle sees what has started
 		}
 	}
-	if !q.cycle || q.now < q.next {
-		return nil
+	if !q.cycle || q.now < q.next || len(q.line) < 2 {
+		return nil // a job alone is the main scheduler's
 	}
 	q.cycle, q.next = false, q.now+q.interval
 	return q.backfill(w)
@@ -161,22 +162,34 @@ func (q *windowed) schedule(w *contention.World) []contention.Action {
 		return nil
 	}
 	var out []contention.Action
-	var p *plan
 	ledger := w.Ledger
-	for _, e := range q.line {
+	for i, e := range q.line {
 		a := w.Placer.Place(ledger, e.Ask)
 		if a.Refusal != nil {
 			q.blocked = len(out) == 0
 			break
 		}
 		out = append(out, contention.Placed{ID: e.ID, Gang: a.Gang, Placement: a.Placement})
-		if p == nil {
-			p = newPlan(w, q.limits, len(q.questions))
+		if i+1 < len(q.line) {
+			ledger = less(ledger, holdsOf(a))
 		}
-		p.keep(holdsOf(a), p.now, math.MaxInt64)
-		ledger = p.during(p.now, p.now+1)
 	}
 	return out
+}
+
+// less returns the ledger without what is held.
+func less(l topology.Ledger, holds []topology.Held) topology.Ledger {
+	l.Free = slices.Clone(l.Free)
+	for _, held := range holds {
+		free := slices.Clone(l.Free[held.Node])
+		for r, amount := range held.Demand {
+			if r < len(free) {
+				free[r] -= amount
+			}
+		}
+		l.Free[held.Node] = free
+	}
+	return l
 }
 
 // backfill plans jobs in order, and starts those that are planned now.
@@ -187,7 +200,7 @@ func (q *windowed) backfill(w *contention.World) []contention.Action {
 	if last < 0 {
 		return nil
 	}
-	p.expect(w.Running)
+	p.expect(w)
 	var out []contention.Action
 	for i := 0; i <= last; i++ {
 		e := among[i]
