@@ -357,6 +357,13 @@ benchmarks: ## Play the campaign of contests in virtual time and write docs/benc
 benchmarks-quick: ## The same contests with the first jobs and one seed, into out/ (minutes).
 	@$(MAKE) --no-print-directory benchmarks CAMPAIGN="-quick -dir out/quick -out out/quick/benchmarks.md -progress none"
 
+# What make gates adds: -rewrite commits what is achieved now.
+GATES ?=
+
+.PHONY: gates
+gates: ## Eight small contended contests against committed results, with the differences that a change makes (a quarter of a minute).
+	$(GO) test $(JOBS) -count=1 -v -run TestGates ./simulator/gates $(if $(GATES),-args $(GATES))
+
 .PHONY: bench-sim
 bench-sim: $(BIN)/benchstat ## How fast the engines replay, what 100,000 jobs take, and how that grows: medians of RUNS= (ten minutes).
 	@mkdir -p $(BENCH)
