@@ -71,21 +71,30 @@ type effect struct {
 
 // why explains the mechanisms by their ablations: only those that played.
 func why(b *strings.Builder, contests []contest) {
-	head := false
+	var sentences, rows strings.Builder
 	for _, m := range mechanisms() {
-		effects := m.effects(contests)
-		if len(effects) == 0 {
-			continue
+		if effects := m.effects(contests); len(effects) > 0 {
+			m.sentence(&sentences, effects)
+			m.rows(&rows, effects)
 		}
-		if !head {
-			b.WriteString(
-				"## Why\n\nVariants of Lockstep play with one rule changed (`--schedulers lockstep,lockstep:noreserve`). Cells are Lockstep's " +
-					"figure → the variant's,\nwith + or - if the variant's is significantly better or worse.\n\n",
-			)
-			head = true
-		}
-		m.write(b, effects)
 	}
+	if sentences.Len() == 0 {
+		return
+	}
+	b.WriteString(
+		"## Why\n\nVariants of Lockstep play with one rule changed (`--schedulers lockstep,lockstep:noreserve`).\n\n",
+	)
+	b.WriteString(sentences.String())
+	b.WriteString(
+		"\n<details><summary>What each rule is worth in each contest</summary>\n\nCells are Lockstep's figure → the variant's, " +
+			"with + or - if the variant's is significantly better or worse.\nContests in which the variant changes none of them are left out.\n\n| variant | contest |",
+	)
+	for _, c := range criteria.All() {
+		fmt.Fprintf(b, " %s (%s) |", c.Title, c.Unit)
+	}
+	b.WriteString(
+		"\n|---|---|" + strings.Repeat("--:|", len(criteria.All())) + "\n" + rows.String() + "\n</details>\n\n",
+	)
 }
 
 // effects are those of the contests that the variant has played.
@@ -118,8 +127,8 @@ func effectOf(c *contest, scheduler int) (effect, bool) {
 	return e, true
 }
 
-// write is the sentence with the figure of the contest in which the rule moves it most, and the table of all contests.
-func (m mechanism) write(b *strings.Builder, effects []effect) {
+// sentence has the figure of the contest in which the rule moves it most.
+func (m mechanism) sentence(b *strings.Builder, effects []effect) {
 	tied := slices.IndexFunc(criteria.All(), func(c criteria.Criterion) bool { return c.Title == m.tied })
 	most := effects[0]
 	for _, e := range effects[1:] {
@@ -127,31 +136,36 @@ func (m mechanism) write(b *strings.Builder, effects []effect) {
 			most = e
 		}
 	}
-	c := criteria.All()[tied]
+	fmt.Fprintf(b, "* %s ", m.text)
+	if moved(most, tied) == 0 {
+		fmt.Fprintf(b, "`lockstep:%s` moves the %s in no contest.\n", m.variant, m.tied)
+		return
+	}
 	fmt.Fprintf(
 		b,
-		"%s It moves the %s most in %s: %s %s, with `lockstep:%s` %s (%s).\n\n| contest |",
-		m.text,
+		"`lockstep:%s` moves the %s most in %s: %s %s instead of %s (%s).\n",
+		m.variant,
 		m.tied,
 		most.contest,
-		number(most.ours[tied]),
-		c.Unit,
-		m.variant,
 		number(most.theirs[tied]),
+		criteria.All()[tied].Unit,
+		number(most.ours[tied]),
 		proof(most.verdicts[tied]),
 	)
-	for _, criterion := range criteria.All() {
-		fmt.Fprintf(b, " %s (%s) |", criterion.Title, criterion.Unit)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("--:|", len(criteria.All())) + "\n")
+}
+
+// rows are those of the contests in which the variant changes something.
+func (m mechanism) rows(b *strings.Builder, effects []effect) {
 	for _, e := range effects {
-		fmt.Fprintf(b, "| %s |", e.contest)
+		if slices.Equal(e.ours, e.theirs) {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | %s |", m.variant, e.contest)
 		for i := range e.ours {
 			fmt.Fprintf(b, " %s → %s%s |", number(e.ours[i]), number(e.theirs[i]), sign(e.verdicts[i]))
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\n")
 }
 
 // moved is by how much of the larger figure a criterion differs, from 0 to 1.

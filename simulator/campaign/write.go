@@ -135,7 +135,12 @@ func (c *contest) write(b *strings.Builder) {
 	for _, note := range card.Notes {
 		fmt.Fprintf(b, "Note: %s.\n\n", note)
 	}
-	b.WriteString("```sh\n" + strings.Join(c.commands(), "\n") + "\n```\n\n| scheduler |")
+	for i, sentence := range c.table.InWords() {
+		if slices.Contains(c.schedulers, c.table.Schedulers[i+1]) {
+			b.WriteString("* " + capital(sentence) + "\n")
+		}
+	}
+	b.WriteString("\n```sh\n" + strings.Join(c.commands(), "\n") + "\n```\n\n| scheduler |")
 	shown := c.columns()
 	for _, column := range shown {
 		b.WriteString(" " + column.title + " |")
@@ -237,8 +242,11 @@ func join(seeds []uint64) string {
 	return strings.Join(texts, ", ")
 }
 
-// number has three digits that mean something, and all before the point.
+// number has three digits that mean something, and all before the point; what is less than a ten-thousandth is 0.
 func number(x float64) string {
+	if math.Abs(x) < 0.0001 {
+		return "0"
+	}
 	if math.Abs(x) >= 100 || x == math.Trunc(x) {
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}

@@ -101,7 +101,7 @@ func TestTable_Bounded(t *testing.T) {
 	if err := table.Bounded(map[string]float64{"wait_seconds.mean": 42}).WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(text.String(), "\nbound            42\n") {
+	if !strings.Contains(text.String(), "\nbound                     42\n") {
 		t.Errorf("no bound in\n%s", text.String())
 	}
 }

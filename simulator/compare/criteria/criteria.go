@@ -56,9 +56,10 @@ type Criterion struct {
 	Higher bool
 	// Against are the references.
 	Against Reference
-	// Factor, 1 or more, multiplies a reference's figure to what is still met where less is better; Slack, in the row's own unit, is what a
-	// figure may be off by however small the reference's is. Where more is better both are without effect.
-	Factor, Slack float64
+	// Factor, 1 or more, multiplies a reference's figure to what is still met; it is for figures of which less is better.
+	Factor float64
+	// Slack, in the row's own unit, is what a figure may be worse by however small the reference's is.
+	Slack float64
 }
 
 const (
@@ -69,6 +70,8 @@ const (
 	// greedyFactor and greedySlack (seconds) are what the mean wait may be above that of the best greedy rival: who keeps places for large
 	// gangs has small jobs wait for them, and half a minute is as long as a pod takes to start.
 	greedyFactor, greedySlack = 1.1, 30
+	// second and hundredth (of a percentage point of goodput) are what counts as equal: less is not to be seen in any table.
+	second, hundredth = 1, 0.0001
 	// foresightFactor is what the longest wait may be above that with perfect knowledge of ends.
 	foresightFactor = 1.15
 )
@@ -77,12 +80,13 @@ const (
 func All() []Criterion {
 	return []Criterion{
 		{
-			Title: "goodput", Demand: "goodput is no lower than the best rival's",
-			Row: "goodput.mean", Scale: percent, Unit: "%", Higher: true, Against: Rivals, Factor: 1,
+			Title: "goodput", Demand: "goodput is no lower than the best rival's (to 0.01 percentage points)",
+			Row: "goodput.mean", Scale: percent, Unit: "%", Higher: true, Against: Rivals, Factor: 1, Slack: hundredth,
 		},
 		{
-			Title: "wait by GPU-hours", Demand: "wait by GPU-hours is no longer than the best rival's",
-			Row: "by_gpu_hours.wait_seconds_mean", Scale: 1.0 / hour, Unit: "h", Against: Rivals, Factor: 1,
+			Title: "wait by GPU-hours", Demand: "wait by GPU-hours is no longer than the best rival's (to a second)",
+			Row: "by_gpu_hours.wait_seconds_mean", Scale: 1.0 / hour, Unit: "h", Against: Rivals,
+			Factor: 1, Slack: second,
 		},
 		{
 			Title:   "mean wait",
@@ -159,7 +163,7 @@ func (c Criterion) Judge(t compare.Table, roles Roles) Finding {
 // excess is by how much our figure is worse than what the reference's allows; 0 or less if it is met.
 func (c Criterion) excess(f Finding) float64 {
 	if c.Higher {
-		return f.Theirs - f.Ours
+		return f.Theirs - f.Ours - c.Slack
 	}
 	return f.Ours - max(c.Factor*f.Theirs, f.Theirs+c.Slack)
 }

@@ -65,6 +65,14 @@ func TestCriterion_Judge(t *testing.T) {
 			criteria.Met, "kueue", false,
 		},
 		{
+			"a tie to the last digit shown", "goodput",
+			figures(goodput, two, []float64{0.8, 0.80009, 0.7}, compare.Better, compare.Worse), criteria.Met, "kueue", true,
+		},
+		{
+			"a second is no wait", "wait by GPU-hours",
+			figures(byHours, two, []float64{1, 0, 2}, compare.Better, compare.Worse), criteria.Met, "kueue", true,
+		},
+		{
 			"a win", "wait by GPU-hours",
 			figures(byHours, two, []float64{100, 120, 110}, compare.Worse, compare.Worse), criteria.Met, "slurm", false,
 		},
@@ -91,7 +99,7 @@ func TestCriterion_Judge(t *testing.T) {
 		},
 		{
 			"the longest is beyond foresight's", "longest wait",
-			figures(longest, []string{"lockstep", "kueue", "perfect"}, []float64{116, 10, 100}, compare.Better, compare.Better),
+			figures(longest, []string{"lockstep", "kueue", "perfect"}, []float64{117, 10, 100}, compare.Better, compare.Better),
 			criteria.Missed, "perfect", true,
 		},
 		{
