@@ -55,6 +55,9 @@ type deadlines struct {
 // shares are how many owners state a deadline: TrainJobs rarely do, so that a contest in which all do shows the best that is known of ends.
 func shares() []deadlines { return []deadlines{{1, ""}, {0.5, "-half"}, {0, "-none"}} }
 
+// perfect is the variant of Lockstep that knows when every job ends.
+const perfect = schedulers.Lockstep + ":perfect"
+
 // divided returns the entries of a scene: one for each share of deadlines.
 func (s *scene) divided() []entry {
 	var out []entry
@@ -65,6 +68,8 @@ func (s *scene) divided() []entry {
 		e.few = slices.Clone(e.few)
 		if slices.Contains(s.ablated, share) {
 			e.few = append(e.few, schedulers.Variants()...)
+		} else if !slices.Contains(e.few, schedulers.Optimum) {
+			e.few = append(e.few, perfect) // the longest wait is measured against it
 		}
 		out = append(out, e)
 	}
@@ -111,11 +116,35 @@ const (
 
 // plan lists the contests. Loads are chosen so that somebody waits most of the time and nobody waits for ever.
 func plan() []entry {
-	out := small()
+	var out []entry
 	for _, s := range slices.Concat(ofPhilly(), ofAcme(), ofGangs()) {
 		out = append(out, s.divided()...)
 	}
-	return slices.Concat(out, wishing(), native())
+	out = append(out, wishing()...)
+	for i := range out {
+		out[i].options.Costs.Slowdown = published
+	}
+	return slices.Concat(small(), out, checkpointed(out), native())
+}
+
+// published is the factor of costs that are taken as they were published, in thousandths (cost.Settings).
+const published = 1000
+
+// checkpointed are contests that stand beside the same without checkpoints.
+func checkpointed(all []entry) []entry {
+	const halfAnHour = 30 * 60
+	var out []entry
+	for _, e := range all {
+		if e.name != "c1" {
+			continue
+		}
+		e.name += "-checkpoints"
+		e.shows = "the jobs of c1, each of which writes a checkpoint every 30 minutes: look at the GPU-hours that preemption loses, here and there"
+		e.options.Costs.Checkpoint = halfAnHour
+		e.few, e.seeds = []string{perfect}, e.seeds[:usual]
+		out = append(out, e)
+	}
+	return out
 }
 
 // small are the scenes of a second.
@@ -187,7 +216,7 @@ func ofPhilly() []scene {
 	return out
 }
 
-// ofAcme are the made traces. c1 and c2 take minutes a run, so that they have no ablations.
+// ofAcme are the made traces. c1 and c2 take minutes a run, so that they have no ablation but perfect.
 func ofAcme() []scene {
 	ends := []deadlines{shares()[0], shares()[2]}
 	of := func(name, fleet, trace, shows string, load float64, seeds int) entry {
@@ -252,7 +281,7 @@ func wishing() []entry {
 		name: "c3-wishes", shows: "the jobs of c3, of which gangs ask for NVLink domains and segments",
 		names:      experiment.Names{Fleet: "c3", Trace: "acme-seren"},
 		options:    experiment.Options{Load: 1.5, Estimates: estimated, Wishes: true},
-		schedulers: rivals(baseline.SlurmBlock), seeds: upTo(usual),
+		schedulers: rivals(baseline.SlurmBlock), few: []string{perfect}, seeds: upTo(usual),
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/experiment"
 	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
@@ -25,6 +26,11 @@ func TestPlan(t *testing.T) {
 		if strings.HasSuffix(e.name, "-none") != (e.options.Silent == 1) ||
 			strings.HasSuffix(e.name, "-half") != (e.options.Silent == 0.5) {
 			t.Errorf("%s: %g of the owners are silent", e.name, e.options.Silent)
+		}
+		for _, of := range []string{"philly", "acme", "c1", "c2", "c3", "gangs"} {
+			if strings.HasPrefix(e.name, of) && e.engine == "" && e.options.Costs.Slowdown != published {
+				t.Errorf("%s: bad places cost nothing", e.name)
+			}
 		}
 		for _, name := range e.few {
 			if slices.Contains(e.schedulers, name) {
@@ -53,7 +59,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"philly-1.3-native", "gangs-h100-native", "c3-wishes"} {
+	for _, name := range []string{"philly-1.3-native", "gangs-h100-native", "c3-wishes", "c1-checkpoints"} {
 		if seeds[name] == 0 {
 			t.Errorf("there is no %s", name)
 		}
@@ -74,5 +80,14 @@ func TestEntry_Commands(t *testing.T) {
 	}
 	if got := e.commands(); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
+	}
+	costly := entry{
+		names: e.names, schedulers: e.schedulers, seeds: upTo(1),
+		options: experiment.Options{Costs: cost.Settings{Slowdown: 1000, Startup: 500, Checkpoint: 1800}},
+	}
+	const flags = "lockstep compare --fleet c3 --trace gangs-2000 --slowdown on --startup 0.5 --checkpoint 30m " +
+		"--schedulers lockstep,slurm-block --seeds 1"
+	if got := costly.commands(); !slices.Equal(got, []string{flags}) {
+		t.Errorf("%q\nwant %q", got, flags)
 	}
 }

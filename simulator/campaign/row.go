@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/compare"
+	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/experiment"
 )
 
@@ -50,6 +52,7 @@ func (e *entry) command(of []string, seeds []uint64) string {
 	if e.options.Wishes {
 		words = append(words, "--wishes")
 	}
+	words = append(words, e.costWords()...)
 	if e.options.First > 0 {
 		words = append(words, "--first", strconv.Itoa(e.options.First))
 	}
@@ -63,6 +66,33 @@ func (e *entry) command(of []string, seeds []uint64) string {
 		append(words, "--schedulers", strings.Join(of, ","), "--seeds", strings.ReplaceAll(join(seeds), " ", "")),
 		" ",
 	)
+}
+
+// costWords are the flags that make time cost what it costs in the contest.
+func (e *entry) costWords() []string {
+	var words []string
+	costs := e.options.Costs
+	for _, f := range []struct {
+		flag   string
+		factor int64
+	}{{"--slowdown", costs.Slowdown}, {"--startup", costs.Startup}, {"--failures", costs.Failures}} {
+		if f.factor != 0 {
+			words = append(words, f.flag, cost.Factor(f.factor))
+		}
+	}
+	if costs.Checkpoint > 0 {
+		every := time.Duration(costs.Checkpoint) * time.Second
+		words = append(words, "--checkpoint", strings.TrimSuffix(every.String(), "0s"))
+	}
+	return words
+}
+
+// costs says what costs time, if anything does.
+func (c *contest) costs() string {
+	if c.table.Costs == nil {
+		return ""
+	}
+	return "; costs of time: " + c.table.Costs.String()
 }
 
 // deadlines says which deadlines are stated.
@@ -105,7 +135,7 @@ func (c *contest) engineOf(scheduler int) string {
 // bound is the row of what no scheduler falls below, where it is known.
 func (c *contest) bound(b *strings.Builder) {
 	cells, known := []string{}, false
-	for _, column := range columns() {
+	for _, column := range c.columns() {
 		text := ""
 		at := slices.IndexFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == column.name })
 		if at >= 0 && c.table.Rows[at].Bound != nil {

@@ -20,11 +20,12 @@ func (d *Document) Write(w io.Writer) error {
 		b.WriteString("**This is a quick run: one seed, and the first jobs of each trace only. " +
 			"It shows that everything runs.**\n\n")
 	}
-	if len(d.contests) > 0 {
-		d.head(&b)
-	}
 	if len(d.missing) > 0 {
 		fmt.Fprintf(&b, "**Not played yet: %s.**\n\n", strings.Join(d.missing, ", "))
+	}
+	if len(d.contests) > 0 {
+		d.summary(&b)
+		d.head(&b)
 	}
 	var arrivals []contest
 	for _, c := range d.contests {
@@ -44,6 +45,7 @@ func (d *Document) Write(w io.Writer) error {
 // head says what holds for all contests.
 func (d *Document) head(b *strings.Builder) {
 	card := d.contests[0].outcomes[0].Card
+	b.WriteString("## How to read the tables\n\n")
 	fmt.Fprintf(b, "Written by `make benchmarks` of results of commit %s; wall times are those of %s. ",
 		strings.Join(d.commits(), ", "), card.Machine)
 	b.WriteString("The command goes on where it was\ninterrupted. `lockstep compare` plays each contest alone, " +
@@ -72,9 +74,10 @@ machine; the time of runs that are lost counts as waiting there.
 
 * **goodput**: accelerators that did work which counts, per cent of all, over a window that is the same for all. What a preempted job had done is not counted.
 * **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** and **longest** in hours.
-* **busy**: accelerators in use while somebody waits, per cent. **Q**: cost of the best possible placement divided by that of the one
+* **slowdown**: time of training by that on the best places, where bad places cost time (` + "`--slowdown on`, docs/simulator-costs.md" + `). **Q**: cost of the best possible placement divided by that of the one
   that was chosen, by GPU-hours; 1 is the best. **split**: gangs that used several NVLink (or innermost) domains though one would
-  have held them. **inversions**: boundaries that rings cross for nothing. **lost**: GPU-hours of work lost to preemption.
+  have held them. **inversions**: boundaries that rings cross for nothing. **lost**: GPU-hours of work since the last checkpoint that preemption
+  threw away; jobs write none unless the contest says how often.
 * **broken**: starts that broke a rule. **p99**: of decisions, in milliseconds of wall time. **pods/s**: pods started, by wall time.
 * ` + "`simulator/measure`" + ` defines them; all others are in the results. Traces marked synthetic were made from published marginals.
 * Baselines place whole gangs and know what their namesakes know; each has the discipline that it has in the field (backfill or greedy,
@@ -83,8 +86,6 @@ machine; the time of runs that are lost counts as waiting there.
 * All queue by priority; lockstep, its variants but greedy and nopreempt, and kueue-bestfit-preempt preempt for it. Names that end in half and
   none are the same contest in which the owners of half of the jobs, or of none, state a deadline. In Acme's traces pretraining is before all others, and evaluations, which
   are most of the jobs and few of the GPU-hours, may be preempted: their waits make the mean, pretraining's the one by GPU-hours.
-* Who lets everybody pass who fits (greedy) has shorter mean waits when most jobs are small, and lets large gangs wait: look at waits
-  by GPU-hours, and at the classes in the reports.
 
 `
 
@@ -104,7 +105,7 @@ func columns() []column {
 		{"longest (h)", "wait_seconds.max", 1.0 / 3600, false},
 		{"by GPU-h (h)", "by_gpu_hours.wait_seconds_mean", 1.0 / 3600, false},
 		{"makespan (h)", "makespan_seconds", 1.0 / 3600, false},
-		{"busy (%)", "utilisation.busy_mean", 100, false},
+		{"slowdown", "costs.mean_slowdown", 1, false},
 		{"Q", "by_gpu_hours.quality_mean_q", 1, false},
 		{"split", "quality.split_domains", 1, false},
 		{"inversions", "quality.rank_inversions", 1, false},
@@ -115,6 +116,13 @@ func columns() []column {
 	}
 }
 
+// columns are those of the contest: slowdowns have one only where bad places cost time.
+func (c *contest) columns() []column {
+	return slices.DeleteFunc(columns(), func(of column) bool {
+		return !slices.ContainsFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == of.name })
+	})
+}
+
 // write is the section about one contest.
 func (c *contest) write(b *strings.Builder) {
 	card := c.outcomes[0].Card
@@ -122,19 +130,25 @@ func (c *contest) write(b *strings.Builder) {
 	fmt.Fprintf(b, "Fleet %s: %d nodes, %d accelerators. ", c.table.Fleet, card.Nodes, card.GPUs)
 	fmt.Fprintf(b, "Trace %s, load %s, %d jobs%s; seeds %s; ",
 		c.table.Trace, number(c.table.Load), card.Gangs.Submitted, synthetic(c.table), join(c.seeds))
-	b.WriteString(c.deadlines() + ". ")
+	b.WriteString(c.deadlines() + c.costs() + ". ")
 	fmt.Fprintf(b, "Source: %s. Window: %s.\n\n", card.Source, card.Window.Rule)
 	for _, note := range card.Notes {
 		fmt.Fprintf(b, "Note: %s.\n\n", note)
 	}
-	b.WriteString("```sh\n" + strings.Join(c.commands(), "\n") + "\n```\n\n| scheduler |")
-	for _, column := range columns() {
+	for i, sentence := range c.table.InWords() {
+		if slices.Contains(c.schedulers, c.table.Schedulers[i+1]) {
+			b.WriteString("* " + capital(sentence) + "\n")
+		}
+	}
+	b.WriteString("\n```sh\n" + strings.Join(c.commands(), "\n") + "\n```\n\n| scheduler |")
+	shown := c.columns()
+	for _, column := range shown {
 		b.WriteString(" " + column.title + " |")
 	}
-	b.WriteString(" broken |\n|---|" + strings.Repeat("--:|", len(columns())+1) + "\n")
+	b.WriteString(" broken |\n|---|" + strings.Repeat("--:|", len(shown)+1) + "\n")
 	for i, scheduler := range c.table.Schedulers {
 		b.WriteString("| " + scheduler + c.fewer(scheduler) + " |")
-		for _, column := range columns() {
+		for _, column := range shown {
 			b.WriteString(" " + c.cell(i, column) + " |")
 		}
 		fmt.Fprintf(b, " %d |\n", c.broken(scheduler))
@@ -145,11 +159,7 @@ func (c *contest) write(b *strings.Builder) {
 
 // cell is a number of a scheduler, with what follows from it.
 func (c *contest) cell(scheduler int, of column) string {
-	at := slices.IndexFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == of.name })
-	if at < 0 {
-		return "?"
-	}
-	row := c.table.Rows[at]
+	row := c.table.Rows[slices.IndexFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == of.name })]
 	text := number(row.Means[scheduler] * of.scale)
 	if scheduler == 0 || of.wall && c.engineOf(0) != c.engineOf(scheduler) {
 		return text
@@ -232,8 +242,11 @@ func join(seeds []uint64) string {
 	return strings.Join(texts, ", ")
 }
 
-// number has three digits that mean something, and all before the point.
+// number has three digits that mean something, and all before the point; what is less than a ten-thousandth is 0.
 func number(x float64) string {
+	if math.Abs(x) < 0.0001 {
+		return "0"
+	}
 	if math.Abs(x) >= 100 || x == math.Trunc(x) {
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}

@@ -202,10 +202,16 @@ func (g *group) table() Table {
 		definitions = slices.Concat(costly(definitions), measure.CostDefinitions())
 	}
 	for _, d := range definitions {
-		t.Rows = append(t.Rows, g.row(d))
+		if d.Name != busy {
+			t.Rows = append(t.Rows, g.row(d))
+		}
 	}
+	t.Classes = g.classes()
 	return t
 }
+
+// busy is the allocation while jobs wait, which no table has: each scheduler decides itself when jobs wait, so it compares nothing.
+const busy = "utilisation.busy_mean"
 
 // settings are what costs time in a run.
 func settings(card *measure.Scorecard) cost.Settings {
@@ -227,12 +233,20 @@ func costly(definitions []measure.Definition) []measure.Definition {
 
 // row compares one number.
 func (g *group) row(d measure.Definition) Row {
+	return g.compared(d, func(card *measure.Scorecard) (float64, bool) { return d.Of(*card), true })
+}
+
+// compared compares a number that runs of some seeds may lack.
+func (g *group) compared(d measure.Definition, of func(*measure.Scorecard) (float64, bool)) Row {
 	row := Row{Name: d.Name, Title: d.Title, Unit: d.Unit, Better: d.Better, Formula: d.Formula}
 	for i, scheduler := range g.schedulers {
 		var first, values []float64
 		for _, seed := range g.counted(scheduler) {
-			first = append(first, d.Of(*g.runs[g.schedulers[0]][seed]))
-			values = append(values, d.Of(*g.runs[scheduler][seed]))
+			ours, has := of(g.runs[g.schedulers[0]][seed])
+			theirs, have := of(g.runs[scheduler][seed])
+			if has && have {
+				first, values = append(first, ours), append(values, theirs)
+			}
 		}
 		mean, _ := spread(values)
 		row.Means = append(row.Means, measure.Tidy(mean))

@@ -24,6 +24,8 @@ type Table struct {
 	// Notes are what people have to know to read it, one line each.
 	Notes []string `json:"notes,omitempty"`
 	Rows  []Row    `json:"rows"`
+	// Classes compare the waits of jobs by their size, small ones first; none for runs of openb.
+	Classes []Class `json:"classes,omitempty"`
 	// Allocation is of runs of openb only.
 	Allocation *Allocation `json:"allocation_at_arrival,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // line is a line of the text: 36 for the title, then unit, both means, difference, interval, agreement and verdict.
@@ -29,6 +30,9 @@ func (t Table) WriteText(w io.Writer) error {
 	for _, note := range t.Notes {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}
+	for _, sentence := range t.InWords() {
+		b.WriteString("\n" + wrapped(sentence) + "\n")
+	}
 	if t.Allocation != nil {
 		b.WriteString("\n")
 		t.Allocation.write(&b)
@@ -47,6 +51,28 @@ func (t Table) WriteText(w io.Writer) error {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	return nil
+}
+
+// wrapped breaks a sentence into lines of at most 120 characters.
+func wrapped(text string) string {
+	const most = 120
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case column+1+n > most:
+			b.WriteString("\n")
+			column = 0
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
 }
 
 // block compares one scheduler with the first.

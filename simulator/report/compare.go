@@ -26,7 +26,7 @@ func WriteComparison(w io.Writer, c Comparison) error {
 	p := page{
 		Kind: "Lockstep: schedulers compared, seed by seed", Notices: t.Notes,
 		Title: fmt.Sprintf("%s on %s, %s", strings.Join(t.Schedulers, ", "), t.Fleet, t.Trace),
-		Facts: comparedFacts(&c), Paired: paired(t),
+		Facts: comparedFacts(&c), Paired: paired(t), Verdict: verdictOf(t),
 	}
 	if t.Watermark != "" {
 		p.Alarms = append(p.Alarms, alarm{"Not comparable.", t.Watermark})
@@ -83,6 +83,8 @@ type pairedTable struct {
 	First  string
 	Others []string
 	Rows   []pairedRow
+	// Open shows the table unfolded: there is no verdict above it.
+	Open bool
 }
 
 type pairedRow struct {
@@ -97,7 +99,7 @@ func paired(t *compare.Table) *pairedTable {
 	if len(t.Schedulers) < 2 {
 		return nil
 	}
-	p := &pairedTable{First: t.Schedulers[0], Others: t.Schedulers[1:]}
+	p := &pairedTable{First: t.Schedulers[0], Others: t.Schedulers[1:], Open: t.Allocation != nil || t.Watermark != ""}
 	for _, row := range t.Rows {
 		if len(row.Means) != len(t.Schedulers) || len(row.Against) != len(p.Others) {
 			continue

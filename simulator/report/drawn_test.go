@@ -38,8 +38,10 @@ type view struct {
 	width  int
 }
 
-// views are a laptop by day and by night, and something narrow.
-func views() []view { return []view{{"light", 1280}, {"dark", 1280}, {"light", 700}} }
+// views are a laptop by day and by night, something narrow, and a phone.
+func views() []view { return []view{{"light", 1280}, {"dark", 1280}, {"light", 700}, phone()} }
+
+func phone() view { return view{"light", 360} }
 
 // inspect opens a page in each view: it has to draw its canvases without a complaint or a request.
 func inspect(t *testing.T, b *browser, file, name string, canvases int, looks ...view) {
@@ -61,8 +63,14 @@ func inspect(t *testing.T, b *browser, file, name string, canvases int, looks ..
 				t.Errorf("%s: the page asked for %s", name, url)
 			}
 		}
-		if as.width == 1280 {
+		if wide := b.evaluate(`document.scrollingElement.scrollWidth`); wide.(float64) > float64(as.width) {
+			t.Errorf("%s: at a width of %d the page scrolls sideways: %v", name, as.width, wide)
+		}
+		switch as.width {
+		case 1280:
 			b.keep(name + "-" + as.scheme)
+		case phone().width:
+			b.keep(name + "-phone")
 		}
 	}
 	if len(b.complaints) > 0 {
@@ -86,7 +94,7 @@ func TestPagesDrawInABrowser(t *testing.T) {
 	}
 	inspect(t, b, saved(t, func(w io.Writer) error {
 		return report.WriteComparison(w, report.Comparison{Table: table, Runs: []report.Input{in, strict}})
-	}), "comparison", 3, view{"dark", 1280})
+	}), "comparison", 3, view{"dark", 1280}, view{"light", 1280}, phone())
 
 	at := map[string]float64{"80": 80.02, "90": 89.98, "95": 94.91, "100": 95.23, "110": 95.3, "130": 95.39}
 	arrivals := measure.Scorecard{

@@ -18,6 +18,7 @@ type page struct {
 	Facts       []fact
 	Tiles       []tile
 	Figures     []figure
+	Verdict     *verdict
 	Paired      *pairedTable
 	Foot        string
 	Style       template.CSS

@@ -92,13 +92,13 @@ func (p *page) compared(c *Comparison, d *pageData) {
 	use, waited := &table{Head: []string{""}}, &table{}
 	for i := range c.Runs {
 		u := c.Runs[i].Card.Utilization
-		use.Rows = append(use.Rows, []string{d.Runs[i].Name, percent(u.Mean), percent(u.BusyMean), percent(u.Peak)})
+		use.Rows = append(use.Rows, []string{d.Runs[i].Name, percent(u.Mean), percent(u.Peak)})
 		for _, row := range waitsTable(d.Runs[i].Waits).Rows {
 			row[0] = d.Runs[i].Name + ", " + row[0]
 			waited.Rows = append(waited.Rows, row)
 		}
 	}
-	use.Head = []string{"", "mean", "while somebody waits", "peak"}
+	use.Head = []string{"", "mean", "peak"}
 	waited.Head = waitsTable(nil).Head
 	p.add(inTime, figure{
 		ID: "use-compared", Title: "Allocation and demand over time", Chart: true, Wide: true, Tall: true,

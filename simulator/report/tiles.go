@@ -29,7 +29,7 @@ func tiles(card *measure.Scorecard) []tile {
 		of("Gangs started", "gangs.placed", count(card.Gangs.Placed),
 			"of "+count(card.Gangs.Submitted)+"; "+count(card.Gangs.Pending)+" still wait"),
 		of("GPUs in use", "utilisation.mean", percent(card.Utilization.Mean),
-			percent(card.Utilization.BusyMean)+" while somebody waits"),
+			"peak "+percent(card.Utilization.Peak)),
 		of("Median wait", "wait_seconds.p50", span(card.Wait.P50), "mean "+span(card.Wait.Mean)),
 		of("95 % waited at most", "wait_seconds.p95", span(card.Wait.P95), "longest "+span(card.Wait.Max)),
 		of("Wait by GPU-hours", "by_gpu_hours.wait_seconds_mean", span(card.ByGPUHours.Wait),

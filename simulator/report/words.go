@@ -1,34 +1,15 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/lockstep-project/lockstep/simulator/measure"
 )
 
 // lasting says a duration in its two largest units: "3 h 20 min".
-func lasting(d time.Duration) string {
-	s := int(d.Round(time.Second).Seconds())
-	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
-	switch {
-	case s < minute:
-		return strconv.Itoa(s) + " s"
-	case s < hour:
-		return two(s/minute, "min", s%minute, "s")
-	case s < day:
-		return two(s/hour, "h", s%hour/minute, "min")
-	}
-	return two(s/day, "d", s%day/hour, "h")
-}
-
-func two(large int, unit string, small int, fraction string) string {
-	if small == 0 {
-		return fmt.Sprintf("%s %s", count(large), unit)
-	}
-	return fmt.Sprintf("%s %s %d %s", count(large), unit, small, fraction)
-}
+func lasting(d time.Duration) string { return measure.Lasting(d) }
 
 // span is lasting of seconds as the scorecard has them.
 func span(seconds float64) string {
@@ -39,19 +20,7 @@ func span(seconds float64) string {
 }
 
 // count writes an integer with commas between thousands.
-func count[I int | int64](n I) string {
-	text := strconv.FormatInt(int64(n), 10)
-	sign := ""
-	if n < 0 {
-		sign, text = "-", text[1:]
-	}
-	var parts []string
-	for len(text) > 3 {
-		parts = append([]string{text[len(text)-3:]}, parts...)
-		text = text[:len(text)-3]
-	}
-	return sign + strings.Join(append([]string{text}, parts...), ",")
-}
+func count[I int | int64](n I) string { return measure.Count(n) }
 
 // counted writes how many of a thing there are.
 func counted(n int, thing string) string {
