@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
@@ -24,8 +23,8 @@ var (
 	seedList = flag.String("seeds", "1", "the seeds of the uncontrolled replay, separated by commas")
 	queueing = flag.String(
 		"queueing",
-		config.Backfill,
-		"the discipline of the queue in the uncontrolled replay: backfill or promise",
+		"",
+		"the discipline of the queue in the uncontrolled replay, such as promise; empty for the shipped one",
 	)
 	recorded = flag.String(
 		"recorded",
@@ -54,6 +53,8 @@ func TestMain(m *testing.M) {
 	}
 	if *replay {
 		setting.Machines = uncontrolled.Fleet
+	}
+	if *queueing != "" {
 		setting.Options.Values = map[string]any{"scheduler": map[string]any{"pluginArgs": map[string]any{
 			"GangPlacement": map[string]any{"queueing": map[string]any{"discipline": *queueing}},
 		}}}

@@ -1,6 +1,7 @@
 package reality_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,10 +20,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
+	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
 
 // replayRecord is what was seen of a replay.
@@ -85,12 +87,7 @@ func judge(t *testing.T, record replayRecord) uncontrolled.Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
-	discipline := map[string]direct.Discipline{config.Promise: direct.Promise, config.Backfill: direct.Backfill}
-	of, known := discipline[record.Discipline]
-	if !known {
-		t.Fatalf("-queueing %s: the engine has no such discipline; use backfill or promise", record.Discipline)
-	}
-	player := direct.NewEngine(direct.Options{Discipline: of, Preempt: true}, time.Now)
+	player := playerOf(t, record.Discipline)
 	startup := uncontrolled.Measure(uncontrolled.Calibration(), record.Calibrated, record.Calibration)
 	played, err := uncontrolled.Play(t.Context(), player, machines, record.Plan, startup)
 	if err != nil {
@@ -115,10 +112,34 @@ func judge(t *testing.T, record replayRecord) uncontrolled.Comparison {
 	return c
 }
 
+// shippedDiscipline returns the discipline of the queue without any configuration.
+func shippedDiscipline(t *testing.T) string {
+	t.Helper()
+	args, err := config.Placement(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return args.Queueing.Discipline
+}
+
+// playerOf returns the engine of lockstep simulate for a discipline: that of the scheduler lockstep for the shipped one, else of its variant.
+func playerOf(t *testing.T, discipline string) engine.Engine {
+	t.Helper()
+	name := schedulers.Lockstep
+	if discipline != shippedDiscipline(t) {
+		name += ":" + discipline
+	}
+	s, err := schedulers.Open(schedulers.Ask{Name: name}, clock.RealClock{})
+	if err != nil {
+		t.Fatalf("-queueing %s: %v", discipline, err)
+	}
+	return s.Engine
+}
+
 // runReplay runs a plan on the cluster and returns what was seen. The cluster is idle before, and its first gangs are those that measure starts.
 func runReplay(t *testing.T, plan uncontrolled.Plan) replayRecord {
 	t.Helper()
-	record := replayRecord{Discipline: *queueing, Plan: plan}
+	record := replayRecord{Discipline: cmp.Or(*queueing, shippedDiscipline(t)), Plan: plan}
 	record.Calibrated, record.Calibration = submitAll(t, fmt.Sprintf("calibration-%d", plan.Seed),
 		uncontrolled.Calibration(), 2*time.Minute)
 	record.Begin, record.Runs = submitAll(t, fmt.Sprintf("uncontrolled-%d", plan.Seed), plan.Gangs, 15*time.Minute)

@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/engine/direct"
+	"k8s.io/utils/clock"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
+	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
 
 func machines(t *testing.T) fleet.Fleet {
@@ -22,9 +25,20 @@ func machines(t *testing.T) fleet.Fleet {
 	return f
 }
 
-func played(t *testing.T, plan uncontrolled.Plan, startup uncontrolled.Startup) uncontrolled.Course {
+// player is an engine of the scheduler lockstep, by name.
+func player(t *testing.T, name string) engine.Engine {
 	t.Helper()
-	player := direct.NewEngine(direct.Options{Discipline: direct.Backfill, Preempt: true}, time.Now)
+	s, err := schedulers.Open(schedulers.Ask{Name: schedulers.Lockstep, Engine: name}, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Engine
+}
+
+func played(
+	t *testing.T, player engine.Engine, plan uncontrolled.Plan, startup uncontrolled.Startup,
+) uncontrolled.Course {
+	t.Helper()
 	c, err := uncontrolled.Play(t.Context(), player, machines(t), plan, startup)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +66,7 @@ func TestDraw_Contended(t *testing.T) {
 				}
 			}
 		}
-		c := played(t, plan, uncontrolled.Startup{}).Figures()
+		c := played(t, player(t, schedulers.Direct), plan, uncontrolled.Startup{}).Figures()
 		t.Logf(
 			"seed %d: waits %v, runs %v, in use %.1f %%, %d evictions, %v",
 			seed,
@@ -66,6 +80,17 @@ func TestDraw_Contended(t *testing.T) {
 			len(kinds) < 5 {
 			t.Errorf("seed %d: not what was wanted", seed)
 		}
+	}
+}
+
+// The shipped plugins in the stepped kube-scheduler do with a plan what the decision core does, evictions included: a replay says the same by both engines.
+func TestPlay_EnginesAgree(t *testing.T) {
+	plan, startup := uncontrolled.Draw(1), uncontrolled.Startup{Gang: time.Second}
+	direct := played(t, player(t, schedulers.Direct), plan, startup)
+	stepped := played(t, player(t, schedulers.Kube), plan, startup)
+	if !reflect.DeepEqual(direct, stepped) {
+		c := uncontrolled.Compare(machines(t), direct, stepped)
+		t.Errorf("%d of 300 on the same nodes, waits %s apart: %+v and %+v", c.SameNodes, c.Apart, c.Observed, c.Plain)
 	}
 }
 
@@ -149,10 +174,15 @@ func TestMeasure_ByHand(t *testing.T) {
 // What is predicted is within the bounds of a run like the replays, and out of those of one in which all wait longer on an emptier fleet.
 func TestMissing_SaysWhatDiffers(t *testing.T) {
 	plan := uncontrolled.Draw(2)
-	course := played(t, plan, uncontrolled.Startup{})
-	player := direct.NewEngine(direct.Options{Discipline: direct.Backfill, Preempt: true}, time.Now)
+	course := played(t, player(t, schedulers.Direct), plan, uncontrolled.Startup{})
 	c := uncontrolled.Compare(machines(t), course, course)
-	spread, err := uncontrolled.Predict(t.Context(), player, machines(t), plan, uncontrolled.Startup{})
+	spread, err := uncontrolled.Predict(
+		t.Context(),
+		player(t, schedulers.Direct),
+		machines(t),
+		plan,
+		uncontrolled.Startup{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
