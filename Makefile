@@ -104,6 +104,7 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/leader -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run TwoCliques ./simulator/integration -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Replay ./simulator/integration/reality -args -uncontrolled
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
