@@ -116,5 +116,9 @@ func (v *verdict) panels(head *compare.Table) {
 
 // of says how many jobs a class has, and how much they ask for.
 func of(c compare.Class) string {
-	return measure.Count(int64(math.Round(c.Jobs))) + " jobs, " + measure.Count(int64(math.Round(c.GPUHours))) + " GPU-h"
+	return measure.Count(
+		int64(math.Round(c.Jobs)),
+	) + " jobs, " + measure.Count(
+		int64(math.Round(c.GPUHours)),
+	) + " GPU-h"
 }

@@ -32,4 +32,4 @@ func (t Trace) Contended(jobs int) Trace {
 }
 
 // hours returns the accelerator-hours that a job asks for.
-func (j *Job) hours() float64 { return float64(j.GPUs()) * j.Duration.Hours() }
+func (j Job) hours() float64 { return float64(j.GPUs()) * j.Duration.Hours() }

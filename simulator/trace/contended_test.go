@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,11 +22,12 @@ func TestTrace_Contended(t *testing.T) {
 		})
 	}
 	got := all.Contended(3)
-	names := ""
+	var names []string
 	for _, j := range got.Jobs {
-		names += j.ID
+		names = append(names, j.ID)
 	}
-	if names != "cde" || got.Jobs[0].Submit != 0 || got.Jobs[2].Submit != 15*time.Second {
+	if !slices.Equal(names, []string{"c", "d", "e"}) || got.Jobs[0].Submit != 0 ||
+		got.Jobs[2].Submit != 15*time.Second {
 		t.Errorf("the stretch is %s from %s to %s", names, got.Jobs[0].Submit, got.Jobs[len(got.Jobs)-1].Submit)
 	}
 	if all.Jobs[2].Submit != 100*time.Second {

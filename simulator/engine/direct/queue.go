@@ -41,7 +41,7 @@ func (o Options) queue() queue {
 		return &windowed{limits: slurmDefaults(), questions: make(map[string]int)}
 	case Evicting:
 		return &evicting{lanes: make(map[lane]*waitingLane), of: make(map[contention.ID]*waitingLane)}
-	case Backfill, Strict, Greedy:
+	case Backfill, Promise, Strict, Greedy:
 	}
 	return contention.New(o.rules())
 }

@@ -148,10 +148,10 @@ func (c Comparison) estimate(of func(Figures) float64) estimate {
 	return e
 }
 
-// percent returns by how many percent of the real value the simulated one is larger; 0 if the real one is 0.
-func percent(real, simulated float64) float64 {
-	if real == 0 {
+// percent returns by how many percent of the cluster's value the simulated one is larger; 0 if that is 0.
+func percent(cluster, simulated float64) float64 {
+	if cluster == 0 {
 		return 0
 	}
-	return 100 * (simulated - real) / real
+	return 100 * (simulated - cluster) / cluster
 }
