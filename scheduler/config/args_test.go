@@ -72,6 +72,8 @@ func TestMistakesNameTheField(t *testing.T) {
 		`{"queueing": {"discipline": "lifo"}}`:                            `queueing.discipline: Unsupported value: "lifo": supported values: "fifo", "backfill", "promise"`,
 		`{"queueing": {"discipline": "promise", "slackPercent": -1}}`:     "queueing.slackPercent: Invalid value: -1",
 		`{"queueing": {"slackPercent": 5}}`:                               "queueing.slackPercent: Invalid value: 5",
+		`{"queueing": {"idleTime": "500ms"}}`:                             `queueing.idleTime: Invalid value: "500ms"`,
+		`{"queueing": {"discipline": "promise", "slackPercent": 1001}}`:   "queueing.slackPercent: Invalid value: 1001",
 		`{"queueing": {"idleTime": "-1s"}}`:                               `queueing.idleTime: Invalid value: "-1s"`,
 		`{"queueing": {"horizon": "-1s"}}`:                                `queueing.horizon: Invalid value: "-1s"`,
 		`{"preemption": {"mostPerDay": -1}}`:                              "preemption.mostPerDay: Invalid value: -1",

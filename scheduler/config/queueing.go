@@ -2,8 +2,8 @@ package config
 
 import (
 	"cmp"
-	"math"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,12 +17,12 @@ type Queueing struct {
 	// delay it; promise is backfill in which shorter workloads pass longer ones by Slack, and which reserves further ahead the longer a workload has
 	// waited. The default is backfill.
 	Discipline string `json:"discipline,omitempty"`
-	// SlackPercent is the part of its run time by which a workload lets later ones pass, of promise. The default is 5.
+	// SlackPercent applies to promise: a workload is due after it has waited for so many hundredths of its run time, 0 to 1000. The default is 5.
 	SlackPercent *int32 `json:"slackPercent,omitempty"`
-	// IdleTime is how long a reservation may idle, for each of its accelerators, before it has to earn more by waiting; 0s is without limit. The
-	// default is an hour, of promise four hours.
+	// IdleTime limits how long a reservation holds accelerators idle, for each that it reserves: at least a second, or 0s for no limit. A reservation that has
+	// used it up is suspended, and earns a quarter of an hour for each hour of suspension. The default is an hour; for promise, four hours.
 	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
-	// Horizon is how far ahead places are reserved; 0s is without limit. The default is a day.
+	// Horizon limits how far ahead of its start a workload reserves a place: at least a second, or 0s for no limit. The default is a day.
 	Horizon *metav1.Duration `json:"horizon,omitempty"`
 }
 
@@ -73,19 +73,21 @@ func (q *Queueing) validate() field.ErrorList {
 	}
 	slack := *q.SlackPercent
 	switch {
-	case slack < 0 || slack > math.MaxInt16:
-		faults = append(faults, field.Invalid(at.Child("slackPercent"), slack, "it must be between 0 and 32767"))
+	case slack < 0 || slack > contention.MaxSlack:
+		faults = append(faults, field.Invalid(at.Child("slackPercent"), slack, "it must be between 0 and 1000"))
 	case slack > 0 && q.Discipline != Promise:
 		faults = append(
 			faults,
 			field.Invalid(at.Child("slackPercent"), slack, "only the discipline promise has a slack"),
 		)
 	}
-	if d := q.IdleTime.Duration; d < 0 {
-		faults = append(faults, field.Invalid(at.Child("idleTime"), d.String(), "it must not be negative"))
+	return append(faults, append(limit(at.Child("idleTime"), q.IdleTime), limit(at.Child("horizon"), q.Horizon)...)...)
+}
+
+// limit refuses a duration that would count as no limit, although it is not zero.
+func limit(at *field.Path, d *metav1.Duration) field.ErrorList {
+	if d.Duration == 0 || d.Duration >= time.Second {
+		return nil
 	}
-	if d := q.Horizon.Duration; d < 0 {
-		faults = append(faults, field.Invalid(at.Child("horizon"), d.String(), "it must not be negative"))
-	}
-	return faults
+	return field.ErrorList{field.Invalid(at, d.Duration.String(), "it must be at least 1s, or 0s for no limit")}
 }

@@ -57,13 +57,21 @@ func Promise() Discipline {
 // SetDiscipline replaces that of entities that name no other.
 func (m *Machine) SetDiscipline(d Discipline) { m.policy.Discipline = d }
 
+// MaxSlack is the largest Slack: ten times the run time.
+const MaxSlack = 1000
+
+// longestRun is the longest run time in seconds that counts for Slack. Tenants declare run times: the product of a longer one might overflow, and be due
+// centuries ago.
+const longestRun = 366 * day
+
 // due returns the instant that orders entities of one priority, the zero time for that at which the entity became ready.
 func (d Discipline) due(e *Entity) time.Time {
 	if d.Slack == 0 {
 		return time.Time{}
 	}
 	const hundred = 100
-	seconds := cmp.Or(max(e.RunTime, 0), d.UnknownRun) * d.Slack / hundred
+	run := min(cmp.Or(max(e.RunTime, 0), d.UnknownRun), longestRun)
+	seconds := run * min(d.Slack, MaxSlack) / hundred
 	return e.Order.Since.Add(time.Duration(seconds) * time.Second)
 }
 

@@ -1,6 +1,8 @@
 package contention
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -42,6 +44,13 @@ func TestDiscipline_DueOnce(t *testing.T) {
 	m.Add(e)
 	if got, _ := m.OrderOf(e.ID); got.Due.Unix() != 2003 {
 		t.Errorf("ready anew at 2000, due at %d, want 2003", got.Due.Unix())
+	}
+	for _, run := range []int64{longestRun, longestRun + 1, math.MaxInt64 / 100, math.MaxInt64} {
+		long := Entity{ID: ID(fmt.Sprint("ns/", run)), Order: Order{Since: time.Unix(1000, 0)}, RunTime: run}
+		m.Add(long)
+		if got, _ := m.OrderOf(long.ID); got.Due.Unix() != 1000+longestRun/20 {
+			t.Errorf("a tenant who declares a run of %d s is due at %d", run, got.Due.Unix())
+		}
 	}
 	none := Entity{ID: "ns/b", Order: Order{Since: time.Unix(1000, 0)}}
 	m.Add(none)
