@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -72,7 +73,7 @@ func TestQueue_DoubtfulOutcomeIsDecidedAnew(t *testing.T) {
 			s := newScheduler(t)
 			s.turn(t, "large", 16, 3) // no node has as many
 			preemptor := s.question(t, "preemptor", 8, 2)
-			preemptor.Group.Spec.Priority = ptr.To[int32](1_000_005)
+			preemptor.Group.Spec.Priority = ptr.To[int32](5)
 			if out, waits := s.Consider(preemptor); waits || len(out.Preempted) != 1 {
 				t.Fatalf("it preempts nothing: %+v", out)
 			}
@@ -103,6 +104,7 @@ func TestQueue_ForeignPodsElsewhereHoldNobodyUp(t *testing.T) {
 // the same age the one that runs for an hour is due three minutes later, and the one without an end as if it ran a day.
 func TestQueue_DueOfThoseThatEnter(t *testing.T) {
 	s := newScheduler(t)
+	s.SetDiscipline("any", contention.Promise())
 	unsaid, short := s.question(t, "unsaid", 1, 1), s.question(t, "short", 1, 1)
 	short.Group.Annotations = map[string]string{
 		topology.AnnotationExpectedEnd: s.clock.Now().Add(time.Hour).Format(time.RFC3339),

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
@@ -78,6 +79,24 @@ func TestEnginesAgree_Costs(t *testing.T) {
 				t.Fatal(err)
 			}
 			has(t, compare(t, s), engine.Disrupted)
+		})
+	}
+}
+
+// They do in the discipline promise.
+func TestEnginesAgree_Promise(t *testing.T) {
+	for seed := range *others {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomGraces(seed+*first, *size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareWith(
+				t,
+				s,
+				direct.Options{Preempt: true, Discipline: direct.Promise},
+				kube.Options{Profile: kube.Lockstep, Discipline: config.Promise},
+			)
 		})
 	}
 }
