@@ -10,19 +10,18 @@ import (
 type Discipline struct {
 	// Strict lets no later entity pass one of this discipline that waits and has a lease.
 	Strict bool
-	// Slack is how many seconds an entity is due after it became ready, for each hundred of its run time (rule 14). 0 is the order of
+	// Slack sets when an entity is due: so many hundredths of its run time after it became ready (rule 14), 0 to MaxSlack. 0 orders entities by
 	// arrival.
 	Slack int64
-	// UnknownRun is the run time in seconds that counts for Slack where none is known.
+	// UnknownRun is the run time in seconds that Slack assumes for entities without a known one.
 	UnknownRun int64
-	// Budget is how many seconds a lease may idle, for each of its owner's accelerators. 0 means without limit.
+	// Budget limits the idle of a closed lease, in seconds for each of its owner's accelerators. 0 is no limit.
 	Budget int64
-	// EarnPart is the part of an hour that an open lease earns per hour, as its inverse: 4 is a quarter. 0 means nothing.
+	// EarnPart divides the time for which a lease is open: 4 earns a quarter of an hour of Budget per hour. 0 earns nothing.
 	EarnPart int64
-	// Horizon is how many seconds ahead an instant may be for a lease to be closed. 0 means without limit.
+	// Horizon is the longest time in seconds from now to the instant of a closed lease. 0 is no limit.
 	Horizon int64
-	// WaitPart lets the horizon grow with the owner's wait, to this part of it, as its inverse: after a wait of eight days, 4 is a horizon
-	// of two. 0 means that it does not grow.
+	// WaitPart divides the owner's wait into a longer horizon: with 4, two days after a wait of eight. 0 keeps the horizon fixed.
 	WaitPart int64
 }
 

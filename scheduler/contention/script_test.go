@@ -2,6 +2,8 @@ package contention_test
 
 import (
 	"os"
+	"path"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,24 +42,38 @@ func playScript(t *testing.T, path string) {
 	})
 }
 
-// The page for operators shows lines of the scene, and no others.
+// The pages for operators show lines of scenes, and no others.
 func TestPreemptionPage_ShowsItsScene(t *testing.T) {
-	page, err := os.ReadFile("../../docs/preemption.md")
+	showsScenes(t, "preemption.md", "priced/01_preemption_pays.txt")
+}
+
+func TestQueueingPage_ShowsItsScenes(t *testing.T) {
+	showsScenes(t, "queueing.md", "promise/01_shorter_passes_by_its_slack.txt", "promise/02_horizon_grows_with_the_wait.txt")
+}
+
+// showsScenes checks that the blocks of a page that begin with an instant have lines of these scenes, block by block.
+func showsScenes(t *testing.T, name string, scenes ...string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scene, err := os.ReadFile("testdata/priced/01_preemption_pays.txt")
-	if err != nil {
-		t.Fatal(err)
+	blocks := regexp.MustCompile("(?s)```\n(\\d\\d:.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != len(scenes) {
+		t.Fatalf("docs/%s shows %d scenes, want %d", name, len(blocks), len(scenes))
 	}
-	_, shown, _ := strings.Cut(string(page), "```\n08:00:00")
-	shown, _, _ = strings.Cut("08:00:00"+shown, "```")
-	if strings.Count(shown, "\n") < 2 {
-		t.Fatal("docs/preemption.md shows no scene")
-	}
-	for line := range strings.Lines(shown) {
-		if !strings.Contains(string(scene), "\n"+line) {
-			t.Errorf("docs/preemption.md shows %q, which the scene does not have", line)
+	for i, block := range blocks {
+		scene, err := os.ReadFile("testdata/" + scenes[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), path.Base(scenes[i])) {
+			t.Errorf("docs/%s does not name %s", name, scenes[i])
+		}
+		for line := range strings.Lines(block[1]) {
+			if !strings.Contains(string(scene), "\n"+line) {
+				t.Errorf("docs/%s shows %q, which %s does not have", name, line, scenes[i])
+			}
 		}
 	}
 }

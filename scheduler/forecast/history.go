@@ -103,7 +103,7 @@ func (h *History) Of(k Key) *Distribution {
 	return &out
 }
 
-// together returns the distribution of all runs of some classes, each of which weighs as priorRuns at most. It does not depend on their order.
+// together sums the distributions of classes; each weighs priorRuns at most. The order of the classes does not matter.
 func together(classes []*class) Distribution {
 	var out Distribution
 	for _, c := range classes {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Interval is what is told of the wait until a start, in seconds.
+// Interval predicts the wait until a start, in seconds.
 type Interval struct {
-	// Low and High are exceeded by nine in ten waits and by one in ten; Middle by every second.
+	// Nine in ten waits exceed Low, one in two exceeds Middle, one in ten exceeds High.
 	Low, Middle, High int64
 }
 
@@ -26,7 +26,7 @@ const (
 	waitClasses = 12
 	// octave is the unit of shifts: 256 are a factor of two.
 	octave = 256
-	// step is how far a bound moves for each tenth of chance.
+	// step moves a bound for each tenth of chance, in parts of an octave.
 	step = 3
 	// mostShift bounds shifts: 16 octaves.
 	mostShift = 16 * octave
@@ -34,14 +34,14 @@ const (
 	least = 60
 )
 
-// Told is an interval with what it takes to learn from it.
+// Told is a predicted interval and the class of its wait, from which Started learns.
 type Told struct {
 	Interval
 
 	class int
 }
 
-// Tell returns the interval of a wait of which samples are given in seconds, ascending, at least one.
+// Tell predicts the interval of a wait from samples of it: at least one, in seconds, ascending.
 func (s *Starts) Tell(samples []int64) Told {
 	bounds := [3]int64{samples[0], samples[len(samples)/2], samples[len(samples)-1]}
 	out := Told{class: min(int(logOf(bounds[1])-logOf(0))/(2*octave), waitClasses-1)}
@@ -53,7 +53,7 @@ func (s *Starts) Tell(samples []int64) Told {
 	return out
 }
 
-// Started notes how many seconds a wait took of which an interval was told.
+// Started corrects the bounds by the seconds that a predicted wait really took.
 func (s *Starts) Started(told Told, waited int64) {
 	shifts := &s.shifts[told.class]
 	for i, of := range [3]struct{ bound, below, above int64 }{

@@ -24,7 +24,7 @@ type Class struct {
 	Buckets [][2]int64 `json:"buckets"`
 }
 
-// State returns the state as it is now, with so many classes at most: those that a history of no more would have.
+// State returns the current state with at most so many classes: those that forget would retain.
 func (h *History) State(most int) State {
 	out := State{Ended: h.ended}
 	for _, name := range h.latest(most) {

@@ -69,12 +69,10 @@ type Shared struct {
 	Ended *members.Ended
 }
 
-// Store is where the state of a scheduler is kept for the next one.
+// Store persists the scheduler's state in ConfigMaps, for the next leader.
 type Store struct {
-	once sync.Once
-	of   *waiting.Store
-	// runTimes is nil for a scheduler that learns none.
-	runTimes *runtimes.Store
+	once    sync.Once
+	keepers []*statemap.Keeper
 }
 
 // runTimesName is the name of the ConfigMap with the run times of earlier workloads, in the namespace of that of the leases.
@@ -82,9 +80,8 @@ const runTimesName = "lockstep-scheduler-run-times"
 
 // Load restores what the last scheduler left, once.
 func (s *Store) Load(ctx context.Context) {
-	s.of.Load(ctx)
-	if s.runTimes != nil {
-		s.runTimes.Load(ctx)
+	for _, keeper := range s.keepers {
+		keeper.Load(ctx)
 	}
 }
 
@@ -94,13 +91,14 @@ func (s *Store) begin(ctx context.Context, args config.GangPlacementArgs, handle
 		return nil
 	}
 	s.once.Do(func() {
-		client, at := handle.ClientSet(), args.Leases
-		s.of = waiting.NewStore(client, at.Namespace, at.Name, shared.Queue, shared.Timing)
-		s.of.Run(ctx)
+		at := statemap.Map{Client: handle.ClientSet(), Namespace: args.Leases.Namespace, Name: args.Leases.Name}
+		s.keepers = append(s.keepers, waiting.Keep(at, shared.Queue, shared.Timing))
 		if args.LearnRunTimes {
-			where := statemap.Map{Client: client, Namespace: at.Namespace, Name: runTimesName}
-			s.runTimes = runtimes.NewStore(where, shared.Queue.Learn(), shared.Timing)
-			s.runTimes.Run(ctx)
+			at.Name = runTimesName
+			s.keepers = append(s.keepers, runtimes.Keep(at, shared.Queue.Learn(), shared.Timing))
+		}
+		for _, keeper := range s.keepers {
+			keeper.Run(ctx)
 		}
 	})
 	return s

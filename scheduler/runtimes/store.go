@@ -1,11 +1,9 @@
 package runtimes
 
 import (
-	"context"
-	"sync"
+	"encoding/json"
+	"fmt"
 	"time"
-
-	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/scheduler/statemap"
@@ -19,96 +17,45 @@ const (
 	mostBytes = 512 << 10
 )
 
-// Store keeps the history of a learner in a ConfigMap, for the next scheduler.
-type Store struct {
-	at      statemap.Map
-	learner *Learner
-	clock   timing.Timing
-
-	mu      sync.Mutex
-	loaded  bool
-	written int
+// Keep returns the keeper of a learner's history. Nothing is read or written yet.
+func Keep(at statemap.Map, l *Learner, t timing.Timing) *statemap.Keeper {
+	return &statemap.Keeper{At: at, Of: kept{l}, What: "run times", Pause: pause, Timing: t}
 }
 
-// NewStore returns the store of a learner. Nothing is read or written yet.
-func NewStore(at statemap.Map, l *Learner, t timing.Timing) *Store {
-	return &Store{at: at, learner: l, clock: t}
+// kept is a learner as a keeper sees it.
+type kept struct{ *Learner }
+
+// Changes counts the runs that were added to the history by this process.
+func (k kept) Changes() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changes
 }
 
-// Load restores the history of the last scheduler, once. A scheduler that stands by must not call it before it schedules: the history would be that of another
-// time. A history that cannot be read is logged, and the learner starts without.
-func (s *Store) Load(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.loaded {
-		return
-	}
-	s.loaded = true
-	var state forecast.State
-	found, err := s.at.Read(ctx, &state)
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Reading the run times of earlier workloads; starting without them",
-			"configMap", klog.KRef(s.at.Namespace, s.at.Name))
-	}
-	if err != nil || !found {
-		return
-	}
-	s.learner.restore(state)
-	klog.FromContext(ctx).Info("Restored run times", "runs", state.Ended, "classes", len(state.Classes))
-}
+func (kept) Ages() bool { return false }
 
-// Run writes the history until the context ends, if runs have ended since the last time.
-func (s *Store) Run(ctx context.Context) {
-	s.clock.AfterFunc(pause, func() {
-		if ctx.Err() != nil {
-			return
-		}
-		s.Save(ctx)
-		s.Run(ctx)
-	})
-}
-
-// Save writes the history if it was loaded, and runs have ended since the last time.
-func (s *Store) Save(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changes := s.learner.count()
-	if !s.loaded || changes == s.written {
-		return
-	}
-	content, err := s.learner.encode()
-	if err == nil {
-		err = s.at.Write(ctx, content)
-	}
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Writing run times", "configMap", klog.KRef(s.at.Namespace, s.at.Name))
-		return
-	}
-	s.written = changes
-}
-
-// restore replaces the history.
-func (l *Learner) restore(state forecast.State) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.history = forecast.Restore(state)
-}
-
-// count returns how many runs were added to the history by this process.
-func (l *Learner) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.changes
-}
-
-// encode returns as much of the history as mostBytes hold.
-func (l *Learner) encode() ([]byte, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// Encode returns as much of the history as mostBytes hold.
+func (k kept) Encode() ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for most := forecast.MostKept; ; most /= 2 {
-		content, err := statemap.Encode(l.history.State(most))
-		if err != nil || len(content) <= mostBytes || most == 0 {
-			return content, err
+		content, err := statemap.Encode(k.history.State(most))
+		if err != nil {
+			return nil, fmt.Errorf("run times: %w", err)
+		}
+		if len(content) <= mostBytes || most == 0 {
+			return content, nil
 		}
 	}
+}
+
+func (k kept) Decode(content []byte) error {
+	var state forecast.State
+	if err := json.Unmarshal(content, &state); err != nil {
+		return fmt.Errorf("run times: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.history = forecast.Restore(state)
+	return nil
 }

@@ -32,9 +32,9 @@ func newCluster() cluster {
 	return cluster{fake.NewClientset(), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))}
 }
 
-func (c cluster) store(l *runtimes.Learner) *runtimes.Store {
+func (c cluster) store(l *runtimes.Learner) *statemap.Keeper {
 	t := timing.Timing{Clock: c.clock, Beside: func(do func()) { go do() }}
-	return runtimes.NewStore(statemap.Map{Client: c, Namespace: "lockstep-system", Name: "run-times"}, l, t)
+	return runtimes.Keep(statemap.Map{Client: c, Namespace: "lockstep-system", Name: "run-times"}, l, t)
 }
 
 // writes counts the writes of the ConfigMap.

@@ -69,13 +69,6 @@ func Encode(state any) ([]byte, error) {
 func (m Map) Write(ctx context.Context, content []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := m.put(ctx, content); err != nil {
-		return fmt.Errorf("writing ConfigMap %s/%s: %w", m.Namespace, m.Name, err)
-	}
-	return nil
-}
-
-func (m Map) put(ctx context.Context, content []byte) error {
 	maps := m.Client.CoreV1().ConfigMaps(m.Namespace)
 	object, err := maps.Get(ctx, m.Name, metav1.GetOptions{})
 	switch {
@@ -89,5 +82,8 @@ func (m Map) put(ctx context.Context, content []byte) error {
 		object.BinaryData = map[string][]byte{key: content}
 		_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	}
-	return err //nolint:wrapcheck // the caller says of what
+	if err != nil {
+		return fmt.Errorf("writing ConfigMap %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
 }

@@ -15,8 +15,11 @@ type Bounds struct {
 	// JCT is the mean completion time, JCTByWork the mean in which a job counts as its accelerators times its run time.
 	JCT, JCTByWork float64
 	// Wait and WaitByWork are the same less run times. They bound waits and, where there are preemptions or failures, waits and the time of
-	// runs that are lost together: a job that runs in vain does not wait.
+	// runs that are lost together: a job that runs in vain does not wait. They bound nothing if Slows.
 	Wait, WaitByWork float64
+	// Slows says that placements or starts make runs longer than their nominal time (scenario.Scenario.Costs). Completions are later still, but
+	// a slow run is no wait.
+	Slows bool
 	// Makespan is the last end less the first submission, of all jobs.
 	Makespan float64
 }
@@ -41,6 +44,7 @@ func Of(s *scenario.Scenario) Bounds {
 	ends := max(sums.alone, srpt(counted, speed), busy(counted, speed, func(job) float64 { return 1 }))
 	byWork := max(sums.aloneByWork, busy(counted, speed, func(j job) float64 { return j.weight }))
 	return Bounds{
+		Slows:     s.Costs != nil,
 		JCT:       ratio(ends-sums.submits, float64(len(counted))),
 		JCTByWork: ratio(byWork-sums.submitsByWork, sums.weights),
 		// Jobs that do not end are in the mean of waits.
@@ -50,12 +54,15 @@ func Of(s *scenario.Scenario) Bounds {
 	}
 }
 
-// Values returns the bounds by the names of measure.Definition.
+// Values returns what is bounded, by the names of measure.Definition.
 func (b Bounds) Values() map[string]float64 {
-	return map[string]float64{
-		"jct_seconds.mean": b.JCT, "by_gpu_hours.jct_seconds_mean": b.JCTByWork,
-		"wait_seconds.mean": b.Wait, "by_gpu_hours.wait_seconds_mean": b.WaitByWork, "makespan_seconds": b.Makespan,
+	out := map[string]float64{
+		"jct_seconds.mean": b.JCT, "by_gpu_hours.jct_seconds_mean": b.JCTByWork, "makespan_seconds": b.Makespan,
 	}
+	if !b.Slows {
+		out["wait_seconds.mean"], out["by_gpu_hours.wait_seconds_mean"] = b.Wait, b.WaitByWork
+	}
+	return out
 }
 
 // job is a job as the one machine sees it, in seconds and accelerator-seconds.

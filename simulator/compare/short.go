@@ -32,9 +32,13 @@ func essential() []struct {
 
 // short is a line for each scheduler, with the signs of what follows against the first.
 func (t Table) short(b *strings.Builder) {
+	width := 14
+	for _, name := range t.Schedulers {
+		width = max(width, len(name))
+	}
 	put := func(name string, cells []string) {
 		var line strings.Builder
-		fmt.Fprintf(&line, "%-14s", name)
+		fmt.Fprintf(&line, "%-*s", width, name)
 		for _, cell := range cells {
 			fmt.Fprintf(&line, " %-10s", cell)
 		}

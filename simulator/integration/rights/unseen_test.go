@@ -248,8 +248,13 @@ func schedulers() []row {
 	return []row{
 		{
 			role: "Role lockstep-scheduler", verbs: "create", resources: "/configmaps",
-			why:  "the chart brings them; if somebody deletes one, it is made anew",
-			file: "scheduler/waiting/store.go", code: "maps.Create(ctx, object, metav1.CreateOptions{})",
+			why:  "the chart brings them; if one is deleted, it is made anew",
+			file: "scheduler/statemap/statemap.go", code: "maps.Create(ctx, object, metav1.CreateOptions{})",
+		},
+		{
+			role: "Role lockstep-scheduler", verbs: "get update", resources: "/configmaps",
+			why:  "the recorded schedulers learned no run times",
+			file: "scheduler/gangplacement/plugin.go", code: "at.Name = runTimesName",
 		},
 		{
 			role:      "Role lockstep-scheduler",
