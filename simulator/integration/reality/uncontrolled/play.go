@@ -19,7 +19,7 @@ func Scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario
 	t := trace.Trace{Name: fmt.Sprintf("uncontrolled-%d", plan.Seed), Source: "synthetic", Synthetic: true}
 	for _, g := range plan.Gangs {
 		j := g.Job()
-		j.Submit, j.Duration, j.Estimate = ticks(g.Submit), ticks(g.RunTime), ticks(g.Deadline)
+		j.Submit, j.Duration, j.Estimate = g.Submit.Round(time.Second), g.RunTime, g.Deadline
 		t.Jobs = append(t.Jobs, j)
 	}
 	published, err := importer.New(machines, t, scenario.Options{Costs: cost.Settings{Startup: unit}})
@@ -100,7 +100,7 @@ func (w *watch) Happens(e engine.Event) {
 	if e.Job == engine.Nobody {
 		return
 	}
-	i, now := w.at[e.Job], unticked(e.At)
+	i, now := w.at[e.Job], e.At
 	fate := &w.course.Fates[i]
 	switch e.Kind {
 	case engine.Started:

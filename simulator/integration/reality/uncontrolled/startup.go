@@ -39,22 +39,11 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// Tick is the real time that a second of a scenario stands for.
-const Tick = 250 * time.Millisecond
-
-// ticks converts real time to that of scenarios, rounded to whole ticks.
-func ticks(d time.Duration) time.Duration {
-	return time.Duration(d.Round(Tick).Milliseconds()/Tick.Milliseconds()) * time.Second
-}
-
-// unticked converts the time of scenarios to real time.
-func unticked(d time.Duration) time.Duration { return time.Duration(int64(d/time.Second)) * Tick }
-
 // unit is a factor of 1 in thousandths.
 const unit = 1000
 
 // Factor returns the factor of the simulator's startup costs (simulate --startup), in thousandths, with which a gang takes as long to start as was
-// measured. published is the time of the factor 1, in seconds of a scenario.
+// measured. published is the time of the factor 1, in seconds. The simulator rounds each start up to a whole second.
 func (s Startup) Factor(published int64) int64 {
-	return int64(math.Round(unit * s.Gang.Seconds() / Tick.Seconds() / float64(published)))
+	return int64(math.Round(unit * s.Gang.Seconds() / float64(published)))
 }

@@ -161,9 +161,9 @@ func TestMeasure_ByHand(t *testing.T) {
 		{Gang: "d", First: at(300), Free: at(2299)},
 	})
 	want := uncontrolled.Startup{Single: 250 * time.Millisecond, Gang: time.Second, Arrival: 300 * time.Millisecond}
-	if startup != want || startup.Factor(4) != 1000 {
+	if startup != want || startup.Factor(4) != 250 {
 		t.Errorf(
-			"%+v and a factor of %d, want %+v and 1000 (4 s, of which each stands for 250 ms)",
+			"%+v and a factor of %d, want %+v and 250, for 1 s of 4",
 			startup,
 			startup.Factor(4),
 			want,
