@@ -148,10 +148,10 @@ func (c Comparison) estimate(of func(Figures) float64) estimate {
 	return e
 }
 
-// percent returns by how many percent of the real value the simulated one is larger; 0 if the real one is 0.
-func percent(real, simulated float64) float64 {
-	if real == 0 {
+// percent returns by how many percent of the actual value the simulated one is larger; 0 if the actual one is 0.
+func percent(actual, simulated float64) float64 {
+	if actual == 0 {
 		return 0
 	}
-	return 100 * (simulated - real) / real
+	return 100 * (simulated - actual) / actual
 }

@@ -43,7 +43,11 @@ func median(all []time.Duration) time.Duration {
 const unit = 1000
 
 // Factor returns the factor of the simulator's startup costs (simulate --startup), in thousandths, with which a gang takes as long to start as was
-// measured. published is the time of the factor 1, in seconds. The simulator rounds each start up to a whole second.
+// measured. published is the time of the factor 1, in seconds. The simulator rounds starts up to whole seconds, so that one of less than half a second is
+// played as none.
 func (s Startup) Factor(published int64) int64 {
+	if s.Gang < time.Second/2 {
+		return 0
+	}
 	return int64(math.Round(unit * s.Gang.Seconds() / float64(published)))
 }

@@ -171,6 +171,17 @@ func TestMeasure_ByHand(t *testing.T) {
 	}
 }
 
+// The simulator's seconds are whole.
+func TestFactor_LessThanHalfASecondIsNone(t *testing.T) {
+	for took, want := range map[time.Duration]int64{
+		0: 0, 499 * time.Millisecond: 0, 500 * time.Millisecond: 125, 6 * time.Second: 1500,
+	} {
+		if got := (uncontrolled.Startup{Gang: took}).Factor(4); got != want {
+			t.Errorf("%s: %d, want %d", took, got, want)
+		}
+	}
+}
+
 // What is predicted is within the bounds of a run like the replays, and out of those of one in which all wait longer on an emptier fleet.
 func TestMissing_SaysWhatDiffers(t *testing.T) {
 	plan := uncontrolled.Draw(2)
