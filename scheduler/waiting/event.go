@@ -30,7 +30,7 @@ func (q *Queue) Left(pod *corev1.Pod) {
 			return
 		}
 		q.vacated[from] = true
-		q.partings.leaves(of.ID, q.leftAll(of), q.news)
+		q.parts(of, q.news)
 		part := *of
 		part.Holds = nil
 		for _, h := range of.Holds {

@@ -16,14 +16,14 @@ const longestParting = settle
 // partings are since when units have left some of their nodes, but not all.
 type partings map[contention.ID]time.Time
 
-// leaves notes that a unit has left another one of its nodes; whole says that it was the last.
-func (p partings) leaves(id contention.ID, whole bool, now time.Time) {
-	if whole {
-		delete(p, id)
+// parts notes that a unit has left another one of its nodes.
+func (q *Queue) parts(of *contention.Unit, now time.Time) {
+	if q.leftAll(of) {
+		delete(q.partings, of.ID)
 		return
 	}
-	if _, known := p[id]; !known {
-		p[id] = now
+	if _, known := q.partings[of.ID]; !known {
+		q.partings[of.ID] = now
 	}
 }
 
