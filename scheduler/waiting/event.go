@@ -30,6 +30,7 @@ func (q *Queue) Left(pod *corev1.Pod) {
 			return
 		}
 		q.vacated[from] = true
+		q.parts(of, q.news)
 		part := *of
 		part.Holds = nil
 		for _, h := range of.Holds {

@@ -35,6 +35,8 @@ type Queue struct {
 	begun map[contention.ID]*contention.Unit
 	// vacated are the nodes that units have left since the last World, in its numbers.
 	vacated map[vacancy]bool
+	// partings are the units that have left some of their nodes only.
+	partings partings
 	// departed are pods that the scheduler's snapshot may still have.
 	departed departed
 	// round is when the round began that goes on, zero if none does.
@@ -76,6 +78,7 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 		waker:    newWaker(),
 		vain:     make(map[contention.ID]bool),
 		vacated:  make(map[vacancy]bool),
+		partings: make(partings),
 		departed: make(departed),
 		missing:  make(map[string]int64),
 		labels:   make(labels),

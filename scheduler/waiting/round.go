@@ -39,6 +39,9 @@ func (q *Queue) Following(before *contention.Order) (contention.ID, bool) {
 	if now.Sub(q.news) < q.clock.Gather {
 		return "", false // the snapshot of the cycle may be older, and nothing tells of that yet
 	}
+	if q.parting() {
+		return "", false
+	}
 	if at, called := q.waker.called[id]; called && now.Sub(at) < settle {
 		return "", false
 	}

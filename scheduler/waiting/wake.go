@@ -241,6 +241,11 @@ func (q *Queue) remind(due *bool, after time.Duration) {
 	q.clock.AfterFunc(after, func() {
 		q.mu.Lock()
 		*due = false
+		if due == &q.waker.soon && q.parting() {
+			q.soon()
+			q.mu.Unlock()
+			return
+		}
 		if due != &q.waker.soon { // the last evaluation may have been made without the change
 			q.machine.Reopen()
 		}

@@ -12,7 +12,7 @@ import (
 
 const (
 	// Fleet is the fleet of the replay: 128 machines with 8 GPUs, in 16 racks of 8. On 64 machines with half the run times two replays of nearly the
-	// same list differ by nearly twice as much in utilization (0.4 to 1.3 points against 0.2 to 0.6, one standard deviation), so that a bound of a
+	// same list differ by nearly twice as much in utilization (standard deviations of 0.4 to 1.3 points against 0.2 to 0.6), so that a bound of a
 	// point would say little.
 	Fleet = "h100-128"
 	// Gangs is how many gangs a plan has.
@@ -24,7 +24,7 @@ const (
 	// UrgentClass is the name of the PriorityClass of the urgent gangs.
 	UrgentClass = "urgent"
 
-	arrivals = 90 * time.Second
+	arrivals = 2 * time.Minute
 	rack     = "fabric.topograph.run/tier-0"
 	// PerNode is how many GPUs a machine has.
 	PerNode = 8
@@ -42,7 +42,7 @@ type Plan struct {
 // Draw returns the plan of a seed: equal seeds give equal plans on every machine.
 //
 // It is synthetic. Of 19 gangs eight have one node, four have two, one has three, three have four, two have eight and one has 16; run times are
-// log-uniform from 16 to 160 s; all arrive in 90 s and ask for about eight minutes of the fleet. One in ten is urgent, one in three states a
+// log-uniform from 14 to 144 s; all arrive in two minutes and ask for about seven minutes of the fleet. One in twenty is urgent, one in three states a
 // deadline, and one in six of those with 2 to 8 nodes requires one rack.
 func Draw(seed uint64) Plan {
 	chance := rand.New(rand.NewPCG(seed, stream))
@@ -64,9 +64,9 @@ func Draw(seed uint64) Plan {
 // draw draws a gang. It draws as many numbers for each, so that a change of one rule changes no other gang.
 func draw(chance *rand.Rand) rerun.Gang {
 	sizes := []int{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 4, 4, 4, 8, 8, 16}
-	const shortest, longest = 16.0, 160.0
+	const shortest, longest = 14.4, 144.0
 	size, length, parts := chance.IntN(len(sizes)), chance.Float64(), chance.IntN(4)
-	urgent, stated, slack, required := chance.IntN(10), chance.IntN(3), chance.IntN(600), chance.IntN(6)
+	urgent, stated, slack, required := chance.IntN(20), chance.IntN(3), chance.IntN(600), chance.IntN(6)
 	g := rerun.Gang{Members: sizes[size], GPUs: PerNode, Level: rack}
 	g.RunTime = time.Duration(math.Round(shortest*math.Pow(longest/shortest, length))) * time.Second
 	if g.Members == 1 && parts == 0 {

@@ -19,7 +19,7 @@ func Scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario
 	t := trace.Trace{Name: fmt.Sprintf("uncontrolled-%d", plan.Seed), Source: "synthetic", Synthetic: true}
 	for _, g := range plan.Gangs {
 		j := g.Job()
-		j.Submit, j.Duration, j.Estimate = ticks(g.Submit), ticks(g.RunTime), ticks(g.Deadline)
+		j.Submit, j.Duration, j.Estimate = g.Submit.Round(time.Second), g.RunTime, g.Deadline
 		t.Jobs = append(t.Jobs, j)
 	}
 	published, err := importer.New(machines, t, scenario.Options{Costs: cost.Settings{Startup: unit}})
@@ -35,7 +35,8 @@ func Scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario
 	return s, nil
 }
 
-// Play returns the course of a plan in the simulator.
+// Play returns the course of a plan in the simulator. It decides and binds at one instant; GPUs are counted from the instant of the binding, which follows
+// by Startup.Handover.
 func Play(
 	ctx context.Context, player engine.Engine, machines fleet.Fleet, plan Plan, startup Startup,
 ) (Course, error) {
@@ -43,7 +44,7 @@ func Play(
 	if err != nil {
 		return Course{}, err
 	}
-	w := newWatch(s, plan)
+	w := newWatch(s, plan, startup.Handover())
 	if err := player.Run(ctx, s, w); err != nil {
 		return Course{}, fmt.Errorf("playing plan %d: %w", plan.Seed, err)
 	}
@@ -79,10 +80,17 @@ type watch struct {
 	// at is the plan's number of each job, began the instant of the run of each gang, never for none.
 	at    []int
 	began []time.Duration
+	// handover is the time from a start to its binding.
+	handover time.Duration
 }
 
-func newWatch(s *scenario.Scenario, plan Plan) *watch {
-	w := &watch{scene: s, gangs: plan.Gangs, course: Course{Fleet: float64(s.GPUs()) * Window.Seconds()}}
+func newWatch(s *scenario.Scenario, plan Plan, handover time.Duration) *watch {
+	w := &watch{
+		scene:    s,
+		gangs:    plan.Gangs,
+		handover: handover,
+		course:   Course{Fleet: float64(s.GPUs()) * Window.Seconds()},
+	}
 	numbers := make(map[string]int)
 	for i, g := range plan.Gangs {
 		numbers[g.Name] = i
@@ -100,7 +108,7 @@ func (w *watch) Happens(e engine.Event) {
 	if e.Job == engine.Nobody {
 		return
 	}
-	i, now := w.at[e.Job], unticked(e.At)
+	i, now := w.at[e.Job], e.At
 	fate := &w.course.Fates[i]
 	switch e.Kind {
 	case engine.Started:
@@ -123,7 +131,9 @@ func (w *watch) Happens(e engine.Event) {
 
 // stop counts what a gang held that runs, and notes that it runs no longer.
 func (w *watch) stop(i int, now time.Duration) {
-	w.course.Held += held(w.gangs[i].Members*w.gangs[i].GPUs, w.began[i], now)
+	if from := w.began[i]; from != never {
+		w.course.Held += held(w.gangs[i].Members*w.gangs[i].GPUs, from+w.handover, now)
+	}
 	w.began[i] = never
 }
 

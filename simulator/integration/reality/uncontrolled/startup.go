@@ -8,19 +8,28 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 )
 
-// Startup is what starts took on the idle cluster, at the median: the time that a gang held its nodes, from its first binding to the end of its
-// last pod, less the run time of its pods. Arrival is the time from the submission to the first binding.
-type Startup struct{ Single, Gang, Arrival time.Duration }
+// Startup is what starts took on the idle cluster, at the median. Single and Gang are the time that a gang of one pod, and of more, held its nodes beyond
+// the run time of its pods: from its first binding to the end of its last pod, less that run time. Arrival is the time from the submission to the first
+// binding, Binding the part of it after the last pod was created.
+type Startup struct{ Single, Gang, Arrival, Binding time.Duration }
+
+// Handover is the time from the end of a gang to the first binding of one that waits for its nodes: changes are gathered before the binding.
+func (s Startup) Handover() time.Duration {
+	if s.Binding == 0 {
+		return 0
+	}
+	return s.Binding + rerun.Gather
+}
 
 // Measure reads what starts took from the runs of gangs that did not wait.
 func Measure(gangs []rerun.Gang, begin time.Time, runs []rerun.Run) Startup {
-	var single, several, arrival []time.Duration
+	var single, several, arrival, binding []time.Duration
 	for _, g := range gangs {
 		for _, run := range runs {
 			if run.Gang != g.Name || run.Free.IsZero() {
 				continue
 			}
-			arrival = append(arrival, run.First.Sub(begin)-g.Submit)
+			arrival, binding = append(arrival, run.First.Sub(begin)-g.Submit), append(binding, run.First.Sub(run.Whole))
 			if extra := run.Free.Sub(run.First) - g.RunTime; g.Members == 1 {
 				single = append(single, extra)
 			} else {
@@ -28,7 +37,9 @@ func Measure(gangs []rerun.Gang, begin time.Time, runs []rerun.Run) Startup {
 			}
 		}
 	}
-	return Startup{Single: median(single), Gang: median(several), Arrival: median(arrival)}
+	return Startup{
+		Single: median(single), Gang: median(several), Arrival: median(arrival), Binding: median(binding),
+	}
 }
 
 func median(all []time.Duration) time.Duration {
@@ -39,22 +50,15 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// Tick is the real time that a second of a scenario stands for.
-const Tick = 250 * time.Millisecond
-
-// ticks converts real time to that of scenarios, rounded to whole ticks.
-func ticks(d time.Duration) time.Duration {
-	return time.Duration(d.Round(Tick).Milliseconds()/Tick.Milliseconds()) * time.Second
-}
-
-// unticked converts the time of scenarios to real time.
-func unticked(d time.Duration) time.Duration { return time.Duration(int64(d/time.Second)) * Tick }
-
 // unit is a factor of 1 in thousandths.
 const unit = 1000
 
 // Factor returns the factor of the simulator's startup costs (simulate --startup), in thousandths, with which a gang takes as long to start as was
-// measured. published is the time of the factor 1, in seconds of a scenario.
+// measured. published is the time of the factor 1, in seconds. The simulator rounds starts up to whole seconds, so that one of less than half a second is
+// played as none.
 func (s Startup) Factor(published int64) int64 {
-	return int64(math.Round(unit * s.Gang.Seconds() / Tick.Seconds() / float64(published)))
+	if s.Gang < time.Second/2 {
+		return 0
+	}
+	return int64(math.Round(unit * s.Gang.Seconds() / float64(published)))
 }

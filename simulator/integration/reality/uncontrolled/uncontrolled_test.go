@@ -155,19 +155,45 @@ func TestMeasure_ByHand(t *testing.T) {
 		{Name: "d", Members: 2, RunTime: time.Second},
 	}
 	startup := uncontrolled.Measure(gangs, begin, []rerun.Run{
-		{Gang: "a", First: at(100), Free: at(1350)},
-		{Gang: "b", First: at(200), Free: at(2200)},
-		{Gang: "c", First: at(300), Free: at(9300)},
-		{Gang: "d", First: at(300), Free: at(2299)},
+		{Gang: "a", Whole: at(90), First: at(100), Free: at(1350)},
+		{Gang: "b", Whole: at(180), First: at(200), Free: at(2200)},
+		{Gang: "c", Whole: at(270), First: at(300), Free: at(9300)},
+		{Gang: "d", Whole: at(270), First: at(300), Free: at(2299)},
 	})
-	want := uncontrolled.Startup{Single: 250 * time.Millisecond, Gang: time.Second, Arrival: 300 * time.Millisecond}
-	if startup != want || startup.Factor(4) != 1000 {
+	want := uncontrolled.Startup{
+		Single:  250 * time.Millisecond,
+		Gang:    time.Second,
+		Arrival: 300 * time.Millisecond,
+		Binding: 30 * time.Millisecond,
+	}
+	if startup != want || startup.Handover() != 80*time.Millisecond || startup.Factor(4) != 250 {
 		t.Errorf(
-			"%+v and a factor of %d, want %+v and 1000 (4 s, of which each stands for 250 ms)",
+			"%+v and a factor of %d, want %+v and 250, for 1 s of 4",
 			startup,
 			startup.Factor(4),
 			want,
 		)
+	}
+}
+
+// The simulator's seconds are whole.
+func TestFactor_LessThanHalfASecondIsNone(t *testing.T) {
+	for took, want := range map[time.Duration]int64{
+		0: 0, 499 * time.Millisecond: 0, 500 * time.Millisecond: 125, 6 * time.Second: 1500,
+	} {
+		if got := (uncontrolled.Startup{Gang: took}).Factor(4); got != want {
+			t.Errorf("%s: %d, want %d", took, got, want)
+		}
+	}
+}
+
+// GPUs of a gang are counted from its binding: of 300 gangs that start in time each loses the hand-over, unless it starts or ends beyond the window.
+func TestPlay_CountsFromTheBinding(t *testing.T) {
+	plan := uncontrolled.Plan{Gangs: []rerun.Gang{{Name: "a", Members: 2, GPUs: 8, RunTime: 100 * time.Second}}}
+	at, late := played(t, player(t, schedulers.Direct), plan, uncontrolled.Startup{}),
+		played(t, player(t, schedulers.Direct), plan, uncontrolled.Startup{Binding: 200 * time.Millisecond})
+	if at.Held != 1600 || math.Abs(late.Held-(1600-16*0.25)) > 1e-6 {
+		t.Errorf("%.2f and %.2f GPU-seconds, want 1600 and 1596", at.Held, late.Held)
 	}
 }
 
