@@ -104,6 +104,7 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/leader -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run TwoCliques ./simulator/integration -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Replay ./simulator/integration/reality -args -uncontrolled
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
@@ -356,6 +357,13 @@ benchmarks: ## Play the campaign of contests in virtual time and write docs/benc
 .PHONY: benchmarks-quick
 benchmarks-quick: ## The same contests with the first jobs and one seed, into out/ (minutes).
 	@$(MAKE) --no-print-directory benchmarks CAMPAIGN="-quick -dir out/quick -out out/quick/benchmarks.md -progress none"
+
+# What make gates adds: -rewrite commits what is achieved now.
+GATES ?=
+
+.PHONY: gates
+gates: ## Eight small contended contests against committed results, with the differences that a change makes (a quarter of a minute).
+	$(GO) test $(JOBS) -count=1 -v -run TestGates ./simulator/gates $(if $(GATES),-args $(GATES))
 
 .PHONY: bench-sim
 bench-sim: $(BIN)/benchstat ## How fast the engines replay, what 100,000 jobs take, and how that grows: medians of RUNS= (ten minutes).

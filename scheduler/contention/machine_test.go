@@ -130,7 +130,7 @@ func scenes(t *testing.T) int {
 	if testing.Short() {
 		return 50
 	}
-	return 400
+	return 250
 }
 
 // Equal values give equal actions, in whatever order they are listed.

@@ -22,8 +22,8 @@ import (
 var (
 	long   = flag.Bool("long", false, "play more and longer scenes")
 	first  = flag.Uint64("first", 0, "the first seed of random scenarios")
-	seeds  = flag.Uint64("seeds", 10, "how many random scenarios to play")
-	others = flag.Uint64("others", 5, "how many random scenarios with graces, and with suspensions, to play")
+	seeds  = flag.Uint64("seeds", 6, "how many random scenarios to play")
+	others = flag.Uint64("others", 3, "how many random scenarios with graces, with suspensions, and with costs, to play")
 	size   = flag.Int("gangs", 600, "gangs in each random scenario")
 )
 

@@ -12,13 +12,26 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 var (
-	long  = flag.Bool("long", false, "play five seeds of each scenario instead of one")
-	write = flag.String("write", "", "the file to write the tables of docs/simulator-validation.md to")
-	keep  = flag.String("keep", "", "the folder to keep what was recorded in, one file for each run")
+	long     = flag.Bool("long", false, "play five seeds of each scenario instead of one")
+	write    = flag.String("write", "", "the file to write the tables of docs/simulator-validation.md to")
+	replay   = flag.Bool("uncontrolled", false, "run the uncontrolled replay, on its own fleet, and nothing else")
+	seedList = flag.String("seeds", "1", "the seeds of the uncontrolled replay, separated by commas")
+	queueing = flag.String(
+		"queueing",
+		"",
+		"the discipline of the queue in the uncontrolled replay, such as promise; empty for the shipped one",
+	)
+	recorded = flag.String(
+		"recorded",
+		"",
+		"hold the records of uncontrolled replays in this folder (-keep) against the simulator, without a cluster",
+	)
+	keep = flag.String("keep", "", "the folder to keep what was recorded in, one file for each run")
 
 	shared stage.Stage
 )
@@ -29,11 +42,22 @@ func TestMain(m *testing.M) {
 		fmt.Println("reality: skipped with -short")
 		return
 	}
+	if *recorded != "" {
+		os.Exit(m.Run())
+	}
 	setting := stage.Setting{
 		Name:     "reality",
 		Machines: filepath.Join("testdata", "racks.yaml"),
 		Options:  cluster.Options{Mode: probe.Full},
 		Out:      os.Stdout,
+	}
+	if *replay {
+		setting.Machines = uncontrolled.Fleet
+	}
+	if *queueing != "" {
+		setting.Options.Values = map[string]any{"scheduler": map[string]any{"pluginArgs": map[string]any{
+			"GangPlacement": map[string]any{"queueing": map[string]any{"discipline": *queueing}},
+		}}}
 	}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }

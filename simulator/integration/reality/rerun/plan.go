@@ -27,11 +27,20 @@ type Gang struct {
 	Name string
 	// Members is 1 to 18, GPUs how many each of them asks for: 1, 2 or 4.
 	Members, GPUs int
-	// Required says that all members have to be in one clique, Segment how many consecutive ones have to; 0 for no such wish.
+	// Required says that all members have to be in one domain of Level, Segment how many consecutive ones have to; 0 for no such wish.
 	Required bool
 	Segment  int
+	// Level is the label of the level of wishes; empty for that of cliques.
+	Level string
 	// RunTime is how long its pods run.
 	RunTime time.Duration
+	// Submit is when it is submitted, since the beginning; 0 where the course of the scenario decides.
+	Submit time.Duration
+	// Deadline is after which time from its creation the job is ended (activeDeadlineSeconds), in whole seconds; 0 for none.
+	Deadline time.Duration
+	// Class is the name of its PriorityClass, Priority that class's value; empty and 0 for none.
+	Class    string
+	Priority int32
 }
 
 // Plan is what is submitted, and what happens to nodes.

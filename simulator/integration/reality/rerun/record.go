@@ -49,7 +49,7 @@ func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays D
 		if len(runs) == 0 || runs[0].Whole.IsZero() {
 			return nil, fmt.Errorf("gang %s was never whole", g.Name)
 		}
-		j := g.job()
+		j := g.Job()
 		j.Submit = record.arrives(runs[0])
 		delay := delays.Fresh
 		if waited[g.Name] {

@@ -34,9 +34,14 @@ type Run struct {
 	Whole, First, Bound, Ending, Free time.Time
 	// Nodes are the nodes of its members, by rank; empty for those without.
 	Nodes []string
+	// Stays are when the members were seen on these nodes, by rank.
+	Stays []Stay
 
 	exist, bound, ended int
 }
+
+// Stay is when a member was seen bound to its node, and when it was seen to end. Instants at which nothing was seen are zero.
+type Stay struct{ From, To time.Time }
 
 // Recorder sees the pods of a namespace, and writes down when it saw what.
 type Recorder struct {
@@ -111,7 +116,7 @@ func (r *Recorder) Observe(pod *corev1.Pod, gone bool) {
 	attempt, _ := strconv.Atoi(pod.Labels[labelAttempt]) // JobSet writes a number
 	run := r.runs[runKey{gang, attempt}]
 	if run == nil {
-		run = &Run{Gang: gang, Attempt: attempt, Nodes: make([]string, members)}
+		run = &Run{Gang: gang, Attempt: attempt, Nodes: make([]string, members), Stays: make([]Stay, members)}
 		r.runs[runKey{gang, attempt}] = run
 	}
 	known := r.pods[pod.UID]
@@ -125,7 +130,7 @@ func (r *Recorder) Observe(pod *corev1.Pod, gone bool) {
 	}
 	if pod.Spec.NodeName != "" && !known.bound {
 		known.bound, r.changed, run.Nodes[rank] = true, now, pod.Spec.NodeName
-		run.First = earliest(run.First, now)
+		run.First, run.Stays[rank].From = earliest(run.First, now), now
 		if run.bound++; run.bound == members {
 			run.Bound = now
 		}
@@ -133,7 +138,7 @@ func (r *Recorder) Observe(pod *corev1.Pod, gone bool) {
 	over := gone || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if over && !known.ended {
 		known.ended, r.changed = true, now
-		run.Ending = earliest(run.Ending, now)
+		run.Ending, run.Stays[rank].To = earliest(run.Ending, now), now
 		if run.ended++; run.ended == members {
 			run.Free = now
 		}
@@ -155,7 +160,7 @@ func (r *Recorder) Runs() []Run {
 	out := make([]Run, 0, len(r.runs))
 	for _, run := range r.runs {
 		copied := *run
-		copied.Nodes = slices.Clone(run.Nodes)
+		copied.Nodes, copied.Stays = slices.Clone(run.Nodes), slices.Clone(run.Stays)
 		out = append(out, copied)
 	}
 	slices.SortFunc(out, func(a, b Run) int {

@@ -1,6 +1,7 @@
 package rerun
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -25,22 +26,29 @@ const (
 func (g Gang) TrainJob(namespace string) (*unstructured.Unstructured, error) {
 	annotations := map[string]any{workload.RunTimeAnnotation: g.RunTime.String()}
 	if g.Required {
-		annotations[topology.AnnotationRequiredTopology] = clique
+		annotations[topology.AnnotationRequiredTopology] = g.level()
 	}
 	if g.Segment > 0 {
 		annotations[topology.AnnotationSegmentSize] = strconv.Itoa(g.Segment)
-		annotations[topology.AnnotationSegmentTopology] = clique
+		annotations[topology.AnnotationSegmentTopology] = g.level()
+	}
+	if g.Class != "" {
+		annotations[topology.AnnotationPriorityClass] = g.Class
+	}
+	spec := map[string]any{
+		"runtimeRef": map[string]any{"name": "torch-distributed"},
+		"trainer": map[string]any{
+			"numNodes":         int64(g.Members),
+			"resourcesPerNode": map[string]any{"limits": map[string]any{gpus: int64(g.GPUs)}},
+		},
+	}
+	if g.Deadline > 0 {
+		spec["activeDeadlineSeconds"] = int64(g.Deadline / time.Second)
 	}
 	job := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": workload.Group + "/v1alpha1", "kind": workload.KindTrainJob,
 		"metadata": map[string]any{"name": g.Name, "namespace": namespace, "annotations": annotations},
-		"spec": map[string]any{
-			"runtimeRef": map[string]any{"name": "torch-distributed"},
-			"trainer": map[string]any{
-				"numNodes":         int64(g.Members),
-				"resourcesPerNode": map[string]any{"limits": map[string]any{gpus: int64(g.GPUs)}},
-			},
-		},
+		"spec":     spec,
 	}}
 	timed, err := workload.Object{Object: job}.WithRunTime([]string{replicatedJob})
 	if err != nil {
@@ -49,17 +57,21 @@ func (g Gang) TrainJob(namespace string) (*unstructured.Unstructured, error) {
 	return timed, nil
 }
 
-// job is the gang as the simulator has it, without its instants.
-func (g Gang) job() trace.Job {
-	j := trace.Job{ID: g.Name, Podsets: []trace.Podset{{Count: g.Members, GPUs: g.GPUs}}, Preemptible: true}
+// Job is the gang as the simulator has it, without its instants.
+func (g Gang) Job() trace.Job {
+	j := trace.Job{
+		ID: g.Name, Podsets: []trace.Podset{{Count: g.Members, GPUs: g.GPUs}}, Preemptible: true, Priority: g.Priority,
+	}
 	if g.Required {
-		j.Required = clique
+		j.Required = g.level()
 	}
 	if g.Segment > 0 {
-		j.Segment = trace.Segment{Size: g.Segment, Level: clique}
+		j.Segment = trace.Segment{Size: g.Segment, Level: g.level()}
 	}
 	return j
 }
+
+func (g Gang) level() string { return cmp.Or(g.Level, clique) }
 
 // NodeEvent is something that happened to a node.
 type NodeEvent struct {

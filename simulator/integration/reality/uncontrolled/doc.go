@@ -1,0 +1,15 @@
+// Package uncontrolled compares an uncontrolled run of a workload on real components with the simulator's replay of the same list.
+//
+//	plan := uncontrolled.Draw(1)                                            // 300 gangs with their arrivals, sizes, run times, priorities and deadlines
+//	observed := uncontrolled.Observed(plan, begin, gpus, runs)              // what the embedded cluster did with them
+//	startup := uncontrolled.Measure(uncontrolled.Calibration(), begin, runs)  // what a start takes, on the idle cluster before
+//	played, err := uncontrolled.Play(ctx, player, machines, plan, startup)
+//	c := uncontrolled.Compare(machines, observed, played)
+//	c.Spread, err = uncontrolled.Predict(ctx, player, machines, plan, startup)
+//	c.Missing()                                                             // where the two differ by more than the bounds
+//
+// Unlike package rerun, the simulator gets nothing of what happened: neither the instants at which gangs were complete, nor the time that they held
+// their nodes, nor any end. Its inputs are the list and one figure, the time of a start on the idle cluster (simulate --startup).
+//
+// Instants of scenarios are whole seconds. Here one of them stands for Tick.
+package uncontrolled
