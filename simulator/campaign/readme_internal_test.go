@@ -66,14 +66,16 @@ func TestReadme_Figures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := commands + "\n"
-	for _, sentence := range table.InWords() {
-		want += "* " + sentence + "\n"
-	}
+	want := commands + "\n* " + strings.Join(table.InWords(), "\n* ") + "\n"
 	switch {
 	case found == want:
 	case !*readme:
-		t.Errorf("%s says\n%sand the command says\n%s; run go test ./simulator/campaign -run Readme -readme", page, found, want)
+		t.Errorf(
+			"%s says\n%sand the command says\n%s; run go test ./simulator/campaign -run Readme -readme",
+			page,
+			found,
+			want,
+		)
 	default:
 		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)
