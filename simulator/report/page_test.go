@@ -317,7 +317,9 @@ func TestComparisonPairsSchedulers(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	parts := []string{`id="verdict"`, table.InWords()[0], "The figures that decide", "lockstep against strict", "<details><summary><h2>All "}
+	parts := []string{
+		`id="verdict"`, table.InWords()[0], "The figures that decide", "lockstep against strict", "<details><summary><h2>All ",
+	}
 	last := -1
 	for _, part := range parts {
 		at := strings.Index(out.String(), part)
