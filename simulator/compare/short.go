@@ -66,7 +66,7 @@ func (t Table) short(b *strings.Builder) {
 	}
 	t.bounds(b, put)
 	b.WriteString("waits in seconds, broken: required levels; + better, - worse than " + t.Schedulers[0] +
-		" (95 % confidence), in brackets: one seed only\n")
+		" (95 %, each by itself), in brackets: one seed\n")
 }
 
 // bounds puts a line with what no scheduler falls below, if something is known.

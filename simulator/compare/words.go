@@ -61,20 +61,28 @@ func (t Table) Headline() Table {
 	return t
 }
 
-// sentence is about one of the others.
+// sentence is about one of the others. If all of it may be chance, that is said once.
 func (t Table) sentence(other int) string {
-	parts := []string{t.bySize(other)}
-	for _, f := range []struct{ name, what string }{
-		{rowMean, "the mean wait"}, {rowByHours, "the wait by GPU-hours"},
+	parts, shown := []string{t.bySize(other)}, t.sizes(other)
+	for _, f := range []struct {
+		name, text string
+		say        func(Difference) string
+	}{
+		{rowMean, "the mean wait is ", waitShift},
+		{rowByHours, "the wait by GPU-hours is ", waitShift},
+		{rowGoodput, "goodput is ", points},
 	} {
 		if d, found := t.difference(f.name, other); found {
-			parts = append(parts, f.what+" is "+compared(d, "shorter", "longer"))
+			parts, shown = append(parts, f.text+f.say(d)), append(shown, d)
 		}
 	}
-	if d, found := t.difference(rowGoodput, other); found {
-		parts = append(parts, "goodput is "+points(d))
-	}
 	text := strings.Join(parts, "; ") + "."
+	is := func(verdicts ...Verdict) bool {
+		return slices.ContainsFunc(shown, func(d Difference) bool { return slices.Contains(verdicts, d.Verdict) })
+	}
+	if is(Unclear) && !is(Better, Worse) {
+		text = strings.ReplaceAll(text, doubtful, "") + " None of this is significant."
+	}
 	if len(t.Seeds) == 1 {
 		text += " One seed proves nothing about others."
 	}
@@ -93,21 +101,41 @@ func (t Table) difference(name string, other int) (Difference, bool) {
 // noticed is the difference of waits, in seconds, below which they are called equal.
 const noticed = 1
 
-// bySize is the clause about the sizes with most at stake: GPU-hours times the difference of waits.
-func (t Table) bySize(other int) string {
-	first, name := t.Schedulers[0], t.Schedulers[other+1]
-	earlier, later := -1, -1
-	stake := func(class int) float64 {
-		return math.Abs(t.Classes[class].Wait.Against[other].Mean) * t.Classes[class].GPUHours
-	}
+// stake is what a class has at stake between the first and another scheduler: GPU-hours times seconds of waiting.
+func (t Table) stake(class, other int) float64 {
+	return math.Abs(t.Classes[class].Wait.Against[other].Mean) * t.Classes[class].GPUHours
+}
+
+// extremes are the classes with most at stake that the first scheduler starts earlier, and later; -1 for none.
+func (t Table) extremes(other int) (earlier, later int) {
+	earlier, later = -1, -1
 	for i, c := range t.Classes {
 		switch d := c.Wait.Against[other].Mean; {
-		case d >= noticed && (earlier < 0 || stake(i) > stake(earlier)):
+		case d >= noticed && (earlier < 0 || t.stake(i, other) > t.stake(earlier, other)):
 			earlier = i
-		case d <= -noticed && (later < 0 || stake(i) > stake(later)):
+		case d <= -noticed && (later < 0 || t.stake(i, other) > t.stake(later, other)):
 			later = i
 		}
 	}
+	return earlier, later
+}
+
+// sizes are the differences that bySize names.
+func (t Table) sizes(other int) []Difference {
+	var out []Difference
+	earlier, later := t.extremes(other)
+	for _, class := range []int{earlier, later} {
+		if class >= 0 {
+			out = append(out, t.Classes[class].Wait.Against[other])
+		}
+	}
+	return out
+}
+
+// bySize is the clause about the sizes with most at stake, the larger stake first.
+func (t Table) bySize(other int) string {
+	first, name := t.Schedulers[0], t.Schedulers[other+1]
+	earlier, later := t.extremes(other)
 	switch {
 	case earlier < 0 && later < 0 && len(t.Classes) > 0:
 		return first + " starts jobs of every size when " + name + " does"
@@ -117,7 +145,7 @@ func (t Table) bySize(other int) string {
 		return fmt.Sprintf("%s starts %s than %s, and no size later", first, t.clause(earlier, other), name)
 	case earlier < 0:
 		return fmt.Sprintf("%s starts %s than %s, and no size earlier", first, t.clause(later, other), name)
-	case stake(earlier) > stake(later):
+	case t.stake(earlier, other) > t.stake(later, other):
 		return fmt.Sprintf(
 			"%s starts %s than %s, and %s",
 			first,
@@ -160,15 +188,15 @@ func (d Difference) Shift(theirs float64) string {
 	return by + " later" + doubt(d.Verdict)
 }
 
-// compared says by how much the first's wait is shorter or longer.
-func compared(d Difference, shorter, longer string) string {
+// waitShift says by how much the first's wait is shorter or longer.
+func waitShift(d Difference) string {
 	switch {
 	case math.Abs(d.Mean) < noticed:
 		return "the same"
 	case d.Mean > 0:
-		return lasting(d.Mean) + " " + shorter + doubt(d.Verdict)
+		return lasting(d.Mean) + " shorter" + doubt(d.Verdict)
 	}
-	return lasting(-d.Mean) + " " + longer + doubt(d.Verdict)
+	return lasting(-d.Mean) + " longer" + doubt(d.Verdict)
 }
 
 // points says by how many percentage points the first's goodput differs, to a hundredth.
@@ -188,10 +216,12 @@ func points(d Difference) string {
 	return text + " points higher" + doubt(d.Verdict)
 }
 
-// doubt follows differences that may be chance.
+// doubtful follows differences that may be chance.
+const doubtful = " (not significant)"
+
 func doubt(v Verdict) string {
 	if v == Unclear {
-		return " (not significant)"
+		return doubtful
 	}
 	return ""
 }

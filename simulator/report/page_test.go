@@ -317,11 +317,22 @@ func TestComparisonPairsSchedulers(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
+	parts := []string{
+		`id="verdict"`, table.InWords()[0], "The figures that decide", "lockstep against strict", "<details><summary><h2>All ",
+	}
+	last := -1
+	for _, part := range parts {
+		at := strings.Index(out.String(), part)
+		if at <= last {
+			t.Errorf("%q is not on the page, or not in its place", part)
+		}
+		last = at
+	}
 	table.Watermark = "other seeds"
 	out.Reset()
 	err = report.WriteComparison(&out, report.Comparison{Table: table})
-	if err != nil || !strings.Contains(out.String(), "Not comparable.") {
-		t.Errorf("without a watermark, or %v", err)
+	if err != nil || !strings.Contains(out.String(), "Not comparable.") || strings.Contains(out.String(), `id="verdict"`) {
+		t.Errorf("without a watermark or with a verdict, or %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lockstep-project/lockstep/simulator/compare"
 	"github.com/lockstep-project/lockstep/simulator/compare/criteria"
@@ -60,10 +61,13 @@ func verdictOf(t *compare.Table) *verdict {
 		v.Titles = append(v.Titles, c.Title)
 		row := &head.Rows[at]
 		for i := range rows {
-			cell := pairedCell{Mean: decided(row, row.Means[i])}
+			cell := pairedCell{Mean: unbroken(decided(row, row.Means[i]))}
 			if i > 0 {
 				of := pairedCellOf(row.Unit, row.Means[i], row.Against[i-1])
 				cell.Verdict, cell.Class = of.Verdict, of.Class
+				if row.Against[i-1].Verdict == compare.Unclear {
+					cell.Verdict = "≈ may be chance"
+				}
 			}
 			rows[i].Cells = append(rows[i].Cells, cell)
 		}
@@ -96,7 +100,8 @@ func (v *verdict) panels(head *compare.Table) {
 		for _, c := range head.Classes {
 			d := c.Wait.Against[i]
 			row := classRow{
-				Name: c.Name, Jobs: of(c), Ours: span(c.Wait.Means[i+1] - d.Mean), Theirs: span(c.Wait.Means[i+1]),
+				Name: c.Name, Jobs: of(c),
+				Ours: unbroken(span(c.Wait.Means[i+1] - d.Mean)), Theirs: unbroken(span(c.Wait.Means[i+1])),
 				Shift: d.Shift(c.Wait.Means[i+1]),
 			}
 			bar := 0
@@ -112,6 +117,16 @@ func (v *verdict) panels(head *compare.Table) {
 		}
 		v.Panels = append(v.Panels, panel)
 	}
+}
+
+// unbroken joins numbers with their units, so that lines of a narrow screen break between such pairs only.
+func unbroken(text string) string {
+	words := strings.Fields(text)
+	var pairs []string
+	for pair := range slices.Chunk(words, 2) {
+		pairs = append(pairs, strings.Join(pair, "\u00a0"))
+	}
+	return strings.Join(pairs, " ")
 }
 
 // of says how many jobs a class has, and how much they ask for.
