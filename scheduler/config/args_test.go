@@ -99,7 +99,9 @@ func TestMistakesNameTheField(t *testing.T) {
 
 func TestPreemption(t *testing.T) {
 	for text, want := range map[string]contention.Terms{
-		"{}": contention.DefaultTerms(),
+		"{}":                               contention.DefaultTerms(),
+		`{"preemption": {"prices": []}}`:   contention.UnpricedTerms(),
+		`{"preemption": {"prices": null}}`: contention.DefaultTerms(),
 		`{"preemption": {"prices": [{"fromPriority": -10, "percent": 50}, {"fromPriority": 1000}],
 			"restartTime": "5m", "minRunTime": "1h", "mostPerDay": 0}}`: {
 			Prices: []contention.Price{{From: -10, Percent: 50}, {From: 1000}}, Restart: 300, MinRun: 3600,

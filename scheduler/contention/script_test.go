@@ -13,7 +13,7 @@ import (
 // Each script in testdata tells a scene of the queue and draws what the machine does with it. Run with -rewrite to write new
 // outputs; commit them only if you can explain the difference. The engines play those of scenes, too.
 func TestMachine_Scripts(t *testing.T) {
-	for _, folder := range []string{"testdata/scenes", "testdata/priced", "testdata/promise"} {
+	for _, folder := range []string{"testdata/scenes", "testdata/promise"} {
 		datadriven.Walk(t, folder, playScript)
 	}
 }
@@ -46,7 +46,7 @@ func TestPreemptionPage_ShowsItsScene(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scene, err := os.ReadFile("testdata/priced/01_preemption_pays.txt")
+	scene, err := os.ReadFile("testdata/scenes/45_preemption_pays.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 		policy := contention.DefaultPolicy()
 		switch seed % 4 {
 		case 0:
-			policy = priced()
+			policy = unpriced()
 		case 1:
 			policy = promise()
 		}

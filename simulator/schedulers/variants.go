@@ -30,7 +30,7 @@ func variants() []variant {
 			func(o *direct.Options) { o.Discipline = direct.Strict },
 		},
 		{"promise", "in the order of dues", func(o *direct.Options) { o.Discipline = direct.Promise }},
-		{"priced", "preempting where that pays", func(o *direct.Options) { o.Priced = true }},
+		{"unpriced", "preempting whatever that costs", func(o *direct.Options) { o.Unpriced = true }},
 		{"learned", "with run times predicted from those that have ended", func(o *direct.Options) { o.Learns = true }},
 		{"perfect", "knowing when everything really ends", func(o *direct.Options) { o.Foresight = direct.Perfect }},
 	}

@@ -143,8 +143,8 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 	p.CeilingPart = int64(a.number("ceiling", int(p.CeilingPart)))
 	p.Strict = a.has("strict")
 	p.Preemption = !a.has("no-preemption")
-	if a.has("priced") {
-		p.Terms = contention.PricedTerms()
+	if a.has("unpriced") {
+		p.Terms = contention.UnpricedTerms()
 	}
 	s.policy = &p
 	return "", a.err

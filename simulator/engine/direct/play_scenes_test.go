@@ -98,6 +98,8 @@ func moves(line string) []string {
 		line, _, _ = strings.Cut(line, " passing ")
 		return []string{line}
 	case "preempts":
+		line, _, _ = strings.Cut(line, " (") // what it wins and loses
+		words = strings.Fields(line)
 		var out []string
 		for _, victim := range words[3:] {
 			out = append(out, words[0]+" "+strings.TrimSuffix(victim, ",")+" is preempted")
@@ -214,7 +216,7 @@ func jobOf(j contentiontest.Job) direct.Job {
 		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
 		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
 		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, NeverPreempts: j.NeverPreempts,
-		Grace: j.Grace, Bound: j.Pinned,
+		Grace: j.Grace, Saves: j.Saves, Bound: j.Pinned,
 	}
 }
 
@@ -289,6 +291,9 @@ func randomScene(seed uint64) contentiontest.Scene {
 			Priority:    int32(r.IntN(4) * 5),
 			Runs:        int64(1+r.IntN(90)) * minute,
 			Preemptible: r.IntN(2) == 0,
+		}
+		if j.Priority == 15 { // a quarter evict whatever that costs
+			j.Priority += contention.Urgent
 		}
 		if r.IntN(2) == 0 {
 			j.Members = 1

@@ -143,8 +143,8 @@ type Options struct {
 	Foresight Foresight
 	// Learns predicts the run times of jobs that promise none from those that have ended, with Promised foresight.
 	Learns bool
-	// Priced has evictions pay, by contention.PricedTerms.
-	Priced bool
+	// Unpriced has entities evict whatever that costs, by contention.UnpricedTerms.
+	Unpriced bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
 	// all members of a gang, it is asked for the needed ones. Backfill is EASY then.
 	Policy Policy
@@ -154,8 +154,8 @@ type Options struct {
 func (o Options) rules() contention.Policy {
 	rules := contention.DefaultPolicy()
 	rules.Preemption = o.Preempt && o.Policy == nil
-	if o.Priced {
-		rules.Terms = contention.PricedTerms()
+	if o.Unpriced {
+		rules.Terms = contention.UnpricedTerms()
 	}
 	switch {
 	case o.Discipline == Promise:

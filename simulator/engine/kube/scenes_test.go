@@ -30,10 +30,11 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 // scheduler.
 func unplayed() map[string]string {
 	return map[string]string{
-		"09_move.txt":             "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
-		"43_outranked.txt":        "hold: jobs of a scenario lose no members by themselves",
-		"44_unearned.txt":         "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
-		"42_crash_in_a_place.txt": "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
+		"09_move.txt":                 "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
+		"46_preemption_of_savers.txt": "checkpoints: no trace has any",
+		"43_outranked.txt":            "hold: jobs of a scenario lose no members by themselves",
+		"44_unearned.txt":             "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
+		"42_crash_in_a_place.txt":     "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
 			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back, and scheduler/gangqueue " +
 			"TestGangQueue_PlacesOfLostMembers that a younger gang waits meanwhile",
@@ -57,6 +58,9 @@ func inexpressible(s contentiontest.Scene) string {
 	for _, j := range s.Jobs {
 		if arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted) {
 			return "certainty"
+		}
+		if j.Saves > 0 {
+			return "checkpoints"
 		}
 	}
 	return ""
