@@ -71,7 +71,7 @@ func TestMistakesNameTheField(t *testing.T) {
 		`{"preemption": {"minRunTime": "-1s"}}`:                           `preemption.minRunTime: Invalid value: "-1s"`,
 		`{"queueing": {"discipline": "lifo"}}`:                            `queueing.discipline: Unsupported value: "lifo": supported values: "fifo", "backfill", "promise"`,
 		`{"queueing": {"discipline": "promise", "slackPercent": -1}}`:     "queueing.slackPercent: Invalid value: -1",
-		`{"queueing": {"slackPercent": 5}}`:                               "queueing.slackPercent: Invalid value: 5",
+		`{"queueing": {"discipline": "fifo", "slackPercent": 5}}`:         "queueing.slackPercent: Invalid value: 5",
 		`{"queueing": {"idleTime": "-1s"}}`:                               `queueing.idleTime: Invalid value: "-1s"`,
 		`{"queueing": {"horizon": "-1s"}}`:                                `queueing.horizon: Invalid value: "-1s"`,
 		`{"preemption": {"mostPerDay": -1}}`:                              "preemption.mostPerDay: Invalid value: -1",

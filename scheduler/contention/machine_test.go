@@ -87,10 +87,10 @@ func unpriced() contention.Policy {
 	return p
 }
 
-// promise returns a policy by which shorter entities pass longer ones, if they are due before.
-func promise() contention.Policy {
-	p := contention.DefaultPolicy()
-	p.Discipline = contention.Promise()
+// arrivals returns a policy by which entities start in the order of arrival, whatever they evict costs.
+func arrivals() contention.Policy {
+	p := unpriced()
+	p.Discipline = contention.Backfill()
 	return p
 }
 
@@ -122,7 +122,7 @@ func TestMachine_KeepsItsInvariants(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			played(t, randomScene(seed))
 			end(t, randomScene(seed), unpriced())
-			end(t, randomScene(seed), promise())
+			end(t, randomScene(seed), arrivals())
 		})
 	}
 }

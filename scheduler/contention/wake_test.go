@@ -22,7 +22,7 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 		case 0:
 			policy = unpriced()
 		case 1:
-			policy = promise()
+			policy = arrivals()
 		}
 		eager, most := decided(t, s, policy.Eager())
 		lazy, turns := decided(t, s, policy)

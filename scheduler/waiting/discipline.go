@@ -1,6 +1,8 @@
 package waiting
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
@@ -27,6 +29,20 @@ func (q *Queue) discipline(pod *corev1.Pod) *contention.Discipline {
 		return &d
 	}
 	return nil
+}
+
+// DueOf returns when an entity is due that entered the scheduling queue since the same instant; the zero time for another one.
+func (q *Queue) DueOf(id contention.ID, since time.Time) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	order, known := q.machine.OrderOf(id)
+	if !known {
+		order = q.waker.coming[id].order
+	}
+	if !order.Since.Equal(since) {
+		return time.Time{}
+	}
+	return order.Due
 }
 
 // OrderOf returns the place in the queue of a gang, of which the pod is a member, or of a pod that is in none.

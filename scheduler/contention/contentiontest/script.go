@@ -134,8 +134,8 @@ func (s *Script) fleet(a arguments) (string, error) {
 
 func (s *Script) setPolicy(a arguments) (string, error) {
 	p := contention.DefaultPolicy()
-	if a.has("promise") {
-		p.Discipline = contention.Promise()
+	if a.has("backfill") {
+		p.Discipline = contention.Backfill()
 	}
 	p.MaxLeases = a.number("heads", p.MaxLeases)
 	p.Budget = a.duration("budget", p.Budget)

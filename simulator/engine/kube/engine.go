@@ -28,6 +28,8 @@ const (
 // Options are how an engine plays.
 type Options struct {
 	Profile Profile
+	// Discipline is that of package config in which Lockstep's entities start, "" for the shipped profile's.
+	Discipline string
 	// Clock is for what decisions cost; no event depends on it.
 	Clock clock.PassiveClock
 }

@@ -1,11 +1,16 @@
 package kube
 
 import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/scheduler"
+	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
@@ -45,10 +50,10 @@ type parts struct {
 }
 
 // partsOf are those of a profile.
-func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error) {
+func partsOf(o Options, t timing.Timing, seed uint64, b *bindings) (parts, error) {
 	out := parts{name: scheduler.ProfileName}
 	text := chart.Profile()
-	if p == Native {
+	if o.Profile == Native {
 		out.name, text, out.registry = nativeName, []byte(native), ties(seed)
 	} else {
 		out.registry, out.waiting = scheduler.Plugins(t)
@@ -57,10 +62,24 @@ func partsOf(p Profile, t timing.Timing, seed uint64, b *bindings) (parts, error
 	if err != nil {
 		return parts{}, err
 	}
+	if o.Discipline != "" {
+		starts(config, o.Discipline)
+	}
 	own := schedulerconfig.Plugin{Name: bindingsName}
 	plugins := config.Profiles[0].Plugins
 	plugins.Permit.Enabled = append(plugins.Permit.Enabled, own)
 	plugins.PostBind.Enabled = append(plugins.PostBind.Enabled, own)
 	out.config, out.registry[bindingsName] = config, b.make
 	return out, nil
+}
+
+// starts has the profile's entities start in a discipline.
+func starts(config *schedulerconfig.KubeSchedulerConfiguration, discipline string) {
+	args := &runtime.Unknown{
+		Raw: fmt.Appendf(nil, `{"queueing":{"discipline":%q}}`, discipline), ContentType: runtime.ContentTypeJSON,
+	}
+	of := slices.DeleteFunc(config.Profiles[0].PluginConfig, func(c schedulerconfig.PluginConfig) bool {
+		return c.Name == gangplacement.Name
+	})
+	config.Profiles[0].PluginConfig = append(of, schedulerconfig.PluginConfig{Name: gangplacement.Name, Args: args})
 }

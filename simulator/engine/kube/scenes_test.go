@@ -74,8 +74,8 @@ func TestEngines_PlayScenes(t *testing.T) {
 	datadriven.Walk(t, scenesFolder, func(t *testing.T, path string) {
 		t.Helper()
 		name := filepath.Base(path)
-		scene, until := scenetest.ReadScene(t, path)
-		what, reason := inexpressible(scene), left[name]
+		script := scenetest.ReadScene(t, path)
+		what, reason := inexpressible(script.Scene), left[name]
 		delete(left, name)
 		if before, _, _ := strings.Cut(reason, ":"); before != what {
 			t.Errorf("a scenario cannot express %q; unplayed says %q", what, reason)
@@ -83,10 +83,10 @@ func TestEngines_PlayScenes(t *testing.T) {
 		if what != "" {
 			return
 		}
-		if !*long && len(scene.Jobs) > manyJobs {
-			t.Skipf("%d jobs; play them with -long", len(scene.Jobs))
+		if !*long && len(script.Scene.Jobs) > manyJobs {
+			t.Skipf("%d jobs; play them with -long", len(script.Scene.Jobs))
 		}
-		for _, difference := range playScene(t, scenarioOf(t, scene, until)) {
+		for _, difference := range playScene(t, script) {
 			t.Error(difference)
 		}
 	})
@@ -102,21 +102,22 @@ func TestEngines_PlayScenes(t *testing.T) {
 const manyJobs = 5_000
 
 // playScene plays a scene in all three ways, and returns the first differences.
-func playScene(t *testing.T, p played) []string {
+func playScene(t *testing.T, script scenetest.Script) []string {
 	t.Helper()
-	player, err := contentiontest.NewPlayer(p.Scene, contention.DefaultPolicy())
+	p := scenarioOf(t, script.Scene, script.Until)
+	player, err := contentiontest.NewPlayer(p.Scene, script.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err = player.Play(p.until); err != nil {
 		t.Fatal(err)
 	}
-	k, err := kube.New(kube.Options{Profile: kube.Lockstep, Clock: clock.RealClock{}})
+	k, err := kube.New(kube.Options{Profile: kube.Lockstep, Discipline: script.Options().Discipline.String(), Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	core := p.run(t, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
+	core := p.run(t, direct.NewEngine(script.Options(), time.Now))
 	between := time.Now()
 	sched := p.run(t, k)
 	t.Logf("%d moves, %d events; direct took %v, kube %v",

@@ -142,7 +142,7 @@ func newWorld(
 		return nil, err
 	}
 	t := timing.Timing{Clock: out.clock, Beside: func(do func()) { out.beside = append(out.beside, do) }}
-	if out.parts, err = partsOf(o.Profile, t, s.Options.Seed, out.bindings); err != nil {
+	if out.parts, err = partsOf(o, t, s.Options.Seed, out.bindings); err != nil {
 		return nil, err
 	}
 	if err := out.makeScheduler(ctx); err != nil {
