@@ -140,7 +140,10 @@ func (m *Machine) Guard(e Entity, w *World) map[int]topology.Capacity {
 }
 
 // Binds reports whether a lease binds an entity.
-func (m *Machine) Binds(e Entity, now int64) bool { return len(m.binding(&e, now)) > 0 }
+func (m *Machine) Binds(e Entity, now int64) bool {
+	e.Order.Due = m.Due(&e)
+	return len(m.binding(&e, now)) > 0
+}
 
 // Why drivers revoke leases.
 const (

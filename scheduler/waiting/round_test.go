@@ -9,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // An entity that starts has a cycle of its own, with the outcome that it had in the cycle of another one. Until then no other one is
@@ -93,5 +96,28 @@ func TestQueue_ForeignPodsElsewhereHoldNobodyUp(t *testing.T) {
 	s.Taken("elsewhere")
 	if got := s.follows(); got != "small" {
 		t.Errorf("%q is evaluated next", got)
+	}
+}
+
+// The scheduling queue orders those that enter it at one instant by when they are due, before any of them was evaluated: of two gangs of
+// the same age the one that runs for an hour is due three minutes later, and the one without an end as if it ran a day.
+func TestQueue_DueOfThoseThatEnter(t *testing.T) {
+	s := newScheduler(t)
+	unsaid, short := s.question(t, "unsaid", 1, 1), s.question(t, "short", 1, 1)
+	short.Group.Annotations = map[string]string{
+		topology.AnnotationExpectedEnd: s.clock.Now().Add(time.Hour).Format(time.RFC3339),
+	}
+	since := short.Group.CreationTimestamp.Time
+	if got := s.DueOf(id("short"), since); !got.IsZero() {
+		t.Errorf("due at %v before it enters", got)
+	}
+	for of, want := range map[*waiting.Question]time.Duration{short: 3 * time.Minute, unsaid: 72 * time.Minute} {
+		s.Keeps(of.Group, of.Waiting[0])
+		if got := s.DueOf(id(of.Group.Name), since); !got.Equal(since.Add(want)) {
+			t.Errorf("%s is due at %v, want %v after %v", of.Group.Name, got, want, since)
+		}
+		if got := s.DueOf(id(of.Group.Name), since.Add(time.Second)); !got.IsZero() {
+			t.Errorf("%s is due at %v as of another instant", of.Group.Name, got)
+		}
 	}
 }

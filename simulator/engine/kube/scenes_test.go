@@ -105,6 +105,7 @@ const manyJobs = 5_000
 func playScene(t *testing.T, script scenetest.Script) []string {
 	t.Helper()
 	p := scenarioOf(t, script.Scene, script.Until)
+	p.discipline = script.Policy.Discipline
 	player, err := contentiontest.NewPlayer(p.Scene, script.Policy)
 	if err != nil {
 		t.Fatal(err)
