@@ -15,12 +15,12 @@ import (
 type Queueing struct {
 	// Discipline is fifo, backfill or promise. fifo lets no workload pass the first one that has a reservation; backfill lets those pass that do not
 	// delay it; promise is backfill in which shorter workloads pass longer ones by Slack, and which reserves further ahead the longer a workload has
-	// waited. The default is backfill.
+	// waited. The default is promise.
 	Discipline string `json:"discipline,omitempty"`
 	// SlackPercent is the part of its run time by which a workload lets later ones pass, of promise. The default is 5.
 	SlackPercent *int32 `json:"slackPercent,omitempty"`
 	// IdleTime is how long a reservation may idle, for each of its accelerators, before it has to earn more by waiting; 0s is without limit. The
-	// default is an hour, of promise four hours.
+	// default is four hours, of backfill and fifo one.
 	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
 	// Horizon is how far ahead places are reserved; 0s is without limit. The default is a day.
 	Horizon *metav1.Duration `json:"horizon,omitempty"`
@@ -41,10 +41,10 @@ func discipline(name string) contention.Discipline {
 	switch name {
 	case FIFO:
 		return contention.FIFO()
-	case Promise:
-		return contention.Promise()
+	case Backfill:
+		return contention.Backfill()
 	}
-	return contention.Backfill()
+	return contention.Promise()
 }
 
 // Discipline returns the order of the profile's workloads.
@@ -58,7 +58,7 @@ func (a GangPlacementArgs) Discipline() contention.Discipline {
 }
 
 func (q *Queueing) setDefaults() {
-	q.Discipline = cmp.Or(q.Discipline, Backfill)
+	q.Discipline = cmp.Or(q.Discipline, Promise)
 	d := discipline(q.Discipline)
 	q.SlackPercent = cmp.Or(q.SlackPercent, new(int32(d.Slack)))
 	q.IdleTime = cmp.Or(q.IdleTime, seconds(d.Budget))

@@ -2,6 +2,7 @@ package contention_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,11 +12,9 @@ import (
 )
 
 // Each script in testdata tells a scene of the queue and draws what the machine does with it. Run with -rewrite to write new
-// outputs; commit them only if you can explain the difference. The engines play those of scenes, too.
+// outputs; commit them only if you can explain the difference. The engines play them, too.
 func TestMachine_Scripts(t *testing.T) {
-	for _, folder := range []string{"testdata/scenes", "testdata/priced", "testdata/promise"} {
-		datadriven.Walk(t, folder, playScript)
-	}
+	datadriven.Walk(t, "testdata/scenes", playScript)
 }
 
 func playScript(t *testing.T, path string) {
@@ -40,24 +39,38 @@ func playScript(t *testing.T, path string) {
 	})
 }
 
-// The page for operators shows lines of the scene, and no others.
+// The pages for operators show lines of scenes, and no others.
 func TestPreemptionPage_ShowsItsScene(t *testing.T) {
-	page, err := os.ReadFile("../../docs/preemption.md")
+	showsScene(t, "preemption.md", "45_preemption_pays.txt")
+}
+
+func TestQueueingPage_ShowsItsScenes(t *testing.T) {
+	showsScene(t, "queueing.md", "47_shorter_passes_by_its_slack.txt", "48_horizon_grows_with_the_wait.txt")
+}
+
+// showsScene checks that the blocks of a page that begin with an instant have lines of these scenes, block by block.
+func showsScene(t *testing.T, name string, scenes ...string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scene, err := os.ReadFile("testdata/priced/01_preemption_pays.txt")
-	if err != nil {
-		t.Fatal(err)
+	blocks := regexp.MustCompile("(?s)```\n(\\d\\d:.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != len(scenes) {
+		t.Fatalf("docs/%s shows %d scenes, want %d", name, len(blocks), len(scenes))
 	}
-	_, shown, _ := strings.Cut(string(page), "```\n08:00:00")
-	shown, _, _ = strings.Cut("08:00:00"+shown, "```")
-	if strings.Count(shown, "\n") < 2 {
-		t.Fatal("docs/preemption.md shows no scene")
-	}
-	for line := range strings.Lines(shown) {
-		if !strings.Contains(string(scene), "\n"+line) {
-			t.Errorf("docs/preemption.md shows %q, which the scene does not have", line)
+	for i, block := range blocks {
+		scene, err := os.ReadFile("testdata/scenes/" + scenes[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), scenes[i]) {
+			t.Errorf("docs/%s does not name %s", name, scenes[i])
+		}
+		for line := range strings.Lines(block[1]) {
+			if !strings.Contains(string(scene), "\n"+line) {
+				t.Errorf("docs/%s shows %q, which %s does not have", name, line, scenes[i])
+			}
 		}
 	}
 }

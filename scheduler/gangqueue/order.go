@@ -1,11 +1,15 @@
 package gangqueue
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
 // What the queue's concrete entities offer: a group its PodGroup, a single pod itself.
@@ -16,14 +20,25 @@ type (
 	podEntity interface{ GetPodInfo() fwk.PodInfo }
 )
 
-// Less puts the higher priority first, then who waits longer, then the name. The queue's own timestamp is not asked: it
-// is renewed by every attempt.
-func (*GangQueue) Less(a, b fwk.QueuedEntityInfo) bool {
+// Less puts the higher priority first, then who is due earlier, then the name. The queue's own timestamp is not asked: it is renewed by every
+// attempt.
+func (q *GangQueue) Less(a, b fwk.QueuedEntityInfo) bool {
 	oa, ob := objectOf(a), objectOf(b)
 	if oa == nil || ob == nil {
 		return ob == nil && oa != nil
 	}
-	return snapshot.OrderOf(oa, a.GetPriority()).Compare(snapshot.OrderOf(ob, b.GetPriority())) < 0
+	return q.orderOf(oa, a.GetPriority()).Compare(q.orderOf(ob, b.GetPriority())) < 0
+}
+
+// orderOf returns the place in the queue of an object. When it is due was computed before it entered.
+func (q *GangQueue) orderOf(o metav1.Object, priority int32) contention.Order {
+	id := waiting.IDOf(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
+	if pod, single := o.(*corev1.Pod); single {
+		id = waiting.IDOfPod(pod)
+	}
+	order := snapshot.OrderOf(o, priority)
+	order.Due = q.queue.DueOf(id, order.Since)
+	return order
 }
 
 // objectOf is the object that an entity is about, nil for one of a kind we do not know.

@@ -86,6 +86,19 @@ func (l *Learner) Waits(id contention.ID, key func() forecast.Key) int64 {
 	return p.seconds
 }
 
+// Expects returns what Waits returned for a workload, or would return, in seconds, without reporting it.
+func (l *Learner) Expects(id contention.ID, key func() forecast.Key) int64 {
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p, known := l.waits[id]; known {
+		return p.seconds
+	}
+	return l.predict(key(), 0).seconds
+}
+
 // Starts reports that a workload starts of which Waits was called, or that members join one that runs.
 func (l *Learner) Starts(id contention.ID) {
 	if l == nil {

@@ -1,10 +1,15 @@
 package waiting
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
+	"github.com/lockstep-project/lockstep/scheduler/runtimes"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // SetDiscipline sets the discipline of the pods of a profile. The first one is also that of entities of no profile. It is called while the
@@ -29,13 +34,49 @@ func (q *Queue) discipline(pod *corev1.Pod) *contention.Discipline {
 	return nil
 }
 
-// OrderOf returns the place in the queue of a gang, of which the pod is a member, or of a pod that is in none. Before it has been evaluated it
-// is due when it became ready, which is no later than it will be.
+// DueOf returns when an entity is due that entered the scheduling queue since the same instant; the zero time for another one.
+func (q *Queue) DueOf(id contention.ID, since time.Time) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	order, known := q.machine.OrderOf(id)
+	if !known {
+		order = q.waker.coming[id].order
+	}
+	if !order.Since.Equal(since) {
+		return time.Time{}
+	}
+	return order.Due
+}
+
+// OrderOf returns the place in the queue of a gang, of which the pod is a member, or of a pod that is in none.
 func (q *Queue) OrderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if of, waits := q.machine.OrderOf(idOf(group, pod)); waits {
-		return of
+	return q.orderOf(group, pod)
+}
+
+func (q *Queue) orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
+	e := contention.Entity{ID: idOf(group, pod), Order: orderOf(group, pod), Discipline: q.discipline(pod)}
+	if e.RunTime = declared(group, pod, q.clock.Clock.Now()); e.RunTime == 0 {
+		e.RunTime = q.anticipated(e.ID, group, pod)
 	}
-	return orderOf(group, pod)
+	e.Order.Due = q.machine.Due(&e)
+	return e.Order
+}
+
+// anticipated returns the run time that will be predicted of an entity which has not been evaluated yet, 0 for none. It takes all members to ask
+// for as many accelerators as the pod, and devices are not counted: the order is that of the evaluation from then on.
+func (q *Queue) anticipated(id contention.ID, group *schedulingv1beta1.PodGroup, pod *corev1.Pod) int64 {
+	if q.learner == nil || q.reader == nil || pod == nil || pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
+		return 0
+	}
+	members := int64(1)
+	if group != nil && group.Spec.SchedulingPolicy.Gang != nil {
+		members = int64(group.Spec.SchedulingPolicy.Gang.MinCount)
+	}
+	accelerators := members * snapshot.Accelerators([]*corev1.Pod{pod}, q.reader.Accelerators)
+	if group == nil && accelerators == 0 {
+		return 0
+	}
+	return q.learner.Expects(id, func() forecast.Key { return runtimes.KeyOf(group, pod, accelerators) })
 }

@@ -79,7 +79,7 @@ func (q *Queue) Keeps(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
 		q.dropRefused()
 	}
 	if !q.machine.Knows(id) {
-		q.waker.coming[id] = arrival{q.clock.Clock.Now(), orderOf(group, pod)}
+		q.waker.coming[id] = arrival{q.clock.Clock.Now(), q.orderOf(group, pod)}
 		return false
 	}
 	if !q.waker.back[id] {

@@ -30,6 +30,8 @@ type Options struct {
 	Profile Profile
 	// Learns has the scheduler learn run times (GangPlacementArgs.LearnRunTimes), as direct.Options.Learns; of Lockstep only.
 	Learns bool
+	// Discipline is that of package config in which Lockstep's entities start, "" for the shipped profile's.
+	Discipline string
 	// Clock is for what decisions cost; no event depends on it.
 	Clock clock.PassiveClock
 }

@@ -1,6 +1,10 @@
 package kube
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -47,9 +51,6 @@ type parts struct {
 	name string
 }
 
-// learning are the arguments of GangPlacement with which run times are learned.
-const learning = `{"apiVersion": "` + configuration.APIVersion + `", "kind": "GangPlacementArgs", "learnRunTimes": true}`
-
 // partsOf are those of a profile.
 func partsOf(o Options, t timing.Timing, seed uint64, b *bindings) (parts, error) {
 	out := parts{name: scheduler.ProfileName}
@@ -63,10 +64,8 @@ func partsOf(o Options, t timing.Timing, seed uint64, b *bindings) (parts, error
 	if err != nil {
 		return parts{}, err
 	}
-	for i, of := range config.Profiles[0].PluginConfig {
-		if o.Learns && of.Name == gangplacement.Name {
-			config.Profiles[0].PluginConfig[i].Args = &runtime.Unknown{Raw: []byte(learning)}
-		}
+	if o.Discipline != "" || o.Learns {
+		configure(config, o)
 	}
 	own := schedulerconfig.Plugin{Name: bindingsName}
 	plugins := config.Profiles[0].Plugins
@@ -74,4 +73,14 @@ func partsOf(o Options, t timing.Timing, seed uint64, b *bindings) (parts, error
 	plugins.PostBind.Enabled = append(plugins.PostBind.Enabled, own)
 	out.config, out.registry[bindingsName] = config, b.make
 	return out, nil
+}
+
+// configure gives the profile's GangPlacement the arguments of the options.
+func configure(config *schedulerconfig.KubeSchedulerConfiguration, o Options) {
+	args := &runtime.Unknown{Raw: fmt.Appendf(nil, `{"queueing":{"discipline":%q},"learnRunTimes":%t}`,
+		cmp.Or(o.Discipline, configuration.Promise), o.Learns), ContentType: runtime.ContentTypeJSON}
+	of := slices.DeleteFunc(config.Profiles[0].PluginConfig, func(c schedulerconfig.PluginConfig) bool {
+		return c.Name == gangplacement.Name
+	})
+	config.Profiles[0].PluginConfig = append(of, schedulerconfig.PluginConfig{Name: gangplacement.Name, Args: args})
 }

@@ -23,8 +23,12 @@ var (
 	long   = flag.Bool("long", false, "play more and longer scenes")
 	first  = flag.Uint64("first", 0, "the first seed of random scenarios")
 	seeds  = flag.Uint64("seeds", 6, "how many random scenarios to play")
-	others = flag.Uint64("others", 3, "how many random scenarios with graces, with suspensions, and with costs, to play")
-	size   = flag.Int("gangs", 600, "gangs in each random scenario")
+	others = flag.Uint64(
+		"others",
+		3,
+		"how many random scenarios with graces, with suspensions, and with costs, to play",
+	)
+	size = flag.Int("gangs", 600, "gangs in each random scenario")
 )
 
 // rack is the level of a GB200 NVL72 rack in the default fleet.

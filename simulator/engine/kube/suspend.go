@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"time"
+
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
@@ -50,6 +52,7 @@ func (w *world) comeBack(e scenario.Event) error {
 // putGroup adds the PodGroup of a job. If it is there, it only gets the job's place in the queue.
 func (w *world) putGroup(i int, group *schedulingv1beta1.PodGroup) error {
 	j := &w.jobs[i]
+	w.expect(i, group)
 	old, ok := stepped.Get[*schedulingv1beta1.PodGroup](w.groups, stepped.NameOf(group))
 	if !ok {
 		j.group = group
@@ -58,9 +61,19 @@ func (w *world) putGroup(i int, group *schedulingv1beta1.PodGroup) error {
 	j.group = old
 	at := group.Annotations[topology.AnnotationQueuedAt]
 	if old.Annotations[topology.AnnotationQueuedAt] == at {
+		w.expect(i, old)
 		return nil
 	}
 	j.group = touched(w, old.DeepCopy())
 	j.group.Annotations[topology.AnnotationQueuedAt] = at
+	w.expect(i, j.group)
 	return w.groups.Update(old, j.group)
+}
+
+// expect says on the PodGroup of a job that has an estimate when it would end if it started now. When the job is due is computed from that
+// as it enters the queue.
+func (w *world) expect(i int, group *schedulingv1beta1.PodGroup) {
+	if estimate := w.scene.Jobs[i].Estimate; estimate > 0 {
+		group.Annotations[topology.AnnotationExpectedEnd] = w.instant(w.since().Truncate(time.Second) + estimate)
+	}
 }
