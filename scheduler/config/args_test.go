@@ -71,9 +71,9 @@ func TestMistakesNameTheField(t *testing.T) {
 		`{"preemption": {"minRunTime": "-1s"}}`:                           `preemption.minRunTime: Invalid value: "-1s"`,
 		`{"queueing": {"discipline": "lifo"}}`:                            `queueing.discipline: Unsupported value: "lifo": supported values: "fifo", "backfill", "promise"`,
 		`{"queueing": {"discipline": "promise", "slackPercent": -1}}`:     "queueing.slackPercent: Invalid value: -1",
-		`{"queueing": {"slackPercent": 5}}`:                               "queueing.slackPercent: Invalid value: 5",
 		`{"queueing": {"idleTime": "500ms"}}`:                             `queueing.idleTime: Invalid value: "500ms"`,
 		`{"queueing": {"discipline": "promise", "slackPercent": 1001}}`:   "queueing.slackPercent: Invalid value: 1001",
+		`{"queueing": {"discipline": "fifo", "slackPercent": 5}}`:         "queueing.slackPercent: Invalid value: 5",
 		`{"queueing": {"idleTime": "-1s"}}`:                               `queueing.idleTime: Invalid value: "-1s"`,
 		`{"queueing": {"horizon": "-1s"}}`:                                `queueing.horizon: Invalid value: "-1s"`,
 		`{"preemption": {"mostPerDay": -1}}`:                              "preemption.mostPerDay: Invalid value: -1",
@@ -101,7 +101,9 @@ func TestMistakesNameTheField(t *testing.T) {
 
 func TestPreemption(t *testing.T) {
 	for text, want := range map[string]contention.Terms{
-		"{}": contention.DefaultTerms(),
+		"{}":                               contention.DefaultTerms(),
+		`{"preemption": {"prices": []}}`:   contention.UnpricedTerms(),
+		`{"preemption": {"prices": null}}`: contention.DefaultTerms(),
 		`{"preemption": {"prices": [{"fromPriority": -10, "percent": 50}, {"fromPriority": 1000}],
 			"restartTime": "5m", "minRunTime": "1h", "mostPerDay": 0}}`: {
 			Prices: []contention.Price{{From: -10, Percent: 50}, {From: 1000}}, Restart: 300, MinRun: 3600,

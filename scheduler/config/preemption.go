@@ -12,9 +12,9 @@ import (
 
 // Preemption says when the eviction of workloads of a lower priority pays. It holds for all profiles of the scheduler.
 type Preemption struct {
-	// Prices say how much work others may lose for a workload, by its priority. The default is no limit for any, as in Kubernetes; priorities
-	// below the first price have none either.
-	Prices []Price `json:"prices,omitempty"`
+	// Prices say how much work others may lose for a workload, by its priority; priorities below the first price have no limit. The default is
+	// 2 percent for priorities below 1,000,000, and no limit from there; an empty list is no limit for any, as in Kubernetes.
+	Prices []Price `json:"prices"`
 	// RestartTime counts as lost, beside the work since the last checkpoint: an evicted workload assembles again and loads its checkpoint. The
 	// default is 30 seconds.
 	RestartTime *metav1.Duration `json:"restartTime,omitempty"`
@@ -50,6 +50,11 @@ func (a GangPlacementArgs) Terms() contention.Terms {
 
 func (p *Preemption) setDefaults() {
 	terms := contention.DefaultTerms()
+	if p.Prices == nil {
+		for _, price := range terms.Prices {
+			p.Prices = append(p.Prices, Price{FromPriority: price.From, Percent: price.Percent})
+		}
+	}
 	p.RestartTime = cmp.Or(p.RestartTime, seconds(terms.Restart))
 	p.MinRunTime = cmp.Or(p.MinRunTime, seconds(terms.MinRun))
 	p.MostPerDay = cmp.Or(p.MostPerDay, new(int32(terms.MaxPerDay)))

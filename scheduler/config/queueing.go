@@ -15,7 +15,7 @@ import (
 type Queueing struct {
 	// Discipline is fifo, backfill or promise. fifo lets no workload pass the first one that has a reservation; backfill lets those pass that do not
 	// delay it; promise is backfill in which shorter workloads pass longer ones by Slack, and which reserves further ahead the longer a workload has
-	// waited. The default is backfill.
+	// waited. The default is promise.
 	Discipline string `json:"discipline,omitempty"`
 	// SlackPercent applies to promise: a workload is due after it has waited for so many hundredths of its run time, 0 to 1000. The default is 5.
 	SlackPercent *int32 `json:"slackPercent,omitempty"`
@@ -41,10 +41,10 @@ func discipline(name string) contention.Discipline {
 	switch name {
 	case FIFO:
 		return contention.FIFO()
-	case Promise:
-		return contention.Promise()
+	case Backfill:
+		return contention.Backfill()
 	}
-	return contention.Backfill()
+	return contention.Promise()
 }
 
 // Discipline returns the order of the profile's workloads.
@@ -58,7 +58,7 @@ func (a GangPlacementArgs) Discipline() contention.Discipline {
 }
 
 func (q *Queueing) setDefaults() {
-	q.Discipline = cmp.Or(q.Discipline, Backfill)
+	q.Discipline = cmp.Or(q.Discipline, Promise)
 	d := discipline(q.Discipline)
 	q.SlackPercent = cmp.Or(q.SlackPercent, new(int32(d.Slack)))
 	q.IdleTime = cmp.Or(q.IdleTime, seconds(d.Budget))

@@ -26,9 +26,7 @@ func TestDiscipline_NearsWhenItsHorizonReachesTheInstant(t *testing.T) {
 
 // The order is total and does not change while an entity waits: a run time that gets shorter, or is predicted anew, moves no entity.
 func TestDiscipline_DueOnce(t *testing.T) {
-	policy := DefaultPolicy()
-	policy.Discipline = Promise()
-	m := New(policy)
+	m := New(DefaultPolicy())
 	e := Entity{ID: "ns/a", Order: Order{Since: time.Unix(1000, 0)}, RunTime: 7200}
 	m.Add(e)
 	want, _ := m.OrderOf(e.ID)

@@ -51,7 +51,7 @@ func DefaultPolicy() Policy {
 		unearned   = 20
 	)
 	return Policy{
-		Discipline: Backfill(),
+		Discipline: Promise(),
 		MaxLeases:  leases, MaxGuesses: 1,
 		Preemption:    true,
 		Terms:         DefaultTerms(),

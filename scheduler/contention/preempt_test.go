@@ -49,11 +49,11 @@ func victims(t *testing.T, w *contention.World, units []*contention.Unit, member
 	return evicted(m.Turn("gang", w))
 }
 
-// gangOf returns a gang of whole nodes.
+// gangOf returns a gang of whole nodes that evicts whatever that costs.
 func gangOf(w *contention.World, members int) contention.Entity {
 	return contention.Entity{
 		ID:           "gang",
-		Order:        contention.Order{Priority: 10, Since: time.Unix(w.Now, 0), Name: "gang"},
+		Order:        contention.Order{Priority: contention.Urgent + 10, Since: time.Unix(w.Now, 0), Name: "gang"},
 		Accelerators: int64(8 * members),
 		Ask: contention.Ask{Needed: members, Gang: topology.Gang{
 			Name: "gang", Members: make([]topology.Member, members),

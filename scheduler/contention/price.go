@@ -19,21 +19,22 @@ type Terms struct {
 	MaxPerDay int
 }
 
-// Urgent is the lowest priority of entities that evict whatever that costs by PricedTerms.
+// Urgent is the lowest priority of entities that evict whatever that costs by DefaultTerms.
 const Urgent = 1_000_000
 
-// DefaultTerms returns the terms that the product ships with: no prices, as in Kubernetes.
+// DefaultTerms returns the terms that the product ships with: entities of a lower priority than Urgent start earlier by a hundred
+// accelerator-hours for two that others lose.
 func DefaultTerms() Terms {
-	const restart = 30
-	return Terms{Restart: restart, MaxPerDay: 1}
+	const fiftieth = 2
+	t := UnpricedTerms()
+	t.Prices = []Price{{math.MinInt32, fiftieth}, {Urgent, 0}}
+	return t
 }
 
-// PricedTerms returns terms by which entities of a lower priority than Urgent start earlier by a hundred accelerator-hours for ten that others lose.
-func PricedTerms() Terms {
-	const tenth = 10
-	t := DefaultTerms()
-	t.Prices = []Price{{math.MinInt32, tenth}, {Urgent, 0}}
-	return t
+// UnpricedTerms returns terms by which all entities evict whatever that costs, as in Kubernetes.
+func UnpricedTerms() Terms {
+	const restart = 30
+	return Terms{Restart: restart, MaxPerDay: 1}
 }
 
 // SetTerms replaces the terms.

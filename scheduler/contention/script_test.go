@@ -2,7 +2,6 @@ package contention_test
 
 import (
 	"os"
-	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,11 +12,9 @@ import (
 )
 
 // Each script in testdata tells a scene of the queue and draws what the machine does with it. Run with -rewrite to write new
-// outputs; commit them only if you can explain the difference. The engines play those of scenes, too.
+// outputs; commit them only if you can explain the difference. The engines play them, too.
 func TestMachine_Scripts(t *testing.T) {
-	for _, folder := range []string{"testdata/scenes", "testdata/priced", "testdata/promise"} {
-		datadriven.Walk(t, folder, playScript)
-	}
+	datadriven.Walk(t, "testdata/scenes", playScript)
 }
 
 func playScript(t *testing.T, path string) {
@@ -44,11 +41,11 @@ func playScript(t *testing.T, path string) {
 
 // The pages for operators show lines of scenes, and no others.
 func TestPreemptionPage_ShowsItsScene(t *testing.T) {
-	showsScenes(t, "preemption.md", "priced/01_preemption_pays.txt")
+	showsScenes(t, "preemption.md", "45_preemption_pays.txt")
 }
 
 func TestQueueingPage_ShowsItsScenes(t *testing.T) {
-	showsScenes(t, "queueing.md", "promise/01_shorter_passes_by_its_slack.txt", "promise/02_horizon_grows_with_the_wait.txt")
+	showsScenes(t, "queueing.md", "47_shorter_passes_by_its_slack.txt", "48_horizon_grows_with_the_wait.txt")
 }
 
 // showsScenes checks that the blocks of a page that begin with an instant have lines of these scenes, block by block.
@@ -63,11 +60,11 @@ func showsScenes(t *testing.T, name string, scenes ...string) {
 		t.Fatalf("docs/%s shows %d scenes, want %d", name, len(blocks), len(scenes))
 	}
 	for i, block := range blocks {
-		scene, err := os.ReadFile("testdata/" + scenes[i])
+		scene, err := os.ReadFile("testdata/scenes/" + scenes[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(page), path.Base(scenes[i])) {
+		if !strings.Contains(string(page), scenes[i]) {
 			t.Errorf("docs/%s does not name %s", name, scenes[i])
 		}
 		for line := range strings.Lines(block[1]) {

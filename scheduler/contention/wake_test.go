@@ -20,9 +20,9 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 		policy := contention.DefaultPolicy()
 		switch seed % 4 {
 		case 0:
-			policy = priced()
+			policy = unpriced()
 		case 1:
-			policy = promise()
+			policy = arrivals()
 		}
 		eager, most := decided(t, s, policy.Eager())
 		lazy, turns := decided(t, s, policy)

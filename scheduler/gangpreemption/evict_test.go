@@ -67,7 +67,7 @@ func TestASlowServerIsNotAskedWithEachAnswer(t *testing.T) {
 	server := &slowServer{Clientset: c.Clientset, answers: make(chan struct{})}
 	c.StartFor(t, server)
 	high, members := schedulertest.Gang("high", 4, "clique")
-	schedulertest.SetPriority(high, members, 1000)
+	schedulertest.SetPriority(high, members, 1_001_000)
 	before := schedulertest.Metric(t, "lockstep_scheduler_preempted_gangs_total", "")
 	c.Create(t, high, members)
 	c.WaitNominated(t, members)

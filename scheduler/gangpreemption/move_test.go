@@ -73,7 +73,7 @@ func TestGangMovesThatHasNoRoomForALostMember(t *testing.T) {
 //	after   c0: 0   2 1      c1: . . . .
 func TestLostMemberPreemptsBeforeItsGangMoves(t *testing.T) {
 	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2")
-	schedulertest.SetPriority(group, members, 1000)
+	schedulertest.SetPriority(group, members, 1_001_000)
 	low, victims := schedulertest.RunningGang("low", "clique", "c0-n3")
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), group, low, members, victims)
 	c.LoseNodes(t, members[1:2], "c0-n1")

@@ -62,7 +62,7 @@ func benchWaitingPreemptor(b *testing.B) {
 	time.Sleep(watched / 4)
 	idle = schedulertest.ProcessCPU(b) - idle
 	group, members := schedulertest.Gang("high", 50, "clique")
-	schedulertest.SetPriority(group, members, 1000)
+	schedulertest.SetPriority(group, members, 1_001_000)
 	c.Submit(b, group, members)
 	writes.WaitQuiet(b, time.Minute)
 	before := schedulertest.ProcessCPU(b)

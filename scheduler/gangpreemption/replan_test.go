@@ -24,7 +24,7 @@ func TestBetterRoomThanWhatWasPreempted(t *testing.T) {
 	}
 	important, stays := schedulertest.BoundGang(
 		"important",
-		2000,
+		1_002_000,
 		schedulertest.NodeName(
 			1,
 			2,
@@ -33,7 +33,7 @@ func TestBetterRoomThanWhatWasPreempted(t *testing.T) {
 		schedulertest.NodeName(2, 2),
 		schedulertest.NodeName(2, 3),
 	)
-	better, leaves := schedulertest.BoundGang("better", 2000, schedulertest.CliqueNodes(0, 4)...)
+	better, leaves := schedulertest.BoundGang("better", 1_002_000, schedulertest.CliqueNodes(0, 4)...)
 	low, victims := schedulertest.BoundGang("low", 0, x...)
 	c := schedulertest.NewUnstartedCluster(
 		t,
@@ -49,7 +49,7 @@ func TestBetterRoomThanWhatWasPreempted(t *testing.T) {
 	c.Start(t)
 
 	high, members := schedulertest.Gang("high", 4, "")
-	schedulertest.SetPriority(high, members, 1000)
+	schedulertest.SetPriority(high, members, 1_001_000)
 	c.Create(t, high, members)
 	if got := c.WaitNominated(t, members); !slices.Equal(got, x) {
 		t.Fatalf("the gang is nominated to %v, want its victims' %v", got, x)
@@ -73,14 +73,14 @@ func TestBetterRoomThanWhatWasPreempted(t *testing.T) {
 func TestPreemptionFindsItsWayAroundARefusal(t *testing.T) {
 	t.Parallel()
 	noisy := schedulertest.ServicePod("noisy", schedulertest.NodeName(0, 2), map[string]string{"app": "noisy"})
-	priority := int32(2000)
+	priority := int32(1_002_000)
 	noisy.Spec.Priority = &priority
 	first, inVain := schedulertest.BoundGang("first", 0, schedulertest.CliqueNodes(0, 4)...)
 	second, victims := schedulertest.BoundGang("second", 0, schedulertest.CliqueNodes(1, 4)...)
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), first, second, inVain, victims, noisy)
 
 	high, members := schedulertest.GangWith("high", 4, "clique", schedulertest.AvoidApp("noisy"))
-	schedulertest.SetPriority(high, members, 1000)
+	schedulertest.SetPriority(high, members, 1_001_000)
 	c.Create(t, high, members)
 	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
 		t.Errorf("members by rank are on %v, want clique 1 in order", got)
@@ -104,7 +104,7 @@ func TestPreemptionInVainIsNotRepeatedAllTheTime(t *testing.T) {
 			schedulertest.NodeName(i, 2),
 			map[string]string{"app": "noisy"},
 		)
-		priority := int32(2000)
+		priority := int32(1_002_000)
 		noisy.Spec.Priority = &priority
 		group, members := schedulertest.BoundGang(fmt.Sprint("low-", i), 0, schedulertest.CliqueNodes(i, 4)...)
 		objects = slices.Concat(
@@ -116,7 +116,7 @@ func TestPreemptionInVainIsNotRepeatedAllTheTime(t *testing.T) {
 	}
 	c := schedulertest.NewCluster(t, objects)
 	high, members := schedulertest.GangWith("high", 4, "clique", schedulertest.AvoidApp("noisy"))
-	schedulertest.SetPriority(high, members, 1000)
+	schedulertest.SetPriority(high, members, 1_001_000)
 	before := schedulertest.Metric(t, "lockstep_scheduler_decision_duration_seconds", "")
 	c.Create(t, high, members)
 	c.WaitRejected(t, "high")

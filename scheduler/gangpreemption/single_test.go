@@ -16,10 +16,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// single is a pod in no gang that asks for two of a node's four GPUs, of priority 1000.
+// single is a pod in no gang that asks for two of a node's four GPUs, of priority 1,001,000: it evicts whatever that loses.
 func single(name string, change func(*corev1.Pod)) []*corev1.Pod {
 	p := schedulertest.Pod(name, "2")
-	p.Spec.Priority = new(int32(1000))
+	p.Spec.Priority = new(int32(1_001_000))
 	change(p)
 	return []*corev1.Pod{p}
 }

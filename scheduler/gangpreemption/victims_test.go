@@ -82,8 +82,8 @@ func TestTheCheapestVictimsGo(t *testing.T) {
 		},
 		"never one of the same importance": {
 			set: func(s *schedulertest.FullFleet) {
-				schedulertest.SetPriority(s.Groups["low-1-0"], s.Pods["low-1-0"], 1000)
-				schedulertest.SetPriority(s.Groups["low-2-0"], s.Pods["low-2-0"], 2000)
+				schedulertest.SetPriority(s.Groups["low-1-0"], s.Pods["low-1-0"], 1_001_000)
+				schedulertest.SetPriority(s.Groups["low-2-0"], s.Pods["low-2-0"], 1_002_000)
 			},
 			gone: []string{"low-0-0", "low-0-2"},
 		},
@@ -122,7 +122,7 @@ func TestNobodyGoesInVain(t *testing.T) {
 			s := schedulertest.NewFullFleet(4, 2)
 			cluster := schedulertest.NewCluster(t, s.Objects())
 			high, members := schedulertest.GangWith("high", c.size, "clique", c.change)
-			schedulertest.SetPriority(high, members, 1000)
+			schedulertest.SetPriority(high, members, 1_001_000)
 			cluster.Create(t, high, members)
 			cluster.WaitRejected(t, "high")
 			time.Sleep(time.Second)
@@ -144,7 +144,7 @@ func TestVictimsAreTold(t *testing.T) {
 	c.KeepTerminating()
 	c.Start(t)
 	high, members := schedulertest.Gang("high", 4, "clique")
-	schedulertest.SetPriority(high, members, 1000)
+	schedulertest.SetPriority(high, members, 1_001_000)
 	begin := time.Now()
 	c.Create(t, high, members)
 	c.WaitNominated(t, members)
@@ -192,7 +192,7 @@ func TestNobodyGoesForAPlaceThatIsKept(t *testing.T) {
 				schedulertest.NodeName(0, 0),
 				schedulertest.NodeName(0, 1),
 			)
-			schedulertest.SetPriority(equal, holds, 1000)
+			schedulertest.SetPriority(equal, holds, 1_001_000)
 			low, victims := schedulertest.RunningGang(
 				"low",
 				"clique",
@@ -203,13 +203,13 @@ func TestNobodyGoesForAPlaceThatIsKept(t *testing.T) {
 			if first {
 				large, four := schedulertest.Gang("large", 4, "clique")
 				schedulertest.SetQueuedAt(large, 1)
-				schedulertest.SetPriority(large, four, 1000)
+				schedulertest.SetPriority(large, four, 1_001_000)
 				c.Create(t, large, four)
 				c.WaitRejected(t, "large")
 			}
 			second, two := schedulertest.Gang("second", 2, "clique")
 			schedulertest.SetQueuedAt(second, 10)
-			schedulertest.SetPriority(second, two, 1000)
+			schedulertest.SetPriority(second, two, 1_001_000)
 			c.Create(t, second, two)
 			if !first {
 				c.WaitBound(t, two)
@@ -235,7 +235,7 @@ func TestHigherPriorityTakesTheNodes(t *testing.T) {
 	c.WaitBound(t, victims)
 
 	high, members := schedulertest.Gang("high", 4, "clique")
-	priority := int32(1000)
+	priority := int32(1_001_000)
 	high.Spec.Priority = &priority
 	for _, p := range members {
 		p.Spec.Priority = &priority

@@ -50,12 +50,13 @@ func (f *FullFleet) Objects() []runtime.Object {
 	return objects
 }
 
-// Preempt starts a cluster, submits a gang of four of priority 1000 in one clique, and returns the nodes to which it is bound.
+// Preempt starts a cluster, submits a gang of four of priority 1,001,000 in one clique, which evicts whatever that loses, and returns the
+// nodes to which it is bound.
 func (f *FullFleet) Preempt(tb testing.TB, change func(*corev1.Pod)) (*Cluster, []string) {
 	tb.Helper()
 	c := NewCluster(tb, f.Objects())
 	high, members := GangWith("high", 4, "clique", change)
-	SetPriority(high, members, 1000)
+	SetPriority(high, members, 1_001_000)
 	c.Create(tb, high, members)
 	return c, c.WaitBound(tb, members)
 }

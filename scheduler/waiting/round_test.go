@@ -73,7 +73,7 @@ func TestQueue_DoubtfulOutcomeIsDecidedAnew(t *testing.T) {
 			s := newScheduler(t)
 			s.turn(t, "large", 16, 3) // no node has as many
 			preemptor := s.question(t, "preemptor", 8, 2)
-			preemptor.Group.Spec.Priority = ptr.To[int32](5)
+			preemptor.Group.Spec.Priority = ptr.To[int32](1_000_005)
 			if out, waits := s.Consider(preemptor); waits || len(out.Preempted) != 1 {
 				t.Fatalf("it preempts nothing: %+v", out)
 			}

@@ -20,7 +20,7 @@ import (
 
 // TestScripts plays the scenes in testdata. What draws is in whatiftest; questions are:
 //
-//	why x [priced]   what becomes of a gang, where an eviction has to pay
+//	why x [unpriced] what becomes of a gang, where an eviction need not pay
 //	with x ...       the same of one that is added (as waits), which is forgotten afterwards
 //	queue            what becomes of all that wait
 //	drain WORD...    what the drain of nodes displaces, and what becomes of it
@@ -75,8 +75,8 @@ func copied(o whatif.Objects) whatif.Objects {
 func ask(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {
 	t.Helper()
 	profile := whatiftest.Profile()
-	if d.HasArg("priced") {
-		profile.Placement.Preemption.Prices = []config.Price{{Percent: 10}}
+	if d.HasArg("unpriced") {
+		profile.Placement.Preemption.Prices = []config.Price{}
 	}
 	r, err := whatif.New(objects, profile, whatiftest.Now())
 	if err != nil {

@@ -46,7 +46,7 @@ func NewForecast(ctx context.Context, w *whatif.WhatIf) (*Forecast, error) {
 	for _, w := range left.Waiting {
 		scene.Jobs = append(scene.Jobs, jobOf(w, now))
 	}
-	result, err := direct.Run(scene, direct.Options{Discipline: direct.Backfill}, nil)
+	result, err := direct.Run(scene, direct.Options{}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("playing the queue: %w", err)
 	}

@@ -116,7 +116,7 @@ func (s *Scene) runtimes() []client.Object {
 	return append(out, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: high}, Value: highPriority})
 }
 
-const highPriority = 100
+const highPriority = 1_000_100
 
 // claiming is the name of the runtime whose ranks claim so many GPUs.
 func claiming(runtime string, gpus int) string { return runtime + "-" + strconv.Itoa(gpus) }

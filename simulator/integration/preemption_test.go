@@ -38,7 +38,7 @@ spec:
 // left starts again when it can. The others notice nothing, and nobody's job fails.
 func TestAnImportantGangMakesRoom(t *testing.T) {
 	namespace := namespaceOf(t)
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "important-training"}, Value: 1000}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "important-training"}, Value: 1_001_000}
 	if _, err := shared.Client.SchedulingV1().
 		PriorityClasses().
 		Create(t.Context(), class, metav1.CreateOptions{}); err != nil {

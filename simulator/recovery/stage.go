@@ -46,7 +46,7 @@ func newStage(ctx context.Context, c *cluster.Cluster, plan Plan) (*stage, error
 	if err != nil {
 		return nil, fmt.Errorf("creating the namespace: %w", err)
 	}
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: priority}, Value: 1000}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: priority}, Value: 1_001_000}
 	if _, err := c.Client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("creating the PriorityClass: %w", err)
 	}

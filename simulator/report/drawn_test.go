@@ -149,7 +149,7 @@ func TestPicturesOf576Nodes(t *testing.T) {
 		t.Skip("LOCKSTEP_SCREENSHOTS does not name a directory for the pictures")
 	}
 	s := days(t, "c3", "acme-kalos", 30, 3)
-	in := input(t, s, direct.Options{Discipline: direct.Backfill}, "lockstep")
+	in := input(t, s, direct.Options{}, "lockstep")
 	strict := input(t, s, direct.Options{Discipline: direct.Strict}, "strict")
 	table, err := compare.Runs([]measure.Scorecard{in.Card, strict.Card})
 	if err != nil {

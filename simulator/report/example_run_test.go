@@ -148,7 +148,7 @@ func made(t *testing.T, f fleet.Fleet, work trace.Trace) *scenario.Scenario {
 // example is the report's input of a short run.
 func example(t *testing.T) report.Input {
 	t.Helper()
-	return input(t, short(t), direct.Options{Discipline: direct.Backfill}, "lockstep")
+	return input(t, short(t), direct.Options{}, "lockstep")
 }
 
 // input is what the engine makes of a scene.

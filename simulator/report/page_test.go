@@ -299,7 +299,7 @@ func TestMapShowsWhoIsWhere(t *testing.T) {
 func TestComparisonPairsSchedulers(t *testing.T) {
 	s := short(t)
 	runs := []report.Input{
-		input(t, s, direct.Options{Discipline: direct.Backfill}, "lockstep"),
+		input(t, s, direct.Options{}, "lockstep"),
 		input(t, s, direct.Options{Discipline: direct.Strict}, "strict"),
 	}
 	table, err := compare.Runs([]measure.Scorecard{runs[0].Card, runs[1].Card})

@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 )
 
@@ -13,7 +14,7 @@ import (
 func stepped(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 	s := Scheduler{
 		Name: ask.Name, On: Kube, Source: "the shipped profile in kube-scheduler 1.37.2",
-		Discipline: "backfill", TieRule: tieRule,
+		Discipline: direct.Promise.String(), TieRule: tieRule,
 	}
 	profile := kube.Lockstep
 	if ask.Name == NativeTAS {

@@ -23,14 +23,14 @@ func variants() []variant {
 			o.Discipline, o.Preempt = direct.Greedy, false
 		}},
 		{"nopreempt", "without preemption", func(o *direct.Options) { o.Preempt = false }},
-		{"noreserve", "without reservations", func(o *direct.Options) { o.Discipline = direct.Greedy }},
+		{"noreserve", "without reservations", func(o *direct.Options) { o.Discipline = direct.Unreserved }},
 		{
 			"fifo",
 			"no entity passes the first one that has a reservation",
 			func(o *direct.Options) { o.Discipline = direct.Strict },
 		},
-		{"promise", "in the order of dues", func(o *direct.Options) { o.Discipline = direct.Promise }},
-		{"priced", "preempting where that pays", func(o *direct.Options) { o.Priced = true }},
+		{"backfill", "in the order of arrival", func(o *direct.Options) { o.Discipline = direct.Backfill }},
+		{"unpriced", "preempting whatever that costs", func(o *direct.Options) { o.Unpriced = true }},
 		{"learned", "with run times predicted from those that have ended", func(o *direct.Options) { o.Learns = true }},
 		{"perfect", "knowing when everything really ends", func(o *direct.Options) { o.Foresight = direct.Perfect }},
 	}
@@ -63,7 +63,7 @@ func Variants() []string {
 
 // product is the decision core, which knows of ends what their owners say.
 func product(name string, of variant, wall clock.PassiveClock) Scheduler {
-	o := direct.Options{Discipline: direct.Backfill, Preempt: true}
+	o := direct.Options{Preempt: true}
 	of.change(&o)
 	s := Scheduler{
 		Name:       name,

@@ -134,8 +134,8 @@ func (s *Script) fleet(a arguments) (string, error) {
 
 func (s *Script) setPolicy(a arguments) (string, error) {
 	p := contention.DefaultPolicy()
-	if a.has("promise") {
-		p.Discipline = contention.Promise()
+	if a.has("backfill") {
+		p.Discipline = contention.Backfill()
 	}
 	p.MaxLeases = a.number("heads", p.MaxLeases)
 	p.Budget = a.duration("budget", p.Budget)
@@ -143,8 +143,8 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 	p.CeilingPart = int64(a.number("ceiling", int(p.CeilingPart)))
 	p.Strict = a.has("strict")
 	p.Preemption = !a.has("no-preemption")
-	if a.has("priced") {
-		p.Terms = contention.PricedTerms()
+	if a.has("unpriced") {
+		p.Terms = contention.UnpricedTerms()
 	}
 	s.policy = &p
 	return "", a.err

@@ -56,33 +56,33 @@ func TestEngine_PlaysScenes(t *testing.T) {
 	reasons := unsaid()
 	datadriven.Walk(t, "../../../scheduler/contention/testdata/scenes", func(t *testing.T, path string) {
 		t.Helper()
-		scene, until := scenetest.ReadScene(t, path)
+		script := scenetest.ReadScene(t, path)
 		reason, listed := reasons[filepath.Base(path)]
-		if what := wordless(scene); listed || what != "" {
+		if what := wordless(script.Scene); listed || what != "" {
 			if before, _, _ := strings.Cut(reason, ":"); before != what {
 				t.Errorf("a trace has no words for %q; unsaid says %q", what, reason)
 			}
 			return
 		}
-		agree(t, scene, until)
+		agree(t, script)
 	})
 }
 
 // agree plays a scene with the engine and with the machine's own driver.
-func agree(t *testing.T, scene contentiontest.Scene, until int64) {
+func agree(t *testing.T, of scenetest.Script) {
 	t.Helper()
-	player, err := contentiontest.NewPlayer(scene, contention.DefaultPolicy())
+	player, err := contentiontest.NewPlayer(of.Scene, of.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err = player.Play(until); err != nil {
+	if err = player.Play(of.Until); err != nil {
 		t.Fatal(err)
 	}
 	var want []string
 	for _, line := range player.Log {
 		want = append(want, moves(line)...)
 	}
-	got := told(t, scene, until)
+	got := told(t, of)
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
 			t.Fatalf("move %d: %s\nplayer:\n%s", i, difference(got, want), strings.Join(player.Log, "\n"))
@@ -98,6 +98,8 @@ func moves(line string) []string {
 		line, _, _ = strings.Cut(line, " passing ")
 		return []string{line}
 	case "preempts":
+		line, _, _ = strings.Cut(line, " (") // what it wins and loses
+		words = strings.Fields(line)
 		var out []string
 		for _, victim := range words[3:] {
 			out = append(out, words[0]+" "+strings.TrimSuffix(victim, ",")+" is preempted")
@@ -109,18 +111,20 @@ func moves(line string) []string {
 
 // told plays a scene with the engine, and returns what the player's log would say. Jobs that run at the beginning and that may be
 // preempted, or have members that wait, are jobs that arrived then: they start where the scene has them, which the player does not say.
-func told(t *testing.T, scene contentiontest.Scene, until int64) []string {
+func told(t *testing.T, script scenetest.Script) []string {
 	t.Helper()
-	of := sceneOf(t, scene)
+	of := sceneOf(t, script.Scene)
 	begun := make(map[string][]int)
-	for _, j := range scene.Jobs {
+	for _, j := range script.Scene.Jobs {
 		if j.On != nil {
 			begun[j.Name] = j.On
 		}
 	}
+	options := script.Options()
+	options.Until = script.Until
 	var out []string
 	runs, leaves := make(map[string][]int), make(map[string]bool)
-	_, err := direct.Run(of, direct.Options{Preempt: true, Until: until}, func(e direct.Event) {
+	_, err := direct.Run(of, options, func(e direct.Event) {
 		switch e.Kind {
 		case direct.Started, direct.Joined:
 			fresh := e.Placement.Nodes[len(runs[e.Name]):]
@@ -214,7 +218,7 @@ func jobOf(j contentiontest.Job) direct.Job {
 		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
 		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
 		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, NeverPreempts: j.NeverPreempts,
-		Grace: j.Grace, Bound: j.Pinned,
+		Grace: j.Grace, Saves: j.Saves, Bound: j.Pinned,
 	}
 }
 
@@ -272,7 +276,13 @@ func difference(got, want []string) string {
 // return.
 func TestEngine_PlaysRandomScenes(t *testing.T) {
 	for seed := range uint64(150) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { agree(t, randomScene(seed), 40*86400) })
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			script := scenetest.Script{Scene: randomScene(seed), Until: 40 * 86400, Policy: contention.DefaultPolicy()}
+			if seed%4 == 0 {
+				script.Policy.Discipline = contention.Backfill()
+			}
+			agree(t, script)
+		})
 	}
 }
 
@@ -289,6 +299,9 @@ func randomScene(seed uint64) contentiontest.Scene {
 			Priority:    int32(r.IntN(4) * 5),
 			Runs:        int64(1+r.IntN(90)) * minute,
 			Preemptible: r.IntN(2) == 0,
+		}
+		if j.Priority == 15 { // a quarter evict whatever that costs
+			j.Priority += contention.Urgent
 		}
 		if r.IntN(2) == 0 {
 			j.Members = 1

@@ -117,13 +117,15 @@ type Discipline int
 
 // The disciplines.
 const (
-	// Backfill is the product's: contention.DefaultPolicy.
-	Backfill Discipline = iota
-	// Promise is contention.Promise.
-	Promise
+	// Promise is the product's: contention.DefaultPolicy.
+	Promise Discipline = iota
+	// Unreserved is Promise without leases: each entity that fits starts.
+	Unreserved
+	// Backfill is contention.Backfill, in the order of arrival. With a Policy it is EASY.
+	Backfill
 	// Strict lets no entity pass the first that waits, unless no expected end makes room for that one.
 	Strict
-	// Greedy leases no place: each entity that fits starts.
+	// Greedy leases no place: each entity that fits starts, in the order of arrival.
 	Greedy
 	// Window is Slurm's, with a Policy: many planned starts inside a window (see windowed).
 	Window
@@ -138,6 +140,8 @@ func (d Discipline) String() string {
 		return "backfill"
 	case Promise:
 		return "promise"
+	case Unreserved:
+		return "unreserved"
 	case Strict:
 		return "strict"
 	case Greedy:
@@ -162,10 +166,10 @@ type Options struct {
 	Learns bool
 	// Foresees forecasts starts, with Learns.
 	Foresees Foresees
-	// Priced has evictions pay, by contention.PricedTerms.
-	Priced bool
+	// Unpriced has entities evict whatever that costs, by contention.UnpricedTerms.
+	Unpriced bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
-	// all members of a gang, it is asked for the needed ones. Backfill is EASY then.
+	// all members of a gang, it is asked for the needed ones. Promise is Backfill then.
 	Policy Policy
 }
 
@@ -173,13 +177,18 @@ type Options struct {
 func (o Options) rules() contention.Policy {
 	rules := contention.DefaultPolicy()
 	rules.Preemption = o.Preempt && o.Policy == nil
-	if o.Priced {
-		rules.Terms = contention.PricedTerms()
+	if o.Unpriced {
+		rules.Terms = contention.UnpricedTerms()
 	}
-	switch {
-	case o.Discipline == Promise:
-		rules.Discipline = contention.Promise()
+	if o.Discipline == Unreserved {
+		rules.MaxLeases = 0
 		return rules
+	}
+	if o.Discipline == Promise && o.Policy == nil {
+		return rules
+	}
+	rules.Discipline = contention.Backfill()
+	switch {
 	case o.Discipline == Greedy:
 		rules.MaxLeases = 0
 		return rules

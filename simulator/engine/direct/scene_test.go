@@ -56,9 +56,9 @@ func elastic(j direct.Job, atLeast int) direct.Job {
 	return j
 }
 
-// important gives a job a priority.
+// important gives a job a priority with which it evicts whatever that loses.
 func important(j direct.Job, priority int32) direct.Job {
-	j.Order.Priority = priority
+	j.Order.Priority = contention.Urgent + priority
 	return j
 }
 

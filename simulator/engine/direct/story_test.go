@@ -12,7 +12,7 @@ import (
 
 // Every scene is two nodes, and told in full.
 func TestStories(t *testing.T) {
-	backfill := direct.Options{}
+	backfill := direct.Options{Discipline: direct.Backfill}
 	for name, c := range map[string]struct {
 		options direct.Options
 		jobs    []direct.Job

@@ -78,7 +78,7 @@ func partsOf(o Options, t timing.Timing, seed uint64, b *bindings) (parts, error
 // configure gives the profile's GangPlacement the arguments of the options.
 func configure(config *schedulerconfig.KubeSchedulerConfiguration, o Options) {
 	args := &runtime.Unknown{Raw: fmt.Appendf(nil, `{"queueing":{"discipline":%q},"learnRunTimes":%t}`,
-		cmp.Or(o.Discipline, configuration.Backfill), o.Learns), ContentType: runtime.ContentTypeJSON}
+		cmp.Or(o.Discipline, configuration.Promise), o.Learns), ContentType: runtime.ContentTypeJSON}
 	of := slices.DeleteFunc(config.Profiles[0].PluginConfig, func(c schedulerconfig.PluginConfig) bool {
 		return c.Name == gangplacement.Name
 	})

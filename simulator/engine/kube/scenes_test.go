@@ -30,10 +30,11 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 // scheduler.
 func unplayed() map[string]string {
 	return map[string]string{
-		"09_move.txt":             "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
-		"43_outranked.txt":        "hold: jobs of a scenario lose no members by themselves",
-		"44_unearned.txt":         "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
-		"42_crash_in_a_place.txt": "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
+		"09_move.txt":                 "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
+		"46_preemption_of_savers.txt": "checkpoints: no trace has any",
+		"43_outranked.txt":            "hold: jobs of a scenario lose no members by themselves",
+		"44_unearned.txt":             "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
+		"42_crash_in_a_place.txt":     "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
 			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back, and scheduler/gangqueue " +
 			"TestGangQueue_PlacesOfLostMembers that a younger gang waits meanwhile",
@@ -58,6 +59,9 @@ func inexpressible(s contentiontest.Scene) string {
 		if arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted) {
 			return "certainty"
 		}
+		if j.Saves > 0 {
+			return "checkpoints"
+		}
 	}
 	return ""
 }
@@ -70,8 +74,8 @@ func TestEngines_PlayScenes(t *testing.T) {
 	datadriven.Walk(t, scenesFolder, func(t *testing.T, path string) {
 		t.Helper()
 		name := filepath.Base(path)
-		scene, until := scenetest.ReadScene(t, path)
-		what, reason := inexpressible(scene), left[name]
+		script := scenetest.ReadScene(t, path)
+		what, reason := inexpressible(script.Scene), left[name]
 		delete(left, name)
 		if before, _, _ := strings.Cut(reason, ":"); before != what {
 			t.Errorf("a scenario cannot express %q; unplayed says %q", what, reason)
@@ -79,10 +83,10 @@ func TestEngines_PlayScenes(t *testing.T) {
 		if what != "" {
 			return
 		}
-		if !*long && len(scene.Jobs) > manyJobs {
-			t.Skipf("%d jobs; play them with -long", len(scene.Jobs))
+		if !*long && len(script.Scene.Jobs) > manyJobs {
+			t.Skipf("%d jobs; play them with -long", len(script.Scene.Jobs))
 		}
-		for _, difference := range playScene(t, scenarioOf(t, scene, until)) {
+		for _, difference := range playScene(t, script) {
 			t.Error(difference)
 		}
 	})
@@ -98,21 +102,28 @@ func TestEngines_PlayScenes(t *testing.T) {
 const manyJobs = 5_000
 
 // playScene plays a scene in all three ways, and returns the first differences.
-func playScene(t *testing.T, p played) []string {
+func playScene(t *testing.T, script scenetest.Script) []string {
 	t.Helper()
-	player, err := contentiontest.NewPlayer(p.Scene, contention.DefaultPolicy())
+	p := scenarioOf(t, script.Scene, script.Until)
+	player, err := contentiontest.NewPlayer(p.Scene, script.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err = player.Play(p.until); err != nil {
 		t.Fatal(err)
 	}
-	k, err := kube.New(kube.Options{Profile: kube.Lockstep, Clock: clock.RealClock{}})
+	k, err := kube.New(
+		kube.Options{
+			Profile:    kube.Lockstep,
+			Discipline: script.Options().Discipline.String(),
+			Clock:      clock.RealClock{},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	core := p.run(t, direct.NewEngine(direct.Options{Preempt: true}, time.Now))
+	core := p.run(t, direct.NewEngine(script.Options(), time.Now))
 	between := time.Now()
 	sched := p.run(t, k)
 	t.Logf("%d moves, %d events; direct took %v, kube %v",

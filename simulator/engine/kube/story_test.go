@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
@@ -80,7 +81,7 @@ func TestAGangWaitsForRoom(t *testing.T) {
 // what becomes free has been gathered, as all that wait are: the scheduling queue alone would have it pause for up to two seconds.
 func TestPreemption(t *testing.T) {
 	urgent := within(rack, whole("urgent", 30*time.Second, time.Minute, 18))
-	urgent.Priority = 10
+	urgent.Priority = contention.Urgent
 	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
 		within(rack, whole("a", 0, 2*time.Minute, 18)),
 		within(rack, whole("b", 1*time.Second, 2*time.Minute, 18)),
@@ -116,7 +117,7 @@ func TestPreemption(t *testing.T) {
 // because of that place passes at once, though nobody has left.
 func TestAPlaceThatIsTaken(t *testing.T) {
 	urgent := whole("urgent", 30*time.Second, 1000*time.Second, 2)
-	urgent.Priority = 10
+	urgent.Priority = contention.Urgent
 	s := set(t, "gb200-72", scenario.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{
 		whole("most", 0, 100*time.Second, 66), whole("rest", 10*time.Second, 100*time.Second, 72),
 		whole("slow", 20*time.Second, 500*time.Second, 4), urgent,
@@ -283,22 +284,22 @@ func (s *stopper) Happens(e engine.Event) {
 	}
 }
 
-// Three racks and 17 trays of the fourth are full of gangs of priority 10, for which another one of priority 10 waits; on the last tray
-// runs a job of priority 0. A gang of priority 5 behind the head of the queue asks for a tray: it preempts at once, by both engines. The
-// scheduler once took two minutes for that, and the machine an hour.
+// Three racks and 17 trays of the fourth are full of urgent gangs, for which another one waits; on the last tray runs a job of priority 0.
+// Behind the head of the queue an urgent gang of a lower priority asks for a tray: it preempts at once, by both engines. The scheduler once
+// took two minutes for that, and the machine an hour.
 func TestAGangBehindTheHeadPreempts(t *testing.T) {
 	known := func(j trace.Job, priority int32, preemptible bool) trace.Job {
 		j.Priority, j.Preemptible, j.Estimate = priority, preemptible, j.Duration
 		return j
 	}
 	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
-		known(within(rack, whole("r1", 0, time.Hour, 18)), 10, false),
-		known(within(rack, whole("r2", 0, 2*time.Hour, 18)), 10, false),
-		known(within(rack, whole("r3", 0, 3*time.Hour, 18)), 10, false),
-		known(within(rack, whole("r4", 0, 4*time.Hour, 17)), 10, false),
+		known(within(rack, whole("r1", 0, time.Hour, 18)), contention.Urgent+10, false),
+		known(within(rack, whole("r2", 0, 2*time.Hour, 18)), contention.Urgent+10, false),
+		known(within(rack, whole("r3", 0, 3*time.Hour, 18)), contention.Urgent+10, false),
+		known(within(rack, whole("r4", 0, 4*time.Hour, 17)), contention.Urgent+10, false),
 		known(whole("low", 0, 4*time.Hour+30*time.Minute, 1), 0, true),
-		known(within(rack, whole("head", time.Minute, 2*time.Hour, 18)), 10, false),
-		known(whole("follower", 2*time.Minute, 30*time.Minute, 1), 5, false),
+		known(within(rack, whole("head", time.Minute, 2*time.Hour, 18)), contention.Urgent+10, false),
+		known(whole("follower", 2*time.Minute, 30*time.Minute, 1), contention.Urgent+5, false),
 	}})
 	want := `
 0s submitted r1

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
@@ -19,9 +20,12 @@ func promised(jobs ...trace.Job) []trace.Job {
 	return jobs
 }
 
-// prioritized is the job with a priority; only one of 0 may be ended by others.
+// prioritized returns the job with a priority; others may evict one of 0 only. Above 0 jobs are urgent: they evict whatever that loses.
 func prioritized(j trace.Job, priority int32) trace.Job {
 	j.Priority, j.Preemptible = priority, priority == 0
+	if priority > 0 {
+		j.Priority += contention.Urgent
+	}
 	return j
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
@@ -141,7 +142,7 @@ func (d draw) job(nodes, gpus int, levels []string) trace.Job {
 	j := trace.Job{
 		Duration:    d.between(time.Minute, runs[d.IntN(len(runs))]),
 		Podsets:     []trace.Podset{{Count: count, GPUs: gpus, CPU: 1000, Memory: 1 << 30}},
-		Priority:    []int32{0, 0, 0, 5, 5, 10, 20}[d.IntN(7)],
+		Priority:    []int32{0, 0, 0, 5, 5, 10, contention.Urgent}[d.IntN(7)],
 		Preemptible: d.one(2),
 	}
 	if d.one(3) {

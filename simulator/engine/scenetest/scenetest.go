@@ -2,17 +2,37 @@
 package scenetest
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// ReadScene returns the scene of a script's file, and the instant until which the script plays it. A script with a policy of its own fails
-// the test: engines have none.
-func ReadScene(t *testing.T, path string) (scene contentiontest.Scene, until int64) {
+// Script says what a script plays.
+type Script struct {
+	Scene contentiontest.Scene
+	// Until is the instant until which it plays, in seconds.
+	Until int64
+	// Policy is the default one, or that with the discipline Backfill.
+	Policy contention.Policy
+}
+
+// Options returns how engine direct plays the script.
+func (s Script) Options() direct.Options {
+	o := direct.Options{Preempt: true}
+	if s.Policy.Discipline == contention.Backfill() {
+		o.Discipline = direct.Backfill
+	}
+	return o
+}
+
+// ReadScene reads a script's file. A script with another policy than Script.Policy fails the test: engines have none.
+func ReadScene(t *testing.T, path string) Script {
 	t.Helper()
 	script := &contentiontest.Script{}
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -26,8 +46,12 @@ func ReadScene(t *testing.T, path string) (scene contentiontest.Scene, until int
 		}
 		return d.Expected
 	})
-	if script.Policy() != nil {
-		t.Errorf("%s: the script has a policy of its own", path)
+	out := Script{Scene: script.Scene(), Until: script.Until(), Policy: contention.DefaultPolicy()}
+	if own := script.Policy(); own != nil {
+		out.Policy.Discipline = contention.Backfill()
+		if !reflect.DeepEqual(*own, out.Policy) {
+			t.Errorf("%s: the script has a policy of its own", path)
+		}
 	}
-	return script.Scene(), script.Until()
+	return out
 }

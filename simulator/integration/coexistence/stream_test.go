@@ -149,7 +149,7 @@ func row(label, class string, seen outcome) string {
 func urgent(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1_001_000}
 	if _, err := shared.Client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

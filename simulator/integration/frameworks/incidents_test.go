@@ -142,7 +142,7 @@ func failureOf(t *testing.T, job string) map[string]any {
 
 // A gang that gives way to a more important one saves its steps on SIGTERM, and goes on with them when the other has ended.
 func TestIncident_PreemptionWithACheckpoint(t *testing.T) {
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1_001_000}
 	if _, err := shared.Client.SchedulingV1().
 		PriorityClasses().
 		Create(t.Context(), class, metav1.CreateOptions{}); err != nil {

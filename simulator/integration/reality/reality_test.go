@@ -27,7 +27,7 @@ func engines(t *testing.T) map[string]engine.Engine {
 		t.Fatal(err)
 	}
 	return map[string]engine.Engine{
-		"direct": direct.NewEngine(direct.Options{Discipline: direct.Backfill, Preempt: true}, time.Now),
+		"direct": direct.NewEngine(direct.Options{Preempt: true}, time.Now),
 		"kube":   stepped,
 	}
 }
