@@ -24,7 +24,8 @@ type Outlook struct {
 // Starts forecasts waits as intervals that hold as often as they claim. It looks at a wait in three ways: at earlier waits alone, in proportion to what
 // waits longest, and in proportion to the backlog. Of each view, how far waits were from it is counted by the size of the workload and the order of
 // magnitude of the view; waits that are not over are counted as longer than they are now (Kaplan and Meier, "Nonparametric estimation from
-// incomplete observations", JASA 53, 1958), so that long ones are not learned last. The forecast is the mean of the views, in logarithms.
+// incomplete observations", JASA 53, 1958), so that long ones are not learned last. The forecast is the mean of the views, in
+// logarithms, or earlier waits alone, whichever had the lesser pinball loss of late.
 //
 // Its outer bounds are shifted by what they were wrong by: a wait beyond a bound moves it outwards, any other moves it inwards, in steps whose
 // ratio is that of the chances, so that in the long run each bound is passed as often as it should be, whatever the waits are (quantile tracking:
@@ -63,6 +64,8 @@ const (
 	step = 4
 	// mostShift bounds shifts, in those parts: three octaves.
 	mostShift = 3 * octave * fine
+	// lossFades is how many waits a loss is summed over.
+	lossFades = 256
 	// least is added to waits, in seconds: what is shorter is no different.
 	least = 60
 	// leastLongest is the longest wait before any is known, in seconds.
@@ -76,7 +79,15 @@ type waits struct {
 	by  [views][magnitudes]deviations
 	// shifts are those of the low and the high bound, in parts of a logarithm's unit.
 	shifts [2]int64
+	// losses are the fading sums of the pinball losses of earlier waits alone and of the mean of the views, in thousandths of seconds.
+	losses [2]int64
 }
+
+// The entries of losses.
+const (
+	pastLoss = iota
+	meanLoss
+)
 
 // deviations counts logarithms of waits minus those of a view, in buckets of a quarter of an octave, from sixteen octaves below.
 type deviations struct {
@@ -91,6 +102,7 @@ type pending struct {
 	at    int64
 	size  int
 	told  Interval
+	mean  Interval
 	views [views]view
 	// over is set for the low and for the high bound if the wait is known to be beyond it.
 	over [2]bool
@@ -138,7 +150,11 @@ func (s *Starts) Tell(id string, now int64, o Outlook) Interval {
 		v.magnitude = min(int(v.log-logOf(0))/(2*octave), magnitudes-1)
 		s.forecast(of, p, i)
 	}
-	p.told = p.mean()
+	p.mean = p.meanOf()
+	p.told = p.views[viewPast].Interval
+	if of.losses[meanLoss] < of.losses[pastLoss] {
+		p.told = p.mean
+	}
 	p.told.Low = shifted(p.told.Low, of.shifts[0], s.longest)
 	p.told.High = shifted(p.told.High, of.shifts[1], 2*s.longest)
 	p.told.Middle = min(max(p.told.Middle, p.told.Low), p.told.High)
@@ -148,8 +164,8 @@ func (s *Starts) Tell(id string, now int64, o Outlook) Interval {
 	return p.told
 }
 
-// mean returns the mean of the views, in logarithms.
-func (p *pending) mean() Interval {
+// meanOf returns the mean of the views, in logarithms.
+func (p *pending) meanOf() Interval {
 	var low, middle, high int64
 	for i := range p.views {
 		v := &p.views[i]
@@ -309,6 +325,9 @@ func (s *Starts) Started(id string, now int64) bool {
 		all.ended[b] += faded(all.told - v.all)
 		by.ended[b] += faded(by.told - v.by)
 	}
+	for i, v := range [2]Interval{p.views[viewPast].Interval, p.mean} {
+		of.losses[i] += v.loss(waited) - of.losses[i]/lossFades
+	}
 	return true
 }
 
@@ -318,6 +337,15 @@ func (s *Starts) Forget(id string) {
 		delete(s.open, id)
 		s.order = slices.DeleteFunc(s.order, func(p *pending) bool { return p.id == id })
 	}
+}
+
+// loss returns the sum of the pinball losses of the three quantiles, in thousandths of seconds.
+func (v *Interval) loss(waited int64) int64 {
+	var sum int64
+	for _, q := range [3][2]int64{{v.Low, LowQuantile}, {v.Middle, perMille / 2}, {v.High, HighQuantile}} {
+		sum += max(q[1]*(waited-q[0]), (q[1]-perMille)*(waited-q[0]))
+	}
+	return sum
 }
 
 // logOf returns the logarithm of a wait, in octaves of a second divided by 256.

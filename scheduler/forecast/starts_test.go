@@ -103,7 +103,11 @@ func TestRestoreStarts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 500 {
 		id, at := fmt.Sprint(i), int64(i)*100
-		s.Tell(id, at, forecast.Outlook{Accelerators: 1 + r.Int64N(512), Backlog: r.Int64N(90_000), Oldest: r.Int64N(90_000)})
+		s.Tell(
+			id,
+			at,
+			forecast.Outlook{Accelerators: 1 + r.Int64N(512), Backlog: r.Int64N(90_000), Oldest: r.Int64N(90_000)},
+		)
 		s.Started(id, at+r.Int64N(80_000))
 	}
 	text, err := json.Marshal(s.State())
@@ -127,7 +131,13 @@ func TestRestoreStarts(t *testing.T) {
 	}
 	bad := forecast.RestoreStarts(forecast.StartsState{Longest: -5, Sizes: []forecast.WaitsState{
 		{Shifts: []int64{1 << 60, -1 << 60, 3}, Ended: []forecast.EndedState{
-			{View: 9}, {Magnitude: 77}, {View: -1}, {Magnitude: -2}, {Told: -4, Buckets: [][2]int64{{-1, 2}, {900, 1}, {3, 1 << 62}}},
+			{
+				View: 9,
+			},
+			{Magnitude: 77},
+			{View: -1},
+			{Magnitude: -2},
+			{Told: -4, Buckets: [][2]int64{{-1, 2}, {900, 1}, {3, 1 << 62}}},
 		}}, {}, {}, {}, {}, {},
 	}})
 	if told := bad.Tell("x", 0, o); told.Low > told.High || told.High > 7200 {

@@ -12,6 +12,8 @@ type StartsState struct {
 type WaitsState struct {
 	// Shifts are those of the low and of the high bound, in parts of 4096 of an octave.
 	Shifts []int64 `json:"shifts"`
+	// Losses are the fading pinball losses of earlier waits alone and of the mean of the views, in thousandths of seconds.
+	Losses []int64 `json:"losses"`
 	// Ended are the deviations that are not empty.
 	Ended []EndedState `json:"ended,omitempty"`
 }
@@ -35,7 +37,7 @@ func (s *Starts) State() StartsState {
 	out := StartsState{Longest: s.longest}
 	for size := range s.sizes {
 		of := &s.sizes[size]
-		w := WaitsState{Shifts: append([]int64(nil), of.shifts[:]...)}
+		w := WaitsState{Losses: append([]int64(nil), of.losses[:]...), Shifts: append([]int64(nil), of.shifts[:]...)}
 		for view := range of.all {
 			for magnitude := allMagnitudes; magnitude < magnitudes; magnitude++ {
 				d := of.at(view, magnitude)
@@ -65,6 +67,9 @@ func RestoreStarts(state StartsState) *Starts {
 		of := &s.sizes[size]
 		for i, shift := range w.Shifts[:min(len(w.Shifts), len(of.shifts))] {
 			of.shifts[i] = min(max(shift, -mostShift), mostShift)
+		}
+		for i, loss := range w.Losses[:min(len(w.Losses), len(of.losses))] {
+			of.losses[i] = min(max(loss, 0), 1<<56)
 		}
 		for _, e := range w.Ended {
 			if e.View < 0 || e.View >= views || e.Magnitude < allMagnitudes || e.Magnitude >= magnitudes {
