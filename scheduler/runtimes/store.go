@@ -44,7 +44,7 @@ func (s *Store) Load(ctx context.Context) {
 		return
 	}
 	s.loaded = true
-	var state forecast.State
+	var state state
 	found, err := s.at.Read(ctx, &state)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Reading the run times of earlier workloads; starting without them",
@@ -87,11 +87,18 @@ func (s *Store) Save(ctx context.Context) {
 	s.written = changes
 }
 
-// restore replaces the history.
-func (l *Learner) restore(state forecast.State) {
+// state is what is written: the history, and what was learned about forecasts of starts.
+type state struct {
+	forecast.State
+
+	Starts forecast.StartsState `json:"starts,omitzero"`
+}
+
+// restore replaces what was learned.
+func (l *Learner) restore(s state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.history = forecast.Restore(state)
+	l.history, l.starts = forecast.Restore(s.State), forecast.RestoreStarts(s.Starts)
 }
 
 // count returns how many runs were added to the history by this process.
@@ -106,7 +113,7 @@ func (l *Learner) encode() ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for most := forecast.MostKept; ; most /= 2 {
-		content, err := statemap.Encode(l.history.State(most))
+		content, err := statemap.Encode(state{l.history.State(most), l.starts.State()})
 		if err != nil || len(content) <= mostBytes || most == 0 {
 			return content, err
 		}

@@ -1,0 +1,54 @@
+package waiting
+
+import (
+	"time"
+
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/runtimes"
+)
+
+// foresee has the start of an entity forecast that has to wait: not that of members that join others.
+func (q *Queue) foresee(x *Question, w *contention.World) {
+	if q.learner == nil || x.leavesPreemption() || len(x.Running) > 0 {
+		return
+	}
+	q.learner.Foresee(x.id(), func() runtimes.Sight { return q.sight(x, w) })
+}
+
+// sight returns what an entity that waits sees before it.
+func (q *Queue) sight(x *Question, w *contention.World) runtimes.Sight {
+	out := runtimes.Sight{Accelerators: x.Accelerators, Running: w.Running.All()}
+	for _, free := range w.Ledger.Free {
+		for _, i := range w.Accelerators {
+			if i < len(free) {
+				out.Free += free[i]
+			}
+		}
+	}
+	before := true
+	for _, id := range q.machine.Waiting() {
+		if id == x.id() {
+			before = false
+			continue
+		}
+		e, _ := q.machine.Entity(id)
+		if e.Accelerators == out.Accelerators {
+			out.Oldest = max(out.Oldest, w.Now-e.Order.Since.Unix())
+		}
+		if before {
+			out.Ahead = append(out.Ahead, runtimes.Ahead{ID: id, Accelerators: e.Accelerators})
+		}
+	}
+	return out
+}
+
+// Foreseen returns between which instants an entity starts that waits, with a chance of 80 %, and by which every second one does; false if
+// that is not known, or the last of them has passed.
+func (q *Queue) Foreseen(id contention.ID) (low, middle, high time.Time, ok bool) {
+	told, ok := q.learns().Foreseen(id)
+	if !ok || told.At+told.High <= q.now() {
+		return low, middle, high, false
+	}
+	at := func(wait int64) time.Time { return time.Unix(told.At+wait, 0) }
+	return at(told.Low), at(told.Middle), at(told.High), true
+}
