@@ -55,9 +55,14 @@ func (b *Backlog) Wait(accelerators int64) int64 {
 // ending is a heap of work by its end.
 type ending []Work
 
-func (e ending) Len() int           { return len(e) }
-func (e ending) Less(i, j int) bool { return e[i].Seconds < e[j].Seconds }
-func (e ending) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+// Len implements heap.Interface.
+func (e *ending) Len() int { return len(*e) }
+
+// Less implements heap.Interface.
+func (e *ending) Less(i, j int) bool { return (*e)[i].Seconds < (*e)[j].Seconds }
+
+// Swap implements heap.Interface.
+func (e *ending) Swap(i, j int) { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
 
 // Push implements heap.Interface.
 func (e *ending) Push(x any) {

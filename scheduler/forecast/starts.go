@@ -199,9 +199,9 @@ func (s *Starts) forecast(of *waits, p *pending, i int) {
 		}
 	}
 	broad := wide(i)
-	broad = all.ended.over(&broad, priorRuns)
+	broad = all.ended.over(&broad)
 	broad = survival(&broad, &waiting)
-	narrow := by.ended.over(&broad, priorRuns)
+	narrow := by.ended.over(&broad)
 	narrow = survival(&narrow, &alike)
 	bound := func(of int64) int64 { return waitOf(v.log + quantileOf(&narrow, of)) }
 	v.Low = min(bound(LowQuantile), s.longest)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
@@ -34,7 +35,7 @@ func TestStarts_IntervalsHold(t *testing.T) {
 				}
 				middle := 600 + r.ExpFloat64()*3600
 				waited := int64(middle * (0.5 + r.ExpFloat64()))
-				w := wait{fmt.Sprint(i), now + waited}
+				w := wait{strconv.Itoa(i), now + waited}
 				told := s.Tell(w.id, now, forecast.Outlook{Accelerators: 8, Backlog: int64(middle * of)})
 				if told.Low > told.Middle || told.Middle > told.High || told.Low < 0 {
 					t.Fatalf("the forecast is %+v", told)
@@ -57,7 +58,7 @@ func TestStarts_LearnsFromWaitsThatAreNotOver(t *testing.T) {
 	now := int64(0)
 	outlook := forecast.Outlook{Accelerators: 1}
 	for i := range 200 {
-		id := fmt.Sprint(i)
+		id := strconv.Itoa(i)
 		s.Tell(id, now, outlook)
 		now += 100
 		s.Started(id, now)
@@ -102,7 +103,7 @@ func TestRestoreStarts(t *testing.T) {
 	s := forecast.NewStarts()
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 500 {
-		id, at := fmt.Sprint(i), int64(i)*100
+		id, at := strconv.Itoa(i), int64(i)*100
 		s.Tell(
 			id,
 			at,

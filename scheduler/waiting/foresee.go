@@ -1,8 +1,6 @@
 package waiting
 
 import (
-	"time"
-
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 )
@@ -42,13 +40,8 @@ func (q *Queue) sight(x *Question, w *contention.World) runtimes.Sight {
 	return out
 }
 
-// Foreseen returns between which instants an entity starts that waits, with a chance of 80 %, and by which every second one does; false if
-// that is not known, or the last of them has passed.
-func (q *Queue) Foreseen(id contention.ID) (low, middle, high time.Time, ok bool) {
+// Foreseen returns the forecast of the start of an entity that waits; false without one, or if its last instant has passed.
+func (q *Queue) Foreseen(id contention.ID) (runtimes.Foreseen, bool) {
 	told, ok := q.learns().Foreseen(id)
-	if !ok || told.At+told.High <= q.now() {
-		return low, middle, high, false
-	}
-	at := func(wait int64) time.Time { return time.Unix(told.At+wait, 0) }
-	return at(told.Low), at(told.Middle), at(told.High), true
+	return told, ok && told.At+told.High > q.now()
 }

@@ -11,22 +11,27 @@ func ExpectedAt(at string) string { return ", expected to be free at " + at }
 // EstimatedAt is ExpectedAt for an instant that rests on guesses about run times.
 func EstimatedAt(at string) string { return ", estimated to be free at " + at }
 
-// StartsBetween is the clause of a message that says when a gang starts, as far as earlier waits tell: eight in ten between two instants, and half
-// by another. They are as RFC 3339 has them, in UTC.
-func StartsBetween(low, high, middle string) string {
-	return "; eight in ten such waits end between " + low + " and " + high + ", half by " + middle
+// Start is when a gang starts, as far as earlier waits tell. The instants are as RFC 3339 has them, in UTC.
+type Start struct {
+	// Low and High are the instants between which eight in ten such waits end, Middle is the one by which half of them do.
+	Low, Middle, High string
 }
 
-// startsText is what StartsBetween returns.
+// String returns the clause of a message that says so.
+func (s Start) String() string {
+	return "; eight in ten such waits end between " + s.Low + " and " + s.High + ", half by " + s.Middle
+}
+
+// startsText is what Start.String returns.
 var startsText = regexp.MustCompile(`; eight in ten such waits end between (\S+Z) and (\S+Z), half by (\S+Z)`)
 
-// StartsIn returns the instants of such a clause in a message; false for a message without one.
-func StartsIn(message string) (low, high, middle string, ok bool) {
+// StartIn returns what such a clause in a message says; false for a message without one.
+func StartIn(message string) (Start, bool) {
 	parts := startsText.FindStringSubmatch(message)
 	if parts == nil {
-		return "", "", "", false
+		return Start{}, false
 	}
-	return parts[1], parts[2], parts[3], true
+	return Start{Low: parts[1], High: parts[2], Middle: parts[3]}, true
 }
 
 // InstantIn returns the first instant of such a clause in a message, as RFC 3339 has it; "" for a message without one.
