@@ -36,6 +36,15 @@ func (m *Machine) OrderOf(id ID) (Order, bool) {
 	return s.Order, true
 }
 
+// Entity returns an entity that waits, as it was added last; false if it does not wait.
+func (m *Machine) Entity(id ID) (Entity, bool) {
+	s := m.queue.spots[id]
+	if s == nil {
+		return Entity{}, false
+	}
+	return s.Entity, true
+}
+
 // Position returns where an entity stands among all that wait, from 1; 0 if it does not wait. It costs a search in each lane.
 func (m *Machine) Position(id ID) int {
 	s := m.queue.spots[id]

@@ -53,12 +53,12 @@ func (d *Distribution) add(seconds int64) {
 	d[bucketOf(seconds)] += one
 }
 
-// over returns the distribution with what a broader one says, as so much weight.
-func (d *Distribution) over(broader *Distribution, weight int64) Distribution {
+// over returns the distribution with what a broader one says, as the weight of priorRuns.
+func (d *Distribution) over(broader *Distribution) Distribution {
 	out := *d
 	if all := broader.sum(); all > 0 {
 		for i, n := range broader {
-			out[i] += n * weight / all
+			out[i] += n * priorRuns / all
 		}
 	}
 	return out

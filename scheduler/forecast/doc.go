@@ -9,4 +9,6 @@
 // octave; a count loses half its weight within about 64 later runs of the class. A prediction mixes the classes from the broadest to the
 // narrowest: a class with n runs weighs n, what the broader ones say weighs as eight runs. The broadest two are of all namespaces, in which each weighs as
 // eight runs at most.
+//
+// Starts forecasts waits as intervals, from a point estimate (Backlog), from how long others have waited, and from how earlier forecasts were wrong.
 package forecast

@@ -94,10 +94,10 @@ func (h *History) Of(k Key) *Distribution {
 	}
 	out := together(h.shared[allSizes])
 	size := together(h.shared[k.Size])
-	out = size.over(&out, priorRuns)
+	out = size.over(&out)
 	for _, name := range k.classes()[1:] {
 		if c := h.classes[name]; c != nil {
-			out = c.runs.over(&out, priorRuns)
+			out = c.runs.over(&out)
 		}
 	}
 	return &out

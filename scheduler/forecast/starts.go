@@ -7,64 +7,345 @@ import (
 
 // Interval predicts the wait until a start, in seconds.
 type Interval struct {
-	// Nine in ten waits exceed Low, one in two exceeds Middle, one in ten exceeds High.
+	// Low and High are exceeded by nine in ten waits and by one in ten; Middle by every second.
 	Low, Middle, High int64
 }
 
-// Starts corrects told waits by what earlier ones were wrong by, so that intervals hold as often as they say. Three bounds are shifted, each for itself: a wait
-// beyond a bound moves it outwards, any other moves it inwards, in steps whose ratio is that of the chances. In the long run each bound is passed as often
-// as it should be, whatever the waits are and however late they are known: the sum of the steps is bounded (quantile tracking: Angelopoulos, Candès and
-// Tibshirani, "Conformal PID Control for Time Series Prediction", NeurIPS 2023, proposition 1). Steps are in logarithms of time, since long waits are wrong by
-// more. It is not safe for concurrent use.
+// Outlook is what is known of a wait when it begins.
+type Outlook struct {
+	// Accelerators is how many the start needs.
+	Accelerators int64
+	// Backlog is how many seconds pass by Backlog.Wait.
+	Backlog int64
+	// Oldest is for how many seconds the workload waits already that waits longest.
+	Oldest int64
+}
+
+// Starts forecasts waits as intervals that hold as often as they claim. It looks at a wait in three ways: at earlier waits alone, in proportion to what
+// waits longest, and in proportion to the backlog. Of each view, how far waits were from it is counted by the size of the workload and the order of
+// magnitude of the view; waits that are not over are counted as longer than they are now (Kaplan and Meier, "Nonparametric estimation from
+// incomplete observations", JASA 53, 1958), so that long ones are not learned last. The forecast is the mean of the views, in
+// logarithms, or earlier waits alone, whichever had the lesser pinball loss of late.
+//
+// Its outer bounds are shifted by what they were wrong by: a wait beyond a bound moves it outwards, any other moves it inwards, in steps whose
+// ratio is that of the chances, so that in the long run each bound is passed as often as it should be, whatever the waits are (quantile tracking:
+// Angelopoulos, Candès and Tibshirani, "Conformal PID Control for Time Series Prediction", NeurIPS 2023, proposition 1; Gibbs and Candès, "Adaptive
+// conformal inference under distribution shift", NeurIPS 2021). That a wait is beyond a bound is known when it passes the bound, not when it
+// ends. It is not safe for concurrent use.
 type Starts struct {
-	// shifts are those of the low, the middle and the high bound, by class of the wait.
-	shifts [waitClasses][3]int64
+	sizes [sizeClasses]waits
+	// longest is the longest wait so far, in seconds: no forecast is longer than twice that.
+	longest int64
+	open    map[string]*pending
+	// order are the open waits in the order in which they began.
+	order []*pending
+	// logs are the logarithms of the open waits as they are now.
+	logs []int64
+}
+
+// The views of a wait.
+const (
+	viewPast = iota
+	viewOldest
+	viewBacklog
+	views
+)
+
+const (
+	// sizeClasses are the classes of workloads by accelerators: one, up to a node of eight, up to eight nodes, and more.
+	sizeClasses = 4
+	// magnitudes are the classes of views by order of magnitude, of two octaves each.
+	magnitudes = 12
+	// octave is the unit of logarithms: 256 are a factor of two.
+	octave = 256
+	// fine is the number of parts of that unit in which shifts are counted.
+	fine = 16
+	// step is how far a bound moves for each tenth of chance, in those parts: by 0.001 octaves.
+	step = 4
+	// mostShift bounds shifts, in those parts: three octaves.
+	mostShift = 3 * octave * fine
+	// lossFades is how many waits a loss is summed over.
+	lossFades = 256
+	// least is added to waits, in seconds: what is shorter is no different.
+	least = 60
+	// leastLongest is the longest wait before any is known, in seconds.
+	leastLongest = 3600
+)
+
+// waits is what is known of the waits of a size class.
+type waits struct {
+	// all counts how far waits were from each view, by logarithm, by does for each of its magnitudes.
+	all [views]deviations
+	by  [views][magnitudes]deviations
+	// shifts are those of the low and the high bound, in parts of a logarithm's unit.
+	shifts [2]int64
+	// losses are the fading sums of the pinball losses of earlier waits alone and of the mean of the views, in thousandths of seconds.
+	losses [2]int64
+}
+
+// The entries of losses.
+const (
+	pastLoss = iota
+	meanLoss
+)
+
+// deviations counts logarithms of waits minus those of a view, in buckets of a quarter of an octave, from sixteen octaves below.
+type deviations struct {
+	ended Distribution
+	// told counts the forecasts.
+	told int64
+}
+
+// pending is a wait that is not over.
+type pending struct {
+	id    string
+	at    int64
+	size  int
+	told  Interval
+	mean  Interval
+	views [views]view
+	// over is set for the low and for the high bound if the wait is known to be beyond it.
+	over [2]bool
+}
+
+// view is one view of a wait.
+type view struct {
+	Interval
+
+	// log is the logarithm of the view, magnitude its class.
+	log       int64
+	magnitude int
+	// all and by are the numbers of the forecast among those of its deviations.
+	all, by int64
+}
+
+// NewStarts returns forecasts that rest on nothing yet.
+func NewStarts() *Starts { return &Starts{longest: leastLongest, open: make(map[string]*pending)} }
+
+// sizeClass returns the class of a number of accelerators.
+func sizeClass(accelerators int64) int {
+	const eights = 3
+	return min((bits.Len64(uint64(max(accelerators, 1)-1))+eights-1)/eights, sizeClasses-1)
+}
+
+// Told returns the forecast that was made for a wait, and the instant in seconds at which it was made; false without one.
+func (s *Starts) Told(id string) (at int64, told Interval, ok bool) {
+	if p := s.open[id]; p != nil {
+		return p.at, p.told, true
+	}
+	return 0, Interval{}, false
+}
+
+// Tell forecasts a wait that begins now, in seconds. A wait has one forecast: of one that has it already, that is returned.
+func (s *Starts) Tell(id string, now int64, o Outlook) Interval {
+	if p := s.open[id]; p != nil {
+		return p.told
+	}
+	s.passes(now)
+	p := &pending{id: id, at: now, size: sizeClass(o.Accelerators)}
+	of := &s.sizes[p.size]
+	for i, wait := range [views]int64{0, o.Oldest, o.Backlog} {
+		v := &p.views[i]
+		v.log = logOf(wait)
+		v.magnitude = min(int(v.log-logOf(0))/(2*octave), magnitudes-1)
+		s.forecast(of, p, i)
+	}
+	p.mean = p.meanOf()
+	p.told = p.views[viewPast].Interval
+	if of.losses[meanLoss] < of.losses[pastLoss] {
+		p.told = p.mean
+	}
+	p.told.Low = shifted(p.told.Low, of.shifts[0], s.longest)
+	p.told.High = shifted(p.told.High, of.shifts[1], 2*s.longest)
+	p.told.Middle = min(max(p.told.Middle, p.told.Low), p.told.High)
+	p.told.Low = min(p.told.Low, p.told.Middle)
+	s.open[id] = p
+	s.order = append(s.order, p)
+	return p.told
+}
+
+// meanOf returns the mean of the views, in logarithms.
+func (p *pending) meanOf() Interval {
+	var low, middle, high int64
+	for i := range p.views {
+		v := &p.views[i]
+		low, middle, high = low+logOf(v.Low), middle+logOf(v.Middle), high+logOf(v.High)
+	}
+	return Interval{waitOf(low / views), waitOf(middle / views), waitOf(high / views)}
+}
+
+// shifted returns a wait shifted by parts of a logarithm, at most another wait.
+func shifted(wait, shift, most int64) int64 {
+	return min(waitOf(logOf(wait)+shift/fine), most)
+}
+
+// forecast makes the forecast of a view.
+func (s *Starts) forecast(of *waits, p *pending, i int) {
+	v := &p.views[i]
+	all, by := &of.all[i], &of.by[i][v.magnitude]
+	all.tells()
+	by.tells()
+	v.all, v.by = all.told, by.told
+	var waiting, alike Distribution
+	for k, q := range s.order {
+		if q.size != p.size {
+			continue
+		}
+		w := &q.views[i]
+		b := deviation(s.logs[k] - w.log)
+		waiting[b] += faded(all.told - w.all)
+		if w.magnitude == v.magnitude {
+			alike[b] += faded(by.told - w.by)
+		}
+	}
+	broad := wide(i)
+	broad = all.ended.over(&broad)
+	broad = survival(&broad, &waiting)
+	narrow := by.ended.over(&broad)
+	narrow = survival(&narrow, &alike)
+	bound := func(of int64) int64 { return waitOf(v.log + quantileOf(&narrow, of)) }
+	v.Low = min(bound(LowQuantile), s.longest)
+	v.Middle = min(bound(perMille/2), s.longest*3/2)
+	v.High = min(bound(HighQuantile), s.longest*2)
+}
+
+// wide returns what is expected of deviations of which nothing is known: within an eighth and eight times the view, anything up to two days of a wait by
+// itself.
+func wide(i int) (d Distribution) {
+	low, high := deviation(-3*octave), deviation(3*octave)
+	if i == viewPast {
+		low, high = deviation(0), deviation(12*octave)
+	}
+	for b := low; b <= high; b++ {
+		d[b] = one
+	}
+	return d
 }
 
 const (
-	// waitClasses are the classes of told waits, of two octaves each.
-	waitClasses = 12
-	// octave is the unit of shifts: 256 are a factor of two.
-	octave = 256
-	// step moves a bound for each tenth of chance, in parts of an octave.
-	step = 3
-	// mostShift bounds shifts: 16 octaves.
-	mostShift = 16 * octave
-	// least is added to waits, in seconds: what is shorter is no different.
-	least = 60
+	// bucketWidth is that of deviations, in logarithms; the first begins sixteen octaves below.
+	bucketWidth = octave / perOctave
+	lowest      = -octaves / 2 * octave
 )
 
-// Told is a predicted interval and the class of its wait, from which Started learns.
-type Told struct {
-	Interval
-
-	class int
+// deviation returns the bucket of a deviation.
+func deviation(log int64) int {
+	return int(min(max((log-lowest)/bucketWidth, 0), buckets-1))
 }
 
-// Tell predicts the interval of a wait from samples of it: at least one, in seconds, ascending.
-func (s *Starts) Tell(samples []int64) Told {
-	bounds := [3]int64{samples[0], samples[len(samples)/2], samples[len(samples)-1]}
-	out := Told{class: min(int(logOf(bounds[1])-logOf(0))/(2*octave), waitClasses-1)}
-	for i := range bounds {
-		bounds[i] = waitOf(logOf(bounds[i]) + s.shifts[out.class][i])
+// quantileOf returns the deviation that so many in a thousand do not exceed.
+func quantileOf(d *Distribution, of int64) int64 {
+	want, below := d.sum()*of/perMille, int64(0)
+	for i, n := range d {
+		if n > 0 && below+n >= want {
+			return lowest + int64(i)*bucketWidth + bucketWidth*(want-below)/n
+		}
+		below += n
 	}
-	slices.Sort(bounds[:])
-	out.Interval = Interval{bounds[0], bounds[1], bounds[2]}
+	return 0
+}
+
+// tells counts a forecast, and lets those before it fade.
+func (d *deviations) tells() {
+	d.told++
+	for i := range d.ended {
+		d.ended[i] -= d.ended[i] / halving
+	}
+}
+
+// faded returns the weight of a wait after so many later forecasts of its class.
+func faded(later int64) int64 {
+	const half = 64
+	if later >= half*16 {
+		return 0
+	}
+	weight := int64(one) >> (later / half)
+	return weight - weight*(later%half)/(2*half)
+}
+
+// survival returns the distribution of deviations of which some have ended, and others are longer than they are now.
+func survival(ended, waiting *Distribution) (out Distribution) {
+	const whole = 1 << 30
+	risk := ended.sum() + waiting.sum()
+	left, last := int64(whole), 0
+	for i := range ended {
+		if n := ended[i]; n > 0 && risk > waiting[i]/2 {
+			out[i] = min(left, left*n/(risk-waiting[i]/2))
+			left -= out[i]
+		}
+		if ended[i]+waiting[i] > 0 {
+			last = i
+		}
+		risk -= ended[i] + waiting[i]
+	}
+	out[min(last+1, buckets-1)] += left
 	return out
 }
 
-// Started corrects the bounds by the seconds that a predicted wait really took.
-func (s *Starts) Started(told Told, waited int64) {
-	shifts := &s.shifts[told.class]
-	for i, of := range [3]struct{ bound, below, above int64 }{
-		{told.Low, 9, 1}, {told.Middle, 5, 5}, {told.High, 1, 9},
-	} {
-		move := -of.below * step
-		if waited > of.bound {
-			move = of.above * step
+// passes notes the waits that have passed their bounds.
+func (s *Starts) passes(now int64) {
+	s.logs = s.logs[:0]
+	for _, p := range s.order {
+		waited := now - p.at
+		s.logs = append(s.logs, logOf(waited))
+		s.longest = max(s.longest, waited)
+		for i, bound := range [2]int64{p.told.Low, p.told.High} {
+			if !p.over[i] && waited > bound {
+				p.over[i] = true
+				s.move(p.size, i, [2]int64{1, 9}[i])
+			}
 		}
-		shifts[i] = min(max(shifts[i]+move, -mostShift), mostShift)
 	}
+}
+
+// move moves a bound by so many tenths of chance.
+func (s *Starts) move(size, bound int, by int64) {
+	shift := &s.sizes[size].shifts[bound]
+	*shift = min(max(*shift+by*step, -mostShift), mostShift)
+}
+
+// Started notes that a wait has ended by a start. It reports whether it was forecast.
+func (s *Starts) Started(id string, now int64) bool {
+	p := s.open[id]
+	if p == nil {
+		return false
+	}
+	s.passes(now)
+	s.Forget(id)
+	of, waited := &s.sizes[p.size], now-p.at
+	for i := range p.over {
+		if !p.over[i] {
+			s.move(p.size, i, [2]int64{-9, -1}[i])
+		}
+	}
+	for i := range p.views {
+		v := &p.views[i]
+		all, by := &of.all[i], &of.by[i][v.magnitude]
+		b := deviation(logOf(waited) - v.log)
+		all.ended[b] += faded(all.told - v.all)
+		by.ended[b] += faded(by.told - v.by)
+	}
+	for i, v := range [2]Interval{p.views[viewPast].Interval, p.mean} {
+		of.losses[i] += v.loss(waited) - of.losses[i]/lossFades
+	}
+	return true
+}
+
+// Forget drops a wait that ends without a start.
+func (s *Starts) Forget(id string) {
+	if s.open[id] != nil {
+		delete(s.open, id)
+		s.order = slices.DeleteFunc(s.order, func(p *pending) bool { return p.id == id })
+	}
+}
+
+// loss returns the sum of the pinball losses of the three quantiles, in thousandths of seconds.
+func (v *Interval) loss(waited int64) int64 {
+	var sum int64
+	for _, q := range [3][2]int64{{v.Low, LowQuantile}, {v.Middle, perMille / 2}, {v.High, HighQuantile}} {
+		sum += max(q[1]*(waited-q[0]), (q[1]-perMille)*(waited-q[0]))
+	}
+	return sum
 }
 
 // logOf returns the logarithm of a wait, in octaves of a second divided by 256.

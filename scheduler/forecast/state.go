@@ -30,11 +30,7 @@ func (h *History) State(most int) State {
 	for _, name := range h.latest(most) {
 		c := h.classes[name]
 		of := Class{Name: name, Last: c.last}
-		for i, n := range c.runs {
-			if n > 0 {
-				of.Buckets = append(of.Buckets, [2]int64{int64(i), n})
-			}
-		}
+		of.Buckets = c.runs.sparse()
 		out.Classes = append(out.Classes, of)
 	}
 	slices.SortFunc(out.Classes, func(a, b Class) int { return cmp.Compare(a.Name, b.Name) })
@@ -50,12 +46,27 @@ func Restore(s State) *History {
 			continue
 		}
 		c := &class{last: of.Last}
-		for _, b := range of.Buckets {
-			if b[0] >= 0 && b[0] < buckets && b[1] > 0 {
-				c.runs[b[0]] = min(b[1], halving*one)
-			}
-		}
+		c.runs.fill(of.Buckets)
 		h.put(of.Name, c)
 	}
 	return h
+}
+
+// sparse returns the buckets that are not empty, each with its weight.
+func (d *Distribution) sparse() (out [][2]int64) {
+	for i, n := range d {
+		if n > 0 {
+			out = append(out, [2]int64{int64(i), n})
+		}
+	}
+	return out
+}
+
+// fill sets buckets, but for those that there are not, and weights that are not positive.
+func (d *Distribution) fill(pairs [][2]int64) {
+	for _, b := range pairs {
+		if b[0] >= 0 && b[0] < buckets && b[1] > 0 {
+			d[b[0]] = min(b[1], halving*one)
+		}
+	}
 }

@@ -106,8 +106,13 @@ func (p *GangPlacement) tell(q question, no refusal, lease *contention.Lease) {
 	if q.fleet == withoutVictims {
 		return
 	}
-	turn := turnOf(lease)
-	turn.Position = p.queue.Position(waiting.IDOf(q.key))
+	turn, id := turnOf(lease), waiting.IDOf(q.key)
+	turn.Position = p.queue.Position(id)
+	if told, ok := p.queue.Foreseen(id); ok && no.reason == explanation.NoRoom {
+		no.message += standing.Start{
+			Low: instant(told.At + told.Low), Middle: instant(told.At + told.Middle), High: instant(told.At + told.High),
+		}.String()
+	}
 	p.explain.Waits(q.group, no.reason, no.message, turn)
 	metrics.Shortfalls.WithLabelValues(no.rule).Inc()
 }

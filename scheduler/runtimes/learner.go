@@ -13,26 +13,28 @@ type Learner struct {
 	mu      sync.Mutex
 	now     func() int64
 	history *forecast.History
+	starts  *forecast.Starts
 	// waits are the predictions of what waits, runs what runs, by the ID of the entity and of the unit that it becomes.
 	waits map[contention.ID]prediction
 	runs  map[contention.ID]*run
-	// changes counts the runs that were added to the history.
+	// changes counts the runs that were added to the history, and the starts that were forecast.
 	changes int
 }
 
 // prediction is a run time in seconds, 0 for none, and the interval in which eight in ten runs should end.
 type prediction struct {
 	key                forecast.Key
+	usual              forecast.Usual
 	seconds, low, high int64
 }
 
 // predict predicts how long a run takes that has run for so many seconds.
 func (l *Learner) predict(key forecast.Key, ran int64) prediction {
-	of := l.history.Of(key)
-	p := prediction{key: key}
-	p.seconds, _ = of.Quantile(forecast.EndQuantile, ran)
-	p.low, _ = of.Quantile(forecast.LowQuantile, ran)
-	p.high, _ = of.Quantile(forecast.HighQuantile, ran)
+	usual := l.history.Usual(key)
+	p := prediction{key: key, usual: usual}
+	p.seconds = usual.Quantile(forecast.EndQuantile, ran)
+	p.low = usual.Quantile(forecast.LowQuantile, ran)
+	p.high = usual.Quantile(forecast.HighQuantile, ran)
 	return p
 }
 
@@ -65,6 +67,7 @@ func New(now func() int64) *Learner {
 	return &Learner{
 		now:     now,
 		history: forecast.New(),
+		starts:  forecast.NewStarts(),
 		waits:   make(map[contention.ID]prediction),
 		runs:    make(map[contention.ID]*run),
 	}
@@ -106,6 +109,9 @@ func (l *Learner) Starts(id contention.ID) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.starts.Started(string(id), l.now()) {
+		l.changes++
+	}
 	if p, waited := l.waits[id]; waited {
 		l.runs[id] = &run{prediction: p, started: l.now()}
 		delete(l.waits, id)
@@ -195,6 +201,7 @@ func (l *Learner) Forget(id contention.ID) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.starts.Forget(string(id))
 	delete(l.waits, id)
 	delete(l.runs, id)
 }

@@ -22,10 +22,17 @@ func Keep(at statemap.Map, l *Learner, t timing.Timing) *statemap.Keeper {
 	return &statemap.Keeper{At: at, Of: kept{l}, What: "run times", Pause: pause, Timing: t}
 }
 
+// state is what is written: the history, and what was learned about forecasts of starts.
+type state struct {
+	forecast.State
+
+	Starts forecast.StartsState `json:"starts,omitzero"`
+}
+
 // kept is a learner as a keeper sees it.
 type kept struct{ *Learner }
 
-// Changes counts the runs that were added to the history by this process.
+// Changes counts what was learned by this process.
 func (k kept) Changes() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -39,7 +46,7 @@ func (k kept) Encode() ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for most := forecast.MostKept; ; most /= 2 {
-		content, err := statemap.Encode(k.history.State(most))
+		content, err := statemap.Encode(state{k.history.State(most), k.starts.State()})
 		if err != nil {
 			return nil, fmt.Errorf("run times: %w", err)
 		}
@@ -50,12 +57,12 @@ func (k kept) Encode() ([]byte, error) {
 }
 
 func (k kept) Decode(content []byte) error {
-	var state forecast.State
-	if err := json.Unmarshal(content, &state); err != nil {
+	var s state
+	if err := json.Unmarshal(content, &s); err != nil {
 		return fmt.Errorf("run times: %w", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.history = forecast.Restore(state)
+	k.history, k.starts = forecast.Restore(s.State), forecast.RestoreStarts(s.Starts)
 	return nil
 }

@@ -183,6 +183,9 @@ func (q *Queue) conclude(x *Question, out *Outcome, w *contention.World) {
 		q.settle(w)
 	}
 	out.Lease = q.lease(x.id())
+	if out.Placed == nil {
+		q.foresee(x, w)
+	}
 	if q.departed.shown(x.View) || x.Lags {
 		q.remind(&q.waker.lagging, lag)
 	}
@@ -299,6 +302,7 @@ func (q *Queue) Remove(id contention.ID) {
 	}
 	delete(q.reserved, id)
 	delete(q.vain, id)
+	q.learner.Withdraws(id)
 	q.waker.evaluated(id)
 	q.count()
 	q.remindIfCandidates()

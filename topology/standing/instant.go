@@ -11,6 +11,29 @@ func ExpectedAt(at string) string { return ", expected to be free at " + at }
 // EstimatedAt is ExpectedAt for an instant that rests on guesses about run times.
 func EstimatedAt(at string) string { return ", estimated to be free at " + at }
 
+// Start is when a gang starts, as far as earlier waits tell. The instants are as RFC 3339 has them, in UTC.
+type Start struct {
+	// Low and High are the instants between which eight in ten such waits end, Middle is the one by which half of them do.
+	Low, Middle, High string
+}
+
+// String returns the clause of a message that says so.
+func (s Start) String() string {
+	return "; eight in ten such waits end between " + s.Low + " and " + s.High + ", half by " + s.Middle
+}
+
+// startsText is what Start.String returns.
+var startsText = regexp.MustCompile(`; eight in ten such waits end between (\S+Z) and (\S+Z), half by (\S+Z)`)
+
+// StartIn returns what such a clause in a message says; false for a message without one.
+func StartIn(message string) (Start, bool) {
+	parts := startsText.FindStringSubmatch(message)
+	if parts == nil {
+		return Start{}, false
+	}
+	return Start{Low: parts[1], High: parts[2], Middle: parts[3]}, true
+}
+
 // InstantIn returns the first instant of such a clause in a message, as RFC 3339 has it; "" for a message without one.
 func InstantIn(message string) string {
 	clause := instantText.FindString(message)
@@ -26,4 +49,6 @@ var instantText = regexp.MustCompile(
 )
 
 // WithoutInstants returns a message without such clauses. An estimate shifts from minute to minute, and what else the message says stays.
-func WithoutInstants(message string) string { return instantText.ReplaceAllString(message, "") }
+func WithoutInstants(message string) string {
+	return instantText.ReplaceAllString(startsText.ReplaceAllString(message, ""), "")
+}

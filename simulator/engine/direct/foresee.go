@@ -1,11 +1,8 @@
 package direct
 
 import (
-	"hash/fnv"
-	"slices"
-
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
-	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Foreseen is what is known of the start of a job when it begins to wait.
@@ -13,12 +10,11 @@ type Foreseen struct {
 	// Job is the index of the job, At the instant at which it begins to wait.
 	Job int
 	At  int64
-	// Starts are the instants at which it starts in copies of the queue whose run times are drawn, ascending; Forever for none. In a copy, no other job
-	// arrives.
-	Starts []int64
+	// Outlook is what is known of its wait.
+	Outlook forecast.Outlook
 }
 
-// Foresees says of which jobs starts are forecast. Each forecast plays the queue several times.
+// Foresees says of which jobs starts are forecast, with Options.Learns and a queue of the product.
 type Foresees struct {
 	// Every is for one in how many jobs that begin to wait a forecast is made.
 	Every int
@@ -26,114 +22,41 @@ type Foresees struct {
 	Tell func(Foreseen)
 }
 
-// samples is how many copies of the queue are played for a forecast: of nine, the first and the last are a little more than eight in ten apart.
-const samples = 9
-
 // foresee makes a forecast of the start of a job that begins to wait, if it is its turn.
 func (p *player) foresee(i int) {
 	f := p.options.Foresees
-	if f.Tell == nil || p.history == nil {
+	m, product := p.machine.(*contention.Machine)
+	if f.Tell == nil || p.history == nil || !product {
 		return
 	}
 	if p.refused++; (p.refused-1)%f.Every != 0 {
 		return
 	}
-	units, jobs := p.ahead(i)
-	out := Foreseen{Job: i, At: p.now, Starts: make([]int64, samples)}
-	for k := range samples {
-		out.Starts[k] = p.copyOf(units, jobs, k).startOf(len(jobs) - 1)
-	}
-	slices.Sort(out.Starts)
-	f.Tell(out)
+	f.Tell(Foreseen{Job: i, At: p.now, Outlook: p.outlook(m, i)})
 }
 
-// drawn is a run, or a job that waits, with what is known of its run time.
-type drawn struct {
-	job  int
-	run  *run
-	runs *forecast.Distribution
-}
-
-// ahead returns what runs, and the jobs that wait up to one, which is the last of them.
-func (p *player) ahead(last int) (units, jobs []drawn) {
-	for i := range p.jobs {
-		if r := p.jobs[i].run; r != nil {
-			units = append(units, drawn{i, r, p.history.Of(p.scene.Jobs[i].Kind)})
+// outlook returns what is known of the wait of a job.
+func (p *player) outlook(m *contention.Machine, of int) forecast.Outlook {
+	b := forecast.Backlog{Free: p.tally.all - p.tally.used}
+	out := forecast.Outlook{Accelerators: p.scene.Jobs[of].Accelerators}
+	for _, r := range p.ends.runs {
+		if r.job != nobody && p.scene.Jobs[r.job].Bound == nil { // of the others, no end is known
+			left := p.jobs[r.job].usual.Left(p.now - r.start)
+			b.Running = append(b.Running, forecast.Work{Accelerators: r.unit.Accelerators, Seconds: left})
 		}
 	}
-	for _, r := range p.begun {
-		units = append(units, drawn{nobody, r, &forecast.Distribution{}})
-	}
-	for _, i := range p.order[:p.jobs[last].rank+1] {
-		if p.jobs[i].waits {
-			jobs = append(jobs, drawn{i, nil, p.history.Of(p.scene.Jobs[i].Kind)})
+	before := true
+	for _, id := range m.Waiting() {
+		i := p.byID[id]
+		before = before && i != of
+		n := p.scene.Jobs[i].Accelerators
+		if i != of && n == out.Accelerators {
+			out.Oldest = max(out.Oldest, p.now-p.jobs[i].since)
+		}
+		if before {
+			b.Ahead = append(b.Ahead, forecast.Work{Accelerators: n, Seconds: p.jobs[i].usual.Left(0)})
 		}
 	}
-	return units, jobs
-}
-
-// draw returns the run time in seconds of what has run for so many, in a copy of the queue: the copies divide the distribution evenly, from a beginning that
-// depends on the name. Of what outlasts all that is known, as long again as it has run is left.
-func (d drawn) draw(name string, ran int64, sample int) int64 {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(name))
-	const whole = 1000
-	at := (int64(sum.Sum32()%whole) + int64(sample)*whole/samples) % whole
-	if seconds, ok := d.runs.Quantile(max(at, 1), ran); ok {
-		return seconds
-	}
-	return 2*ran + 60
-}
-
-// copyOf returns a player of a copy of the queue, in which run times are drawn.
-func (p *player) copyOf(units, jobs []drawn, sample int) *player {
-	ledger := p.book.Ledger()
-	ledger.Free = make([]topology.Capacity, len(ledger.Free))
-	for node, free := range p.book.Ledger().Free {
-		ledger.Free[node] = slices.Clone(free)
-	}
-	out := Scene{Now: p.now, Ledger: ledger, Accelerator: p.scene.Accelerator, Closed: make([]bool, len(p.closed))}
-	for node := range p.closed {
-		out.Closed[node] = p.closed[node].why != 0
-	}
-	for _, d := range units {
-		r := Running{
-			Name:     string(d.run.unit.ID),
-			Holds:    d.run.holds,
-			Started:  d.run.start,
-			Expected: d.run.unit.End,
-			Ends:     Forever,
-		}
-		switch {
-		case d.run.leaves != Forever:
-			r.Ends = d.run.leaves
-		case d.job != nobody && p.scene.Jobs[d.job].Bound == nil:
-			r.Ends = d.run.start + d.draw(r.Name, p.now-d.run.start, sample)
-		}
-		out.Running = append(out.Running, r)
-	}
-	for _, d := range jobs {
-		of := p.scene.Jobs[d.job]
-		of.Order, of.Arrives = p.jobs[d.job].order, p.now
-		of.Runs, of.Promises = d.draw(of.Name, 0, sample), p.runTime(d.job)
-		out.Jobs = append(out.Jobs, of)
-	}
-	options := p.options
-	options.Learns, options.Foresees = false, Foresees{}
-	return newPlayer(out, options, func(Event) {})
-}
-
-// mostSteps bounds the instants that a copy is played for.
-const mostSteps = 5000
-
-// startOf plays until a job starts, and returns that instant.
-func (p *player) startOf(i int) int64 {
-	for steps := 0; steps < mostSteps && p.jobs[i].run == nil && p.step(); steps++ {
-		p.rounds()
-		p.report()
-	}
-	if r := p.jobs[i].run; r != nil {
-		return r.start
-	}
-	return Forever
+	out.Backlog = b.Wait(out.Accelerators)
+	return out
 }

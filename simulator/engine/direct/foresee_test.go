@@ -3,6 +3,7 @@ package direct_test
 import (
 	"flag"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,14 +45,17 @@ func TestOptions_Foresees(t *testing.T) {
 	}
 	for i, f := range told {
 		wait := int64(540 * (i + 1)) // each arrives a minute after the one before
-		if middle := f.Starts[len(f.Starts)/2] - f.At; middle < wait*8/10 || middle > wait*12/10 {
-			t.Errorf("%s waits %d s; forecast at %d were %v", s.Jobs[f.Job].ID, wait, f.At, f.Starts)
+		if f.Outlook.Backlog < wait*8/10 || f.Outlook.Backlog > wait*12/10 {
+			t.Errorf("%s waits %d s; the outlook at %d was %+v", s.Jobs[f.Job].ID, wait, f.At, f.Outlook)
+		}
+		if oldest := int64(60 * i); f.Outlook.Oldest != oldest {
+			t.Errorf("%s finds a wait of %d s, not of %d s", s.Jobs[f.Job].ID, f.Outlook.Oldest, oldest)
 		}
 	}
 }
 
-// TestForesees_Report measures how often starts lie in the intervals that were told when jobs began to wait, and how sharp these are, beside the quantiles of past
-// waits. No job gives an estimate.
+// TestForesees_Report measures how often starts lie in the intervals that were forecast when jobs began to wait, and how sharp these are, beside forecasts
+// by past waits alone, with the same correction. No job gives an estimate.
 //
 //	go test ./simulator/engine/direct -run Foresees_Report -v -foresee philly-1.3 -timeout 60m
 func TestForesees_Report(t *testing.T) {
@@ -80,9 +84,10 @@ func TestForesees_Report(t *testing.T) {
 	}
 	r := newReporter(s)
 	options := direct.Options{
-		Preempt:  true,
-		Learns:   true,
-		Foresees: direct.Foresees{Every: *foreseeEvery, Tell: r.tell},
+		Discipline: direct.Promise,
+		Preempt:    true,
+		Learns:     true,
+		Foresees:   direct.Foresees{Every: *foreseeEvery, Tell: r.tell},
 	}
 	began := time.Now()
 	if err := direct.NewEngine(options, time.Now).Run(t.Context(), s, r); err != nil {
@@ -93,20 +98,26 @@ func TestForesees_Report(t *testing.T) {
 
 // reporter compares forecasts with starts.
 type reporter struct {
-	scene  *scenario.Scenario
-	starts forecast.Starts
-	waits  *forecast.History
-	since  map[int]int64
-	open   map[int]claim
-	// ours, raw and past are the scores of corrected intervals, of the samples alone, and of past waits.
-	ours, raw, past score
+	scene *scenario.Scenario
+	// ours are the forecasts, past those that know earlier waits only.
+	ours, past *forecast.Starts
+	open       map[int]claim
+	// all are the waits that have ended.
+	all []outcome
 }
 
-// claim is what was told of a wait.
+// claim is what was forecast of a wait.
 type claim struct {
-	told      forecast.Told
-	raw, past forecast.Interval
-	known     bool
+	at         int64
+	ours, past forecast.Interval
+}
+
+// outcome is a claim with the wait in seconds.
+type outcome struct {
+	claim
+
+	job  int
+	wait int64
 }
 
 // score sums up how wrong intervals were.
@@ -116,55 +127,30 @@ type score struct {
 }
 
 func newReporter(s *scenario.Scenario) *reporter {
-	return &reporter{scene: s, waits: forecast.New(), since: make(map[int]int64), open: make(map[int]claim)}
+	return &reporter{scene: s, ours: forecast.NewStarts(), past: forecast.NewStarts(), open: make(map[int]claim)}
 }
 
 func (*reporter) Decides(engine.Decision) {}
 
 func (r *reporter) Happens(e engine.Event) {
-	at := int64(e.At / time.Second)
-	switch e.Kind {
-	case engine.Refused:
-		r.since[e.Job] = at
-	case engine.Started:
-		since, waited := r.since[e.Job]
-		if !waited {
-			return
-		}
-		delete(r.since, e.Job)
-		wait := at - since
-		r.waits.Ended(r.key(e.Job), wait)
-		if c, told := r.open[e.Job]; told {
-			delete(r.open, e.Job)
-			r.starts.Started(c.told, wait)
-			if c.known {
-				r.ours.add(c.told.Interval, wait)
-				r.raw.add(c.raw, wait)
-				r.past.add(c.past, wait)
-			}
-		}
-	default:
+	if e.Kind != engine.Started {
+		return
 	}
-}
-
-func (r *reporter) key(job int) forecast.Key {
-	of := &r.scene.Jobs[job]
-	return forecast.Key{Namespace: of.Tenant, Size: of.Accelerators}
+	at := int64(e.At / time.Second)
+	if c, told := r.open[e.Job]; told {
+		delete(r.open, e.Job)
+		r.ours.Started(r.scene.Jobs[e.Job].ID, at)
+		r.past.Started(r.scene.Jobs[e.Job].ID, at)
+		r.all = append(r.all, outcome{c, e.Job, at - c.at})
+	}
 }
 
 func (r *reporter) tell(f direct.Foreseen) {
-	waits := make([]int64, len(f.Starts))
-	for i, at := range f.Starts {
-		waits[i] = min(at-f.At, 1<<30)
+	id := r.scene.Jobs[f.Job].ID
+	r.open[f.Job] = claim{
+		f.At, r.ours.Tell(id, f.At, f.Outlook),
+		r.past.Tell(id, f.At, forecast.Outlook{Accelerators: f.Outlook.Accelerators}),
 	}
-	c := claim{told: r.starts.Tell(waits), raw: forecast.Interval{
-		Low: waits[0], Middle: waits[len(waits)/2], High: waits[len(waits)-1],
-	}}
-	past := r.waits.Of(r.key(f.Job))
-	c.past.Low, c.known = past.Quantile(forecast.LowQuantile, 0)
-	c.past.Middle, _ = past.Quantile(500, 0)
-	c.past.High, _ = past.Quantile(forecast.HighQuantile, 0)
-	r.open[f.Job] = c
 }
 
 // add scores an interval: the pinball loss is the mean of those of its three quantiles.
@@ -193,5 +179,36 @@ func (s *score) String() string {
 }
 
 func (r *reporter) String() string {
-	return fmt.Sprintf("%d forecasts\ncorrected  %v\nsamples    %v\npast waits %v", r.ours.n, &r.ours, &r.raw, &r.past)
+	var b strings.Builder
+	parts := []struct {
+		name string
+		has  func(i int) bool
+	}{
+		{"all", func(int) bool { return true }},
+		{"first half", func(i int) bool { return i < len(r.all)/2 }},
+		{"second half", func(i int) bool { return i >= len(r.all)/2 }},
+	}
+	for low, high := int64(0), int64(1); low < 1<<20; low, high = high, high*8 {
+		parts = append(parts, struct {
+			name string
+			has  func(i int) bool
+		}{fmt.Sprintf("%d-%d accelerators", low+1, high), func(i int) bool {
+			n := r.scene.Jobs[r.all[i].job].Accelerators
+			return n > low && n <= high
+		}})
+	}
+	for _, part := range parts {
+		var ours, past score
+		for i, o := range r.all {
+			if part.has(i) {
+				ours.add(o.ours, o.wait)
+				past.add(o.past, o.wait)
+			}
+		}
+		if ours.n > 0 {
+			fmt.Fprintf(&b, "%s, %d forecasts\n  forecast   %v\n  past waits %v\n", part.name, ours.n, &ours, &past)
+		}
+	}
+	fmt.Fprintf(&b, "%d jobs still wait\n", len(r.open))
+	return b.String()
 }

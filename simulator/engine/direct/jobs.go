@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -21,7 +22,9 @@ type job struct {
 	slowest *cost.Pace
 	// predicted is the run time in seconds that was predicted when it began to wait, 0 for none.
 	predicted int64
-	waits     bool
+	// usual is how long such jobs took when it began to wait, if starts are forecast.
+	usual forecast.Usual
+	waits bool
 	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
 	suspended bool
 	// surplus is set while members of a running job wait.
@@ -49,6 +52,9 @@ func (p *player) wait(i int) {
 	j := &p.jobs[i]
 	j.waits = true
 	j.predicted = p.predict(i)
+	if p.options.Foresees.Tell != nil && p.history != nil {
+		j.usual = p.history.Usual(p.scene.Jobs[i].Kind)
+	}
 	p.waiting++
 	p.front.add(j.rank)
 	p.came = append(p.came, j.rank)

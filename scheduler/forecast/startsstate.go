@@ -1,0 +1,84 @@
+package forecast
+
+// StartsState is what of Starts has to survive a restart: not the waits that are not over. It can be written as JSON.
+type StartsState struct {
+	// Longest is the longest wait so far, in seconds.
+	Longest int64 `json:"longest,omitempty"`
+	// Sizes are the classes of workloads, the smallest first.
+	Sizes []WaitsState `json:"sizes,omitempty"`
+}
+
+// WaitsState is what is known of the waits of a size class.
+type WaitsState struct {
+	// Shifts are those of the low and of the high bound, in parts of 4096 of an octave.
+	Shifts []int64 `json:"shifts"`
+	// Losses are the fading pinball losses of earlier waits alone and of the mean of the views, in thousandths of seconds.
+	Losses []int64 `json:"losses"`
+	// Ended are the deviations that are not empty.
+	Ended []EndedState `json:"ended,omitempty"`
+}
+
+// EndedState is how far waits were from a view.
+type EndedState struct {
+	// View is the number of the view, Magnitude that of its class, -1 for all.
+	View      int `json:"view"`
+	Magnitude int `json:"magnitude"`
+	// Told counts the forecasts.
+	Told int64 `json:"told"`
+	// Buckets are pairs of a bucket and its weight.
+	Buckets [][2]int64 `json:"buckets"`
+}
+
+// allMagnitudes stands for views of any magnitude.
+const allMagnitudes = -1
+
+// State returns the state.
+func (s *Starts) State() StartsState {
+	out := StartsState{Longest: s.longest}
+	for size := range s.sizes {
+		of := &s.sizes[size]
+		w := WaitsState{Losses: append([]int64(nil), of.losses[:]...), Shifts: append([]int64(nil), of.shifts[:]...)}
+		for view := range of.all {
+			for magnitude := allMagnitudes; magnitude < magnitudes; magnitude++ {
+				d := of.at(view, magnitude)
+				if b := d.ended.sparse(); len(b) > 0 {
+					w.Ended = append(w.Ended, EndedState{view, magnitude, d.told, b})
+				}
+			}
+		}
+		out.Sizes = append(out.Sizes, w)
+	}
+	return out
+}
+
+// at returns the deviations of a view, by its magnitude.
+func (w *waits) at(view, magnitude int) *deviations {
+	if magnitude == allMagnitudes {
+		return &w.all[view]
+	}
+	return &w.by[view][magnitude]
+}
+
+// RestoreStarts returns the forecasts of a state. What there is not, and weights that are not positive, are left out.
+func RestoreStarts(state StartsState) *Starts {
+	s := NewStarts()
+	s.longest = min(max(state.Longest, leastLongest), 1<<40)
+	for size, w := range state.Sizes[:min(len(state.Sizes), sizeClasses)] {
+		of := &s.sizes[size]
+		for i, shift := range w.Shifts[:min(len(w.Shifts), len(of.shifts))] {
+			of.shifts[i] = min(max(shift, -mostShift), mostShift)
+		}
+		for i, loss := range w.Losses[:min(len(w.Losses), len(of.losses))] {
+			of.losses[i] = min(max(loss, 0), 1<<56)
+		}
+		for _, e := range w.Ended {
+			if e.View < 0 || e.View >= views || e.Magnitude < allMagnitudes || e.Magnitude >= magnitudes {
+				continue
+			}
+			d := of.at(e.View, e.Magnitude)
+			d.told = max(e.Told, 0)
+			d.ended.fill(e.Buckets)
+		}
+	}
+	return s
+}

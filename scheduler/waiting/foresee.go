@@ -1,0 +1,47 @@
+package waiting
+
+import (
+	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/runtimes"
+)
+
+// foresee has the start of an entity forecast that has to wait: not that of members that join others.
+func (q *Queue) foresee(x *Question, w *contention.World) {
+	if q.learner == nil || x.leavesPreemption() || len(x.Running) > 0 {
+		return
+	}
+	q.learner.Foresee(x.id(), func() runtimes.Sight { return q.sight(x, w) })
+}
+
+// sight returns what an entity that waits sees before it.
+func (q *Queue) sight(x *Question, w *contention.World) runtimes.Sight {
+	out := runtimes.Sight{Accelerators: x.Accelerators, Running: w.Running.All()}
+	for _, free := range w.Ledger.Free {
+		for _, i := range w.Accelerators {
+			if i < len(free) {
+				out.Free += free[i]
+			}
+		}
+	}
+	before := true
+	for _, id := range q.machine.Waiting() {
+		if id == x.id() {
+			before = false
+			continue
+		}
+		e, _ := q.machine.Entity(id)
+		if e.Accelerators == out.Accelerators {
+			out.Oldest = max(out.Oldest, w.Now-e.Order.Since.Unix())
+		}
+		if before {
+			out.Ahead = append(out.Ahead, runtimes.Ahead{ID: id, Accelerators: e.Accelerators})
+		}
+	}
+	return out
+}
+
+// Foreseen returns the forecast of the start of an entity that waits; false without one, or if its last instant has passed.
+func (q *Queue) Foreseen(id contention.ID) (runtimes.Foreseen, bool) {
+	told, ok := q.learns().Foreseen(id)
+	return told, ok && told.At+told.High > q.now()
+}
