@@ -74,6 +74,7 @@ func TestMistakesNameTheField(t *testing.T) {
 		`{"queueing": {"idleTime": "500ms"}}`:                             `queueing.idleTime: Invalid value: "500ms"`,
 		`{"queueing": {"discipline": "promise", "slackPercent": 1001}}`:   "queueing.slackPercent: Invalid value: 1001",
 		`{"queueing": {"discipline": "fifo", "slackPercent": 5}}`:         "queueing.slackPercent: Invalid value: 5",
+		`{"queueing": {"togetherPercent": 101}}`:                          "queueing.togetherPercent: Invalid value: 101",
 		`{"queueing": {"idleTime": "-1s"}}`:                               `queueing.idleTime: Invalid value: "-1s"`,
 		`{"queueing": {"horizon": "-1s"}}`:                                `queueing.horizon: Invalid value: "-1s"`,
 		`{"preemption": {"mostPerDay": -1}}`:                              "preemption.mostPerDay: Invalid value: -1",

@@ -24,6 +24,9 @@ type Queueing struct {
 	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
 	// Horizon limits how far ahead of its start a workload reserves a place: at least a second, or 0s for no limit. The default is a day.
 	Horizon *metav1.Duration `json:"horizon,omitempty"`
+	// TogetherPercent keeps gangs that ask for no topology in one domain of the innermost level of which they need at most so many hundredths, 0 to 100, as
+	// long as ends make room for them there. 0 lets them start on any nodes. The default is 0; for promise, 50.
+	TogetherPercent *int32 `json:"togetherPercent,omitempty"`
 }
 
 // The names of disciplines.
@@ -52,7 +55,7 @@ func (a GangPlacementArgs) Discipline() contention.Discipline {
 	q := a.Queueing
 	q.setDefaults()
 	out := discipline(q.Discipline)
-	out.Slack = int64(*q.SlackPercent)
+	out.Slack, out.Together = int64(*q.SlackPercent), int64(*q.TogetherPercent)
 	out.Budget, out.Horizon = int64(q.IdleTime.Seconds()), int64(q.Horizon.Seconds())
 	return out
 }
@@ -61,6 +64,7 @@ func (q *Queueing) setDefaults() {
 	q.Discipline = cmp.Or(q.Discipline, Promise)
 	d := discipline(q.Discipline)
 	q.SlackPercent = cmp.Or(q.SlackPercent, new(int32(d.Slack)))
+	q.TogetherPercent = cmp.Or(q.TogetherPercent, new(int32(d.Together)))
 	q.IdleTime = cmp.Or(q.IdleTime, seconds(d.Budget))
 	q.Horizon = cmp.Or(q.Horizon, seconds(d.Horizon))
 }
@@ -80,6 +84,9 @@ func (q *Queueing) validate() field.ErrorList {
 			faults,
 			field.Invalid(at.Child("slackPercent"), slack, "only the discipline promise has a slack"),
 		)
+	}
+	if part := *q.TogetherPercent; part < 0 || part > 100 {
+		faults = append(faults, field.Invalid(at.Child("togetherPercent"), part, "it must be between 0 and 100"))
 	}
 	return append(faults, append(limit(at.Child("idleTime"), q.IdleTime), limit(at.Child("horizon"), q.Horizon)...)...)
 }

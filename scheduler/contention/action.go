@@ -96,8 +96,18 @@ type Wait struct {
 	Refusal *Refusal
 	// Of are the owners of the leases that are in the way, or the victims that have to leave.
 	Of []ID
+	// Together is the level one domain of which has to hold the gang though it asks for no topology; "" for none.
+	Together string
 	// Unpaid is the balance of an eviction that does not pay; nil if there is none.
 	Unpaid *Balance
 	// At is the instant at which that is expected to end; None if it is not known.
 	At int64
+}
+
+// Note returns what Refusal does not say, as a clause that follows it; "" for nothing.
+func (w Wait) Note() string {
+	if w.Together == "" {
+		return ""
+	}
+	return "; it asks for no topology, and waits for room in one " + w.Together + " since gangs run faster together"
 }

@@ -23,6 +23,9 @@ type Discipline struct {
 	Horizon int64
 	// WaitPart divides the owner's wait into a longer horizon: with 4, two days after a wait of eight. 0 keeps the horizon fixed.
 	WaitPart int64
+	// Together keeps gangs without topology wishes in one domain of the innermost level of which they need at most so many percent (rule 15). 0 lets them
+	// go anywhere.
+	Together int64
 }
 
 // Backfill returns the discipline in which entities start in their order, and later ones in what the leases of earlier ones leave idle.
@@ -47,9 +50,10 @@ func Promise() Discipline {
 		twentieth = 5
 		budget    = 4 * hour
 		quarter   = 4
+		half      = 50
 	)
 	d := Backfill()
-	d.Slack, d.Budget, d.WaitPart = twentieth, budget, quarter
+	d.Slack, d.Budget, d.WaitPart, d.Together = twentieth, budget, quarter, half
 	return d
 }
 

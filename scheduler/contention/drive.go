@@ -113,7 +113,8 @@ func (m *Machine) Reopen() {
 func (m *Machine) Trial(e Entity, w *World) Answer {
 	m.enter(w)
 	e.Order.Due = m.Due(&e)
-	own := w.placer().Place(w.Ledger, e.Ask)
+	ask := m.Asks(e, w)
+	own := w.placer().Place(w.Ledger, ask)
 	binding := m.binding(&e, w.Now)
 	if own.Refusal != nil || len(touching(binding, own.Placement.Nodes)) == 0 {
 		return own
@@ -124,7 +125,7 @@ func (m *Machine) Trial(e Entity, w *World) Answer {
 	if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
 		return own
 	}
-	return w.placer().Place(left, e.Ask)
+	return w.placer().Place(left, ask)
 }
 
 // Guard returns what an entity may use of each leased node; nil if no lease binds it. Only the entity's order, run time, priority and

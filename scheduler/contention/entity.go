@@ -28,6 +28,9 @@ type Entity struct {
 	Accelerators int64
 	// Discipline is that of its queue; nil is the policy's.
 	Discipline *Discipline
+
+	// apart says that the machine does not keep the gang together any more.
+	apart bool
 }
 
 // World is what one evaluation reads. All coordinates are those of its ledger.
@@ -115,7 +118,7 @@ func (e *Entity) lane() laneKey {
 	}
 	key := laneKey{
 		question: question, needed: e.Ask.Needed, priority: e.Order.Priority, replacement: e.Order.Replacement,
-		preemptible: e.Preemptible, never: e.NeverPreempts,
+		preemptible: e.Preemptible, never: e.NeverPreempts, apart: e.apart,
 	}
 	if e.Preemptible {
 		key.grace = e.Grace

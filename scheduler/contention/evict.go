@@ -22,7 +22,7 @@ func (t *turn) preempt(reason Wait) bool {
 	if len(units) == 0 || t.s.lane.unpaid > t.w.Now {
 		return false
 	}
-	asked := without(t.w, Ask{Gang: e.Ask.Fewest(), Needed: e.Ask.Needed}, t.binding)
+	asked := without(t.w, Ask{Gang: t.ask(t.w, e).Fewest(), Needed: e.Ask.Needed}, t.binding)
 	found, ok := choose(t.w, asked, units, t.policy.restart(e))
 	if !ok || len(found.victims) == 0 {
 		t.bar()

@@ -29,35 +29,42 @@ func (l *Lease) take(p prospect, now int64) {
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
 
-// lease gives an entity without room the earliest place beside earlier leases, or keeps the place that it has (rule 4).
-func (t *turn) lease(reason Wait) {
+// lease gives an entity without room the earliest place beside earlier leases, or keeps the place that it has (rule 4). It reports whether the entity was
+// let go (rule 15), and has to be evaluated again.
+func (t *turn) lease(reason Wait) (again bool) {
 	e := &t.s.Entity
 	l := t.Lease(e.ID)
 	if l == nil && (e.Accelerators == 0 || t.policy.MaxLeases == 0 || !t.mayLease(e.Order)) {
 		t.wait(reason)
-		return
+		return false
 	}
 	if l != nil && !l.Reason.waits() {
 		t.wait(reason) // its place is held for another reason
-		return
+		return false
 	}
 	if l == nil && t.s.lane.noPlace && t.s.lane.services == t.w.Running.services {
+		if t.parts() {
+			return true
+		}
 		t.wait(t.withoutPlace(reason))
-		return
+		return false
 	}
 	if l != nil && l.Open && l.Reason == Head && (l.skipped || !t.mayClose(l, t.w.Now)) {
 		if reason.Cause == NoRoom {
 			reason.Cause, reason.At = OwnLease, l.Instant
 		}
 		t.wait(reason)
-		return
+		return false
 	}
 	next, ok := t.prospects(l, e)
+	if !ok && t.parts() {
+		return true
+	}
 	if !ok {
 		t.emit(t.drop(WhyNoEnd)...)
 		t.noPlace()
 		t.wait(t.withoutPlace(reason))
-		return
+		return false
 	}
 	t.s.lane.noPlace = false
 	t.hold(l, next)
@@ -68,6 +75,7 @@ func (t *turn) lease(reason Wait) {
 		reason.Cause, reason.At = OwnLease, next.Instant
 	}
 	t.wait(reason)
+	return false
 }
 
 // mayClose reports whether an open lease may close if it is placed anew. It binds no entity, so that another place is of no use before.
@@ -161,16 +169,16 @@ func (t *turn) credits(l *Lease, before int64) bool {
 // earlier one that rests on firm ends; else the earliest.
 func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	if l == nil || l.Open || l.Reason != Head || l.broken {
-		return t.reserve(t.w, e, e.Ask)
+		return t.reserve(t.w, e, t.ask(t.w, e))
 	}
 	kept, ok := t.look(t.w, e, l.Holds, l.needs)
 	if !ok {
-		return t.reserve(t.w, e, e.Ask)
+		return t.reserve(t.w, e, t.ask(t.w, e))
 	}
 	kept.Within = l.Within
 	if l.searching || !kept.Firm {
 		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Told))
-		if next, found := t.reserveBy(t.w, e, e.Ask, earlier); found && next.Instant < kept.Instant {
+		if next, found := t.reserveBy(t.w, e, t.ask(t.w, e), earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}
 	}

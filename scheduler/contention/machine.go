@@ -26,6 +26,7 @@ type Machine struct {
 	coordinates any
 	// domains are those of the last World's tree.
 	domains domains
+	levels  levels
 	// touched are the nodes on which something has changed since the last World.
 	touched []int
 	// services and eased are those of the last World's units.
@@ -81,7 +82,7 @@ func (m *Machine) Reason(id ID) (Wait, bool) {
 // Add puts a ready entity into the queue, or replaces it there.
 func (m *Machine) Add(e Entity) {
 	m.queue.tidy()
-	e.Order.Due = m.Due(&e)
+	e.Order.Due, e.apart = m.Due(&e), m.parted(&e)
 	m.queue.add(e)
 	if l := m.Lease(e.ID); l != nil {
 		l.ask, l.dirty = e.Ask, true

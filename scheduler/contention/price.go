@@ -133,7 +133,7 @@ func (t *turn) withoutEviction() (prospect, bool) {
 	all := t.earlier
 	defer func() { t.earlier = all }()
 	t.earlier = slices.DeleteFunc(slices.Clone(all), func(l *Lease) bool { return l.Open })
-	return t.reserve(t.w, &t.s.Entity, t.s.Ask)
+	return t.reserve(t.w, &t.s.Entity, t.ask(t.w, &t.s.Entity))
 }
 
 // victims returns the units that the entity may evict, in the order of Units.Preemptible: an entity that does not insist spares those

@@ -43,6 +43,9 @@ func (t *turn) wait(reason Wait) {
 		unpaid := l.balance
 		reason.Unpaid = &unpaid
 	}
+	if level := t.within(t.w, &t.s.Entity); level != t.s.Ask.Gang.Required {
+		reason.Together = level
+	}
 	t.s.reason = reason
 	t.emit(Waits{t.s.ID, reason})
 }
@@ -54,7 +57,7 @@ func (t *turn) decide() {
 		t.wait(Wait{Cause: OtherLease, Of: owners(t.earlier), At: None})
 		return
 	}
-	own := t.w.placer().Place(t.w.Ledger, e.Ask)
+	own := t.w.placer().Place(t.w.Ledger, t.ask(t.w, e))
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
 		t.s.lane.full = true
 		t.s.lane.lacks.forget()
@@ -76,8 +79,11 @@ func (t *turn) decide() {
 		t.s.lane.full = true
 		t.lacks()
 	}
-	if !t.preempt(reason) {
-		t.lease(reason)
+	switch {
+	case t.preempt(reason):
+	case t.lease(reason):
+		t.decide()
+	default:
 		t.clear()
 	}
 }
@@ -94,7 +100,7 @@ func (t *turn) place(own Answer) []*Lease {
 		t.start(own)
 		return nil
 	}
-	other := t.w.placer().Place(left, t.s.Ask)
+	other := t.w.placer().Place(left, t.ask(t.w, &t.s.Entity))
 	left.Discard()
 	if other.Refusal == nil {
 		t.start(other)
@@ -153,6 +159,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	defer then.Ledger.Discard()
+	ask.Gang.Required = t.within(&then, &owner.Entity)
 	patient := owner.Entity
 	patient.NeverPreempts = true
 	next, ok := t.reserveBy(&then, &patient, ask, until(t.firmEnds(&then, &patient), l.Instant))

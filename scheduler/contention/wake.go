@@ -230,7 +230,7 @@ func (t *turn) lacks() {
 		t.scratch.gone = gone
 	}
 	d.priority, d.until = e.Order.Priority, t.w.Now
-	d.count(t.Machine, t.w, e.Ask, gone)
+	d.count(t.Machine, t.w, t.ask(t.w, e), gone)
 }
 
 // lacksEarlier counts what the owner of a lease lacks for an earlier place; of an open lease, for one that rests on firm ends.
@@ -248,7 +248,7 @@ func (t *turn) lacksEarlier(l *Lease) {
 		return
 	}
 	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.insists(e), instant
-	d.count(t.Machine, t.w, e.Ask, until(t.firmEnds(t.w, e), instant))
+	d.count(t.Machine, t.w, t.ask(t.w, e), until(t.firmEnds(t.w, e), instant))
 }
 
 // watch notes when the first of the known ends in the place is overdue.

@@ -23,7 +23,7 @@ func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refu
 		return refusal{explanation.WrongRequest, r.String(), ruleRequest}
 	} else if r != nil {
 		no = refusal{explanation.NoRoom, r.String(), ruleOf(r.Short)}
-		no.message += x.Choices[0].Note()
+		no.message += x.Choices[0].Note() + out.Wait.Note()
 	}
 	no.message += leaseOf(out)
 	if out.Wait.Unpaid != nil {
@@ -110,7 +110,11 @@ func (p *GangPlacement) tell(q question, no refusal, lease *contention.Lease) {
 	turn.Position = p.queue.Position(id)
 	if told, ok := p.queue.Foreseen(id); ok && no.reason == explanation.NoRoom {
 		no.message += standing.Start{
-			Low: instant(told.At + told.Low), Middle: instant(told.At + told.Middle), High: instant(told.At + told.High),
+			Low: instant(
+				told.At + told.Low,
+			),
+			Middle: instant(told.At + told.Middle),
+			High:   instant(told.At + told.High),
 		}.String()
 	}
 	p.explain.Waits(q.group, no.reason, no.message, turn)

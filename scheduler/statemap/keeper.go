@@ -80,7 +80,8 @@ func (k *Keeper) Save(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	changes := k.Of.Changes()
-	if !k.loaded || changes == k.written && !(k.Of.Ages() && k.Timing.Clock.Since(k.since) >= k.Age) {
+	aged := k.Of.Ages() && k.Timing.Clock.Since(k.since) >= k.Age
+	if !k.loaded || changes == k.written && !aged {
 		return
 	}
 	content, err := k.Of.Encode()

@@ -26,7 +26,7 @@ func (r *run) decided(g *gang, x *waiting.Question, out waiting.Outcome) Verdict
 	case no != nil && no.Wrong != nil:
 		return Verdict{State: Wrong, Problem: no.String()}
 	case no != nil:
-		v.Shortfall, v.Note = no.Short, x.Choices[0].Note()
+		v.Shortfall, v.Note = no.Short, x.Choices[0].Note()+out.Wait.Note()
 	case out.Wait.Cause == contention.OtherLease:
 		v.Behind = &Behind{At: instant(out.Wait.At), End: snapshot.ExpectedEnd(g.group)}
 		for _, name := range namesOf(out.Wait.Of) {

@@ -36,6 +36,23 @@ func mechanisms() []mechanism {
 				"is stated, so little passes.",
 		},
 		{
+			"backfill",
+			"mean wait",
+			"**Dues.** A job lets those pass that are shorter: it is due when it has waited for a twentieth of its run time. The variant " +
+				"has the order of arrival.",
+		},
+		{
+			"apart",
+			"goodput",
+			"**Togetherness.** Gangs that ask for no topology wait for room in one domain of which they need at most half, since " +
+				"they run longer across its boundaries. The variant starts them on any nodes.",
+		},
+		{
+			"unpriced",
+			"goodput",
+			"**Prices.** A job ends jobs of lower priority only if its earlier start is worth more than what they lose. The variant always does.",
+		},
+		{
 			"nopreempt",
 			"goodput",
 			"**Preemption.** A job of higher priority ends jobs of lower ones. What those had computed since their last " +

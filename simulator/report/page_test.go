@@ -318,7 +318,11 @@ func TestComparisonPairsSchedulers(t *testing.T) {
 		}
 	}
 	parts := []string{
-		`id="verdict"`, table.InWords()[0], "The figures that decide", "lockstep against strict", "<details><summary><h2>All ",
+		`id="verdict"`,
+		table.InWords()[0],
+		"The figures that decide",
+		"lockstep against strict",
+		"<details><summary><h2>All ",
 	}
 	last := -1
 	for _, part := range parts {
@@ -331,7 +335,8 @@ func TestComparisonPairsSchedulers(t *testing.T) {
 	table.Watermark = "other seeds"
 	out.Reset()
 	err = report.WriteComparison(&out, report.Comparison{Table: table})
-	if err != nil || !strings.Contains(out.String(), "Not comparable.") || strings.Contains(out.String(), `id="verdict"`) {
+	if err != nil || !strings.Contains(out.String(), "Not comparable.") ||
+		strings.Contains(out.String(), `id="verdict"`) {
 		t.Errorf("without a watermark or with a verdict, or %v", err)
 	}
 }

@@ -202,7 +202,7 @@ func (p *Player) checkConserved(e contention.Entity) {
 	for node := range ledger.Len() {
 		ledger.Free = append(ledger.Free, p.left(e, node))
 	}
-	if answer := contention.Place(ledger, e.Ask); answer.Refusal == nil {
+	if answer := contention.Place(ledger, p.machine.Asks(e, p.world())); answer.Refusal == nil {
 		p.fail("%s waits and fits on %s", e.ID, ranges(answer.Placement.Nodes))
 	}
 }

@@ -6,6 +6,7 @@ package contentiontest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -118,7 +119,7 @@ func (s Scene) ledger() (topology.Ledger, error) {
 	if err != nil {
 		return topology.Ledger{}, fmt.Errorf("building the fleet: %w", err)
 	}
-	return topology.Ledger{Tree: tree, Free: free}, nil
+	return topology.Ledger{Tree: tree, Free: free, Total: slices.Clone(free)}, nil
 }
 
 // NodeName returns the name of a node by its number; the first is n1.

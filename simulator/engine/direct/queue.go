@@ -41,7 +41,7 @@ func (o Options) queue() queue {
 		return &windowed{limits: slurmDefaults(), questions: make(map[string]int)}
 	case Evicting:
 		return &evicting{lanes: make(map[lane]*waitingLane), of: make(map[contention.ID]*waitingLane)}
-	case Backfill, Promise, Strict, Greedy:
+	case Backfill, Promise, Strict, Unreserved, Greedy:
 	}
 	return contention.New(o.rules())
 }

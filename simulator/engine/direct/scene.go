@@ -168,6 +168,8 @@ type Options struct {
 	Foresees Foresees
 	// Unpriced has entities evict whatever that costs, by contention.UnpricedTerms.
 	Unpriced bool
+	// Apart has gangs that ask for no topology start on any nodes (contention.Discipline.Together).
+	Apart bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
 	// all members of a gang, it is asked for the needed ones. Promise is Backfill then.
 	Policy Policy
@@ -179,6 +181,9 @@ func (o Options) rules() contention.Policy {
 	rules.Preemption = o.Preempt && o.Policy == nil
 	if o.Unpriced {
 		rules.Terms = contention.UnpricedTerms()
+	}
+	if o.Apart {
+		rules.Together = 0
 	}
 	if o.Discipline == Unreserved {
 		rules.MaxLeases = 0

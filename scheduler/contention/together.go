@@ -1,0 +1,137 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// A gang that asks for no topology is kept together (rule 15): as long as ends make room for it in a domain of which it needs a small part, it takes no
+// place that crosses the domain's boundaries. Gangs on scattered nodes run longer, so that the fleet is fuller, and the next ones are scattered more.
+
+// mostLevels bounds how many questions the levels of which are known at once.
+const mostLevels = 4096
+
+// levels are the levels that keep gangs together, by question, for one fleet.
+type levels struct {
+	tree  *topology.Tree
+	fleet int64
+	of    map[gathering]string
+}
+
+// gathering is what decides the level that keeps a gang together.
+type gathering struct {
+	question string
+	part     int64
+}
+
+// Asks returns what an entity that waits, or would, asks now: its own question, or that of a gang that requires the level which keeps it together.
+func (m *Machine) Asks(e Entity, w *World) Ask {
+	m.enter(w)
+	e.apart = m.parted(&e)
+	return m.ask(w, &e)
+}
+
+// ask returns what an entity asks now: to be kept together, unless it has been let go.
+func (m *Machine) ask(w *World, e *Entity) Ask {
+	ask := e.Ask
+	ask.Gang.Required = m.within(w, e)
+	return ask
+}
+
+// within returns the level one domain of which has to hold an entity: what it requires, or what keeps it together; "" for none.
+func (m *Machine) within(w *World, e *Entity) string {
+	if e.apart || !m.gathers(e) {
+		return e.Ask.Gang.Required
+	}
+	if m.levels.tree != w.Ledger.Tree || m.levels.fleet != w.Fleet || len(m.levels.of) > mostLevels {
+		m.levels = levels{tree: w.Ledger.Tree, fleet: w.Fleet, of: make(map[gathering]string)}
+	}
+	key := gathering{e.lane().question, m.policy.discipline(e).Together}
+	level, known := m.levels.of[key]
+	if !known {
+		level = m.roomy(w.Ledger, e.Ask, key.part)
+		m.levels.of[key] = level
+	}
+	return level
+}
+
+// gathers reports whether an entity may be kept together: a gang that starts as a whole, has no wish, and does not insist. Without leases it would not be
+// known for how long.
+func (m *Machine) gathers(e *Entity) bool {
+	gang := &e.Ask.Gang
+	switch {
+	case m.policy.MaxLeases == 0, m.policy.discipline(e).Together == 0, m.policy.insists(e):
+		return false
+	case e.Accelerators == 0, len(gang.Members) < 2, e.Ask.Needed < len(gang.Members), e.Order.Replacement:
+		return false
+	case gang.Required != "", gang.Preferred != "", gang.Segment.Size > 0, gang.Spread.Max > 0:
+		return false
+	}
+	return !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed || m.Late })
+}
+
+// roomy returns the innermost level with a domain of which a gang needs at most so many percent if nothing else is there; "" without one, or if it is not
+// known what nodes hold.
+func (m *Machine) roomy(l topology.Ledger, ask Ask, part int64) string {
+	if len(l.Total) == 0 || l.Tree == nil {
+		return ""
+	}
+	needed, shapes := waiting(ask)
+	demand := leastDemand(shapes)
+	room := make([]int64, l.Len())
+	for node, total := range l.Total {
+		if node < len(room) {
+			room[node] = members(total, demand)
+		}
+	}
+	for level, of := range slices.Backward(l.Tree.Levels()) {
+		domains, count := m.domains.of(l.Tree, level)
+		sums := make([]int64, count)
+		for node, domain := range domains {
+			if domain >= 0 {
+				sums[domain] += room[node]
+			}
+		}
+		if len(sums) > 1 && needed*percent <= part*slices.Max(sums) {
+			return of.Name
+		}
+	}
+	return ""
+}
+
+// members returns how many members of a demand a capacity holds.
+func members(c, demand topology.Capacity) int64 {
+	least := int64(0)
+	for r, n := range demand {
+		if n <= 0 {
+			continue
+		}
+		if fits := max(0, at(c, r)) / n; least == 0 || fits < least {
+			least = fits
+		}
+		if least == 0 {
+			return 0
+		}
+	}
+	return least
+}
+
+// parted reports whether an entity that is added or evaluated was let go while it has waited, with the same question.
+func (m *Machine) parted(e *Entity) bool {
+	s := m.queue.spots[e.ID]
+	return s != nil && s.apart && s.Order.Since.Equal(e.Order.Since) && s.Entity.lane().question == e.lane().question
+}
+
+// parts lets an entity go for which no end makes room in one domain, unless it waits for an earlier one.
+func (t *turn) parts() bool {
+	e := &t.s.Entity
+	if len(t.earlier) > 0 || e.apart || t.within(t.w, e) == e.Ask.Gang.Required {
+		return false
+	}
+	apart := *e
+	apart.apart = true
+	t.queue.add(apart)
+	t.s = t.queue.spots[e.ID]
+	return true
+}
