@@ -23,18 +23,13 @@ func (t *turn) preempt(reason Wait) bool {
 		return false
 	}
 	asked := without(t.w, Ask{Gang: t.ask(t.w, e).Fewest(), Needed: e.Ask.Needed}, t.binding)
-	found, ok := choose(t.w, asked, units, t.policy.restart(e))
-	if !ok || len(found.victims) == 0 {
+	found, balance, ok := t.chosen(asked, units)
+	if !ok || !t.policy.insists(e) && !balance.Pays() {
 		t.bar()
-		return false
-	}
-	var balance Balance
-	if !t.policy.insists(e) {
-		if balance = t.balance(found); !balance.Pays() {
-			t.bar()
+		if ok {
 			t.queue.putOff(t.s.lane, balance, t.w.Now+t.policy.MinRemaining)
-			return false
 		}
+		return false
 	}
 	var evict, all []ID
 	instant := t.w.Now
@@ -67,6 +62,28 @@ func (t *turn) preempt(reason Wait) bool {
 	}
 	t.wait(Wait{Cause: Victims, Refusal: reason.Refusal, Of: all, At: instant})
 	return true
+}
+
+// chosen chooses victims among units, and weighs their eviction for an entity that does not insist; false if none helps. The search is exact, so units that
+// are too dear are left out of it, unless a disruption budget is exceeded without them.
+func (t *turn) chosen(asked Ask, units []*Unit) (choice, Balance, bool) {
+	restart := t.policy.restart(&t.s.Entity)
+	cheap, most := t.affordable(units)
+	found, ok := choose(t.w, asked, cheap, restart)
+	ok = ok && len(found.victims) > 0
+	if len(cheap) < len(units) {
+		if !ok {
+			return choice{}, most, true
+		}
+		if exceeded(t.w.Budgets, found.victims...) {
+			found, ok = choose(t.w, asked, units, restart)
+			ok = ok && len(found.victims) > 0
+		}
+	}
+	if !ok || t.policy.insists(&t.s.Entity) {
+		return found, Balance{}, ok
+	}
+	return found, t.balance(found), true
 }
 
 // clear evicts the units that use the owner's place by rule 3b, so that they have left at the instant.

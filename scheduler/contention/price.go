@@ -94,10 +94,42 @@ type Balance struct {
 	Won int64
 	// Lost is the work of the victims since their last checkpoints, and their restart, in accelerator-seconds.
 	Lost int64
+	// More says that all evictions which make room lose more than Won, whatever Sooner is: they were not weighed one by one. Lost is 0.
+	More bool
 }
 
 // Pays reports whether the eviction wins more than it loses. One that loses nothing pays.
-func (b Balance) Pays() bool { return b.Lost == 0 || b.Won > b.Lost }
+func (b Balance) Pays() bool { return !b.More && (b.Lost == 0 || b.Won > b.Lost) }
+
+// affordable returns those of the units that may be victims of an eviction that pays: what each loses alone is less than the most that the entity can win. The
+// second result is the balance of all evictions that lose more. Entities that insist may evict all.
+func (t *turn) affordable(units []*Unit) ([]*Unit, Balance) {
+	e := &t.s.Entity
+	if t.policy.insists(e) {
+		return units, Balance{}
+	}
+	most := Balance{Sooner: cmp.Or(t.policy.discipline(e).Horizon, week), More: true}
+	most.Won = t.won(most.Sooner)
+	dear := func(u *Unit) bool {
+		lost := u.Lost(t.w.Now) + u.restarts(t.policy.Terms.Restart)
+		return lost > 0 && lost >= most.Won
+	}
+	if !slices.ContainsFunc(units, dear) {
+		return units, most
+	}
+	return slices.DeleteFunc(slices.Clone(units), dear), most
+}
+
+// won returns what it is worth to start the entity so many seconds sooner, in accelerator-seconds.
+func (t *turn) won(sooner int64) int64 {
+	e := &t.s.Entity
+	accelerators := e.Accelerators
+	if u := t.w.Running.Get(e.ID); u != nil && e.Order.Replacement {
+		accelerators += u.Accelerators
+	}
+	// In parts of a hundred first: the product of all three may be too large.
+	return sooner * accelerators / percent * t.policy.percent(e.Order.Priority)
+}
 
 // balance weighs a choice of victims against waiting for the entity's earliest place.
 func (t *turn) balance(c choice) Balance {
@@ -116,12 +148,7 @@ func (t *turn) balance(c choice) Balance {
 		}
 	}
 	out.Sooner = max(0, at-t.w.Now-grace)
-	accelerators := e.Accelerators
-	if u := t.w.Running.Get(e.ID); u != nil && e.Order.Replacement {
-		accelerators += u.Accelerators
-	}
-	// In parts of a hundred first: the product of all three may be too large.
-	out.Won = out.Sooner * accelerators / percent * t.policy.percent(e.Order.Priority)
+	out.Won = t.won(out.Sooner)
 	return out
 }
 

@@ -62,6 +62,12 @@ func (r *run) noVictims(g *gang, x *waiting.Question, unpaid *contention.Balance
 		return "its preemptionPolicy is Never"
 	case len(x.Fleet().Units.Preemptible(g.order.Priority)) == 0:
 		return "no workload that may be evicted has a lower priority"
+	case unpaid != nil && unpaid.More:
+		return fmt.Sprintf(
+			"an eviction that makes room would lose more than %.1f accelerator-hours of work and restarts, which is all that a start %s sooner would be worth at its priority",
+			hours(unpaid.Won),
+			time.Duration(unpaid.Sooner)*time.Second,
+		)
 	case unpaid != nil:
 		return fmt.Sprintf(
 			"an eviction would lose %.1f accelerator-hours of work and restarts to start it %s sooner, which is worth %.1f at its priority",

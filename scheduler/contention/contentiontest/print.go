@@ -123,7 +123,11 @@ func (p *Player) Queue() string {
 		if len(reason.Of) > 0 {
 			fmt.Fprintf(&out, " (%s)", join(reason.Of))
 		}
-		if b := reason.Unpaid; b != nil {
+		switch b := reason.Unpaid; {
+		case b == nil:
+		case b.More:
+			fmt.Fprintf(&out, "; evicting wins at most %d GPU-min and loses more", b.Won/minute)
+		default:
 			fmt.Fprintf(&out, "; evicting wins %d GPU-min and loses %d", b.Won/minute, b.Lost/minute)
 		}
 		if reason.At != contention.None && reason.At != 0 {

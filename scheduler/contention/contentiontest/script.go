@@ -140,7 +140,6 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 	p.MaxLeases = a.number("heads", p.MaxLeases)
 	p.Budget = a.duration("budget", p.Budget)
 	p.Horizon = a.duration("horizon", p.Horizon)
-	p.Together = int64(a.number("together", int(p.Together)))
 	p.CeilingPart = int64(a.number("ceiling", int(p.CeilingPart)))
 	p.Strict = a.has("strict")
 	p.Preemption = !a.has("no-preemption")

@@ -170,7 +170,14 @@ func sceneOf(t *testing.T, s contentiontest.Scene) direct.Scene {
 				Name:   contentiontest.NodeName(len(nodes)),
 				Labels: map[string]string{contentiontest.Clique: fmt.Sprintf("c%d", c+1)},
 			})
-			out.Ledger.Free = append(out.Ledger.Free, topology.Capacity{int64(s.GPUs), int64(s.CPUs)})
+			has := topology.Capacity{int64(s.GPUs), int64(s.CPUs)}
+			out.Ledger.Free, out.Ledger.Total = append(
+				out.Ledger.Free,
+				slices.Clone(has),
+			), append(
+				out.Ledger.Total,
+				has,
+			)
 		}
 	}
 	var err error
