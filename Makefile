@@ -353,7 +353,7 @@ CAMPAIGN ?=
 benchmarks: ## Play the campaign of contests in virtual time and write docs/benchmarks.md (hours; goes on where it was interrupted).
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build $(JOBS) -buildvcs=auto -o $(BENCH)/bin/benchmarks ./simulator/cmd/benchmarks
-	@$(BENCH)/bin/benchmarks $(CAMPAIGN)
+	@GOGC=400 $(BENCH)/bin/benchmarks $(CAMPAIGN)
 
 .PHONY: benchmarks-quick
 benchmarks-quick: ## The same contests with the first jobs and one seed, into out/ (minutes).
