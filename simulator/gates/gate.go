@@ -32,11 +32,15 @@ func All() []Gate {
 	philly := experiment.Names{Fleet: "h100-64", Trace: "philly"}
 	c1 := experiment.Names{Fleet: "c1", Trace: "acme-seren"}
 	of := func(name string, names experiment.Names, load, estimates float64) Gate {
-		o := experiment.Options{Load: load, Estimates: estimates, Quick: true}
+		o := experiment.Options{
+			Load:      load,
+			Estimates: estimates,
+			Quick:     true,
+			Costs:     cost.Settings{Slowdown: published},
+		}
 		return Gate{Name: name, Names: names, Options: o}
 	}
 	slowed := of("kalos-slowed", experiment.Names{Fleet: "c3", Trace: "acme-kalos"}, 5, said)
-	slowed.Options.Costs = cost.Settings{Slowdown: published}
 	divided := of("c3-half", experiment.Names{Fleet: "c3", Trace: "acme-seren"}, 1.5, said)
 	divided.Options.Silent = half
 	return []Gate{
