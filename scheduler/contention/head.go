@@ -57,7 +57,7 @@ func (t *turn) lease(reason Wait) (again bool) {
 		return false
 	}
 	next, ok := t.prospects(l, e)
-	if !ok && t.parts() {
+	if (!ok || t.far(next)) && t.parts() {
 		return true
 	}
 	if !ok {

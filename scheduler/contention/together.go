@@ -123,7 +123,13 @@ func (m *Machine) parted(e *Entity) bool {
 	return s != nil && s.apart && s.Order.Since.Equal(e.Order.Since) && s.Entity.lane().question == e.lane().question
 }
 
-// parts lets an entity go for which no end makes room in one domain, unless it waits for an earlier one.
+// far reports whether the entity would wait too long for a place: beyond the horizon of its leases.
+func (t *turn) far(p prospect) bool {
+	e := &t.s.Entity
+	return p.Instant-t.w.Now > t.policy.discipline(e).horizon(e.Order, t.w.Now)
+}
+
+// parts lets an entity go for which no end makes room in one domain in time, unless it waits for an earlier one.
 func (t *turn) parts() bool {
 	e := &t.s.Entity
 	if len(t.earlier) > 0 || e.apart || t.within(t.w, e) == e.Ask.Gang.Required {
