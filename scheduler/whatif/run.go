@@ -37,6 +37,8 @@ type run struct {
 	// left is how many evaluations the run may still take, evicted whether any unit was evicted.
 	left    int
 	evicted bool
+	// written says that a gang which claims devices was placed since all were evaluated.
+	written bool
 }
 
 // frozen is a clock that stands still. What is due later never happens.
@@ -135,18 +137,28 @@ func problem(err error) string {
 	return text
 }
 
-// settle evaluates entities in the queue's order until it is at rest. Those that the machine skips, since one
-// with the same question waits already, are read last.
+// settle evaluates entities in the queue's order until it is at rest. When the claims of those that start have been written, the scheduler evaluates all
+// once more. Those that the machine skips, since one with the same question waits already, are read last.
 func (r *run) settle(ctx context.Context) error {
 	for {
 		id, ok := r.queue.Next()
-		if !ok {
-			break
+		switch {
+		case ok:
+		case r.written:
+			r.written = false
+			r.queue.Again()
+			continue
+		default:
+			return r.settleRest(ctx)
 		}
 		if err := r.evaluate(ctx, id); err != nil {
 			return err
 		}
 	}
+}
+
+// settleRest evaluates those that the machine skips.
+func (r *run) settleRest(ctx context.Context) error {
 	for _, id := range r.queue.Waiting() {
 		if _, done := r.verdicts[id]; !done {
 			if err := r.evaluate(ctx, id); err != nil {
@@ -246,6 +258,7 @@ func (r *run) place(ctx context.Context, g *gang, x *waiting.Question, placed co
 		g.waiting, g.running = slices.Delete(slices.Clone(g.waiting), i, i+1), append(g.running, there)
 	}
 	g.running = snapshot.InRankOrder(g.running)
+	r.written = r.written || len(x.Choices[0].Demands()) > 0
 	r.queue.Started(g.id(), nodes)
 	r.queue.HoldLate(x, placed)
 	return r.add(ctx, g) // members that it starts without
