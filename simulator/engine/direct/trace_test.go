@@ -50,7 +50,7 @@ func busy(scene direct.Scene, jobs int, load float64, seed uint64) direct.Scene 
 // BenchmarkReplay plays a trace of load 1.2, in which nearly always somebody waits.
 func BenchmarkReplay(b *testing.B) {
 	for _, nodes := range []int{125, 250, 500, 1000} {
-		for _, discipline := range []direct.Discipline{direct.Backfill, direct.Strict, direct.Greedy} {
+		for _, discipline := range []direct.Discipline{direct.Promise, direct.Backfill, direct.Strict, direct.Greedy} {
 			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, discipline), func(b *testing.B) {
 				scene := busy(fleet(b, nodes, 16), 4*nodes, 1.2, 1)
 				var decisions, pods int
