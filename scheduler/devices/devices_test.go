@@ -72,7 +72,7 @@ func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
 		pods[name] = members
 	}
 	high, members, claims := schedulertest.PairGang("high", 4, 4, "gpu")
-	schedulertest.SetPriority(high, members, 1000)
+	schedulertest.SetPriority(high, members, 1_001_000)
 	c := schedulertest.NewCluster(t, objects, claims)
 	c.CollectClaims(t)
 	c.Create(t, high, members)
@@ -192,12 +192,12 @@ func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
 		objects = slices.Concat(objects, schedulertest.Objects(group), schedulertest.Objects(members...), claims)
 	}
 	first, its, itsClaims := schedulertest.PairGang("first", 2, 4, "gpu")
-	schedulertest.SetPriority(first, its, 100)
+	schedulertest.SetPriority(first, its, 1_000_100)
 	for _, pod := range its {
 		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 	}
 	second, theirs, theirClaims := schedulertest.PairGang("second", 2, 4, "gpu")
-	schedulertest.SetPriority(second, theirs, 50)
+	schedulertest.SetPriority(second, theirs, 1_000_050)
 	c := schedulertest.NewCluster(t, objects, itsClaims, theirClaims)
 	c.CollectClaims(t)
 	c.Create(t, first, its)

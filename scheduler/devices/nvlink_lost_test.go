@@ -107,7 +107,7 @@ func TestPreemptionWaitsForTheComputeDomainToGo(t *testing.T) {
 	schedulertest.SetRunning(group, members, time.Minute, 0)
 	old, others, theirs := nvlinkRuns(nodes, "old", schedulertest.CliqueNodes(0, 4)...)
 	high, its, itsClaims := nvlinkGang("high", 4)
-	schedulertest.SetPriority(high, its, 1000)
+	schedulertest.SetPriority(high, its, 1_001_000)
 	c := schedulertest.NewCluster(t, linked(nodes), group, old, members, claims, others, theirs, itsClaims)
 	c.CollectClaims(t)
 	c.Create(t, high, its)
