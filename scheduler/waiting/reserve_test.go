@@ -32,7 +32,7 @@ func fullClique(t *testing.T) (c *schedulertest.Cluster, runs [][]*corev1.Pod, l
 	c = schedulertest.NewCluster(t, objects)
 	group, large := schedulertest.Gang("large", 4, "clique")
 	schedulertest.SetQueuedAt(group, 1)
-	c.Create(t, group, large)
+	c.Create(t, schedulertest.SetExpectedEnd(group, 5*time.Minute), large) // so it is due before all others
 	c.WaitRejected(t, "large")
 	return c, runs, large
 }
