@@ -118,7 +118,8 @@ func (e *Entity) lane() laneKey {
 	}
 	key := laneKey{
 		question: question, needed: e.Ask.Needed, priority: e.Order.Priority, replacement: e.Order.Replacement,
-		preemptible: e.Preemptible, never: e.NeverPreempts, apart: e.apart,
+		preemptible: e.Preemptible, never: e.NeverPreempts,
+		apart: e.apart || e.RunTime <= 0 && e.wishesNothing(),
 	}
 	if e.Preemptible {
 		key.grace = e.Grace

@@ -56,13 +56,19 @@ func (m *Machine) within(w *World, e *Entity) string {
 	return level
 }
 
-// gathers reports whether an entity may be kept together: a gang that starts as a whole, has no wish, and does not insist. Without leases it would not be
-// known for how long.
+// gathers reports whether an entity may be kept together: it does not insist, and its run time is known, since a gang that may end at once gains nothing.
+// Without leases it would not be known for how long it waits.
 func (m *Machine) gathers(e *Entity) bool {
+	if m.policy.MaxLeases == 0 || m.policy.discipline(e).Together == 0 || m.policy.insists(e) {
+		return false
+	}
+	return e.RunTime > 0 && e.wishesNothing()
+}
+
+// wishesNothing reports whether the entity is a gang that starts as a whole, on any nodes.
+func (e *Entity) wishesNothing() bool {
 	gang := &e.Ask.Gang
 	switch {
-	case m.policy.MaxLeases == 0, m.policy.discipline(e).Together == 0, m.policy.insists(e):
-		return false
 	case e.Accelerators == 0, len(gang.Members) < 2, e.Ask.Needed < len(gang.Members), e.Order.Replacement:
 		return false
 	case gang.Required != "", gang.Preferred != "", gang.Segment.Size > 0, gang.Spread.Max > 0:

@@ -152,7 +152,7 @@ func small() []entry {
 	out := []entry{
 		{
 			name:       "knavigator-53",
-			shows:      "53 gangs that fit perfectly, if they are taken in their order and start on any nodes: the optimum is 270 s, nothing ever idle",
+			shows:      "53 gangs that fit perfectly, if they are taken in their order: the optimum is 270 s, nothing ever idle",
 			names:      experiment.Names{Fleet: "knavigator-32", Trace: "knavigator-53"},
 			options:    experiment.Options{Load: 1},
 			schedulers: withNative(),

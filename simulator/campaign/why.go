@@ -44,7 +44,7 @@ func mechanisms() []mechanism {
 		{
 			"apart",
 			"goodput",
-			"**Togetherness.** Gangs that ask for no topology wait for room in one domain of which they need at most half, since " +
+			"**Togetherness.** Gangs of known run time that ask for no topology wait for room in one domain of which they need at most half, since " +
 				"they run longer across its boundaries. The variant starts them on any nodes.",
 		},
 		{
