@@ -29,6 +29,8 @@ type played struct {
 	// until is the last instant of the script, begin that of the scenario, in seconds of the script.
 	until, begin int64
 	of           *scenario.Scenario
+	// discipline is that of all jobs.
+	discipline contention.Discipline
 }
 
 // arrives reports whether a job arrives in the scenario. Jobs that run when the scene begins and that may be preempted, or have members

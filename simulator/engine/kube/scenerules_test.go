@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"testing"
@@ -254,12 +255,22 @@ func (r *rules) order(job int) contention.Order {
 	if at, resumed := r.queued[job]; resumed {
 		order.Since = r.p.of.Begin.Add(at)
 	}
-	return order
+	return r.p.due(job, order)
 }
 
 func (p played) order(job int) contention.Order {
 	j := &p.of.Jobs[job]
-	return contention.Order{Priority: j.Priority, Since: p.of.Begin.Add(j.Submit), Name: j.ID}
+	return p.due(job, contention.Order{Priority: j.Priority, Since: p.of.Begin.Add(j.Submit), Name: j.ID})
+}
+
+// due returns the order of a job with when it is due: a part of its run time after it got ready, or of a day if that is not known.
+func (p played) due(job int, order contention.Order) contention.Order {
+	if slack := p.discipline.Slack; slack > 0 {
+		const hundred = 100
+		runs := cmp.Or(p.of.Jobs[job].Estimate, 24*time.Hour)
+		order.Due = order.Since.Add(runs * time.Duration(slack) / hundred)
+	}
+	return order
 }
 
 // checkTold checks, if all ends are certain and hold and no node is lost, that each job starts at the instant that was reported last before

@@ -105,6 +105,7 @@ const manyJobs = 5_000
 func playScene(t *testing.T, script scenetest.Script) []string {
 	t.Helper()
 	p := scenarioOf(t, script.Scene, script.Until)
+	p.discipline = script.Policy.Discipline
 	player, err := contentiontest.NewPlayer(p.Scene, script.Policy)
 	if err != nil {
 		t.Fatal(err)
@@ -112,13 +113,8 @@ func playScene(t *testing.T, script scenetest.Script) []string {
 	if err = player.Play(p.until); err != nil {
 		t.Fatal(err)
 	}
-	k, err := kube.New(
-		kube.Options{
-			Profile:    kube.Lockstep,
-			Discipline: script.Options().Discipline.String(),
-			Clock:      clock.RealClock{},
-		},
-	)
+	discipline := script.Options().Discipline.String()
+	k, err := kube.New(kube.Options{Profile: kube.Lockstep, Discipline: discipline, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}
