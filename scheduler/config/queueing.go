@@ -24,8 +24,8 @@ type Queueing struct {
 	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
 	// Horizon limits how far ahead of its start a workload reserves a place: at least a second, or 0s for no limit. The default is a day.
 	Horizon *metav1.Duration `json:"horizon,omitempty"`
-	// TogetherPercent keeps gangs of known run time that ask for no topology in one domain of the innermost level of which they need at most so many hundredths, 0 to 100, as
-	// long as ends make room for them there within Horizon. 0 lets them start on any nodes. The default is 0; for promise, 50.
+	// TogetherPercent applies to gangs of known run time that ask for no topology: one that needs at most so many hundredths of a domain waits for room in one,
+	// while that room is expected within Horizon. 0 to 100; 0 starts gangs on any nodes. The default is 0; for promise, 50.
 	TogetherPercent *int32 `json:"togetherPercent,omitempty"`
 }
 

@@ -96,7 +96,7 @@ type Wait struct {
 	Refusal *Refusal
 	// Of are the owners of the leases that are in the way, or the victims that have to leave.
 	Of []ID
-	// Together is the level one domain of which has to hold the gang though it asks for no topology; "" for none.
+	// Together is the level that keeps the gang together, which asks for no topology (rule 15); "" for none.
 	Together string
 	// Unpaid is the balance of an eviction that does not pay; nil if there is none.
 	Unpaid *Balance

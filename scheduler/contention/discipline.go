@@ -23,8 +23,7 @@ type Discipline struct {
 	Horizon int64
 	// WaitPart divides the owner's wait into a longer horizon: with 4, two days after a wait of eight. 0 keeps the horizon fixed.
 	WaitPart int64
-	// Together keeps gangs without topology wishes in one domain of the innermost level of which they need at most so many percent (rule 15). 0 lets them
-	// go anywhere.
+	// Together is the largest part of a domain, in percent, that a gang may need for being kept inside one (rule 15). 0 keeps none together.
 	Together int64
 }
 

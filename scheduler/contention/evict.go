@@ -69,6 +69,9 @@ func (t *turn) preempt(reason Wait) bool {
 func (t *turn) chosen(asked Ask, units []*Unit) (choice, Balance, bool) {
 	restart := t.policy.restart(&t.s.Entity)
 	cheap, most := t.affordable(units)
+	if len(cheap) == 0 {
+		return choice{}, most, true
+	}
 	found, ok := choose(t.w, asked, cheap, restart)
 	ok = ok && len(found.victims) > 0
 	if len(cheap) < len(units) {

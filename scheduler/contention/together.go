@@ -6,40 +6,40 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A gang that asks for no topology is kept together (rule 15): as long as ends make room for it in a domain of which it needs a small part, it takes no
-// place that crosses the domain's boundaries. Gangs on scattered nodes run longer, so that the fleet is fuller, and the next ones are scattered more.
+// Gangs on scattered nodes run longer. That fills the fleet, and scatters the next ones more. So a gang that asks for no topology waits for room in one domain
+// (rule 15), while that room is expected.
 
-// mostLevels bounds how many questions the levels of which are known at once.
+// mostLevels bounds the memory of levels, in questions.
 const mostLevels = 4096
 
-// levels are the levels that keep gangs together, by question, for one fleet.
+// levels remembers which level keeps the gangs of a question together on one fleet.
 type levels struct {
 	tree  *topology.Tree
 	fleet int64
 	of    map[gathering]string
 }
 
-// gathering is what decides the level that keeps a gang together.
+// gathering is the key of levels.
 type gathering struct {
 	question string
 	part     int64
 }
 
-// Asks returns what an entity that waits, or would, asks now: its own question, or that of a gang that requires the level which keeps it together.
+// Asks returns the question by which an entity is placed now: its own, with a required level while the machine keeps it together. The entity need not wait.
 func (m *Machine) Asks(e Entity, w *World) Ask {
 	m.enter(w)
 	e.apart = m.parted(&e)
 	return m.ask(w, &e)
 }
 
-// ask returns what an entity asks now: to be kept together, unless it has been let go.
+// ask is Asks for an entity of the machine.
 func (m *Machine) ask(w *World, e *Entity) Ask {
 	ask := e.Ask
 	ask.Gang.Required = m.within(w, e)
 	return ask
 }
 
-// within returns the level one domain of which has to hold an entity: what it requires, or what keeps it together; "" for none.
+// within returns the level that an entity requires, or else the one that keeps it together; "" if it may be on any nodes.
 func (m *Machine) within(w *World, e *Entity) string {
 	if e.apart || !m.gathers(e) {
 		return e.Ask.Gang.Required
@@ -77,8 +77,8 @@ func (e *Entity) wishesNothing() bool {
 	return !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed || m.Late })
 }
 
-// roomy returns the innermost level with a domain of which a gang needs at most so many percent if nothing else is there; "" without one, or if it is not
-// known what nodes hold.
+// roomy returns the innermost level that has a large enough domain: empty, it holds the gang in so many percent of its room. Nodes that rules bar are left out. ""
+// if there is none, or if the ledger has no totals.
 func (m *Machine) roomy(l topology.Ledger, ask Ask, part int64) string {
 	if len(l.Total) == 0 || l.Tree == nil {
 		return ""
@@ -87,7 +87,7 @@ func (m *Machine) roomy(l topology.Ledger, ask Ask, part int64) string {
 	demand := leastDemand(shapes)
 	room := make([]int64, l.Len())
 	for node, total := range l.Total {
-		if node < len(room) {
+		if node < len(room) && !barred(shapes, node) {
 			room[node] = members(total, demand)
 		}
 	}

@@ -159,7 +159,9 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 		return false
 	}
 	defer then.Ledger.Discard()
-	ask.Gang.Required = t.within(&then, &owner.Entity)
+	asks := owner.Entity
+	asks.Ask = ask // in these coordinates
+	ask = t.ask(&then, &asks)
 	patient := owner.Entity
 	patient.NeverPreempts = true
 	next, ok := t.reserveBy(&then, &patient, ask, until(t.firmEnds(&then, &patient), l.Instant))
