@@ -107,7 +107,6 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Replay ./simulator/integration/reality -args -uncontrolled
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
-	$(GO) test $(JOBS) -count=1 -timeout 30m -run Readme ./simulator/campaign -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run 'Seeds|Bugs' ./simulator/faults -args -seeds 3000 -bugs .
 	@for mode in full resources; do \

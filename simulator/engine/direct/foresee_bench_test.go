@@ -3,6 +3,7 @@ package direct_test
 import (
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func BenchmarkForesees(b *testing.B) {
 					if err := direct.NewEngine(options, time.Now).Run(b.Context(), r.scene, r); err != nil {
 						b.Fatal(err)
 					}
-					b.Log("\n" + r.String())
+					fmt.Fprintf(os.Stdout, "%s, seed %d\n%s", in.name, seed+1, r) // a log of more than ten lines would be cut off
 				}
 			})
 		}
