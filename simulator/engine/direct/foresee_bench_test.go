@@ -39,7 +39,13 @@ func BenchmarkForesees(b *testing.B) {
 					if err := direct.NewEngine(options, time.Now).Run(b.Context(), r.scene, r); err != nil {
 						b.Fatal(err)
 					}
-					fmt.Fprintf(os.Stdout, "%s, seed %d\n%s", in.name, seed+1, r) // a log of more than ten lines would be cut off
+					fmt.Fprintf(
+						os.Stdout,
+						"%s, seed %d\n%s",
+						in.name,
+						seed+1,
+						r,
+					) // a log of more than ten lines would be cut off
 				}
 			})
 		}
