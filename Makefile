@@ -363,7 +363,7 @@ bench-gangapi: ## A gang of a thousand bound and a hundred told why they wait, n
 	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-gangapi ./simulator/cmd/bench-gangapi
 	@$(BENCH)/bin/bench-gangapi -dir $(BENCH)
 
-# What make benchmarks adds: -only CONTEST, -quick, -progress plain.
+# What make benchmarks adds: -only CONTEST, -seeds 3, -quick, -found, -progress plain.
 CAMPAIGN ?=
 
 .PHONY: benchmarks
@@ -374,7 +374,7 @@ benchmarks: ## Play the campaign of contests in virtual time and write docs/benc
 
 .PHONY: benchmarks-quick
 benchmarks-quick: ## The same contests with the first jobs and one seed, into out/ (minutes).
-	@$(MAKE) --no-print-directory benchmarks CAMPAIGN="-quick -dir out/quick -out out/quick/benchmarks.md -progress none"
+	@$(MAKE) --no-print-directory benchmarks CAMPAIGN="-quick -dir out/quick -cards= -out out/quick/benchmarks.md -progress none"
 
 # What make gates adds: -rewrite commits what is achieved now.
 GATES ?=

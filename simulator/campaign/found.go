@@ -1,33 +1,39 @@
 package campaign
 
 import (
-	"path/filepath"
+	"fmt"
 
 	"github.com/lockstep-project/lockstep/simulator/experiment"
-	"github.com/lockstep-project/lockstep/simulator/results"
 )
 
-// take adds a contest of which all runs are there, whole and of one commit, or else its name to those that are missing.
+// take adds a contest with the seeds that all schedulers have played by its ledger, or else its name to those that are missing.
 func (d *Document) take(o Options, e entry) error {
-	c := contest{entry: e}
-	for _, scheduler := range e.all() {
-		for _, seed := range e.seedsOf(scheduler) {
-			result, err := results.Open(filepath.Join(o.Dir, e.name, experiment.RunName(scheduler, seed)))
-			if err != nil || result.Card.Partial != "" ||
-				len(c.outcomes) > 0 && result.Card.Commit != c.outcomes[0].Card.Commit {
-				d.missing = append(d.missing, e.name)
-				return nil //nolint:nilerr // what cannot be read was not played
-			}
-			c.outcomes = append(c.outcomes, experiment.Outcome{Card: result.Card})
-		}
+	kept, err := openLedger(o.Cards, e.name)
+	if err != nil {
+		return err
+	}
+	planned := len(e.seeds)
+	e.seeds = e.seeds[:e.whole(kept)]
+	if len(e.seeds) == 0 || kept.commit() == "" {
+		d.missing = append(d.missing, e.name)
+		return nil
+	}
+	if len(e.seeds) < planned {
+		d.short = append(d.short, fmt.Sprintf("%s %d of %d", e.name, len(e.seeds), planned))
 	}
 	input, err := experiment.Open(e.names, e.options)
 	if err != nil {
 		return err
 	}
-	for i, of := range c.outcomes[:len(e.seeds)] { // of the first scheduler
-		if c.outcomes[i].Bounds, err = input.Bounds(of.Card.Seed); err != nil {
+	c := contest{entry: e}
+	for _, seed := range e.seeds {
+		bounds, err := input.Bounds(seed)
+		if err != nil {
 			return err
+		}
+		for _, scheduler := range e.playing(seed) {
+			card, _ := kept.Find(experiment.RunName(scheduler, seed))
+			c.outcomes = append(c.outcomes, experiment.Outcome{Card: card, Bounds: bounds})
 		}
 	}
 	if c.table, err = e.compare(c.outcomes); err != nil {
@@ -35,4 +41,16 @@ func (d *Document) take(o Options, e entry) error {
 	}
 	d.contests = append(d.contests, c)
 	return nil
+}
+
+// whole is how many seeds, of the first ones, have the scorecards of all who play them.
+func (e *entry) whole(kept *ledger) int {
+	for i, seed := range e.seeds {
+		for _, scheduler := range e.playing(seed) {
+			if _, ok := kept.Find(experiment.RunName(scheduler, seed)); !ok {
+				return i
+			}
+		}
+	}
+	return len(e.seeds)
 }

@@ -38,6 +38,11 @@ func (e *entry) seedsOf(scheduler string) []uint64 {
 	return e.seeds
 }
 
+// playing returns the schedulers that play a seed, in their order.
+func (e *entry) playing(seed uint64) []string {
+	return slices.DeleteFunc(e.all(), func(name string) bool { return !slices.Contains(e.seedsOf(name), seed) })
+}
+
 // scene is an entry before it is divided by how many jobs state a deadline.
 type scene struct {
 	entry

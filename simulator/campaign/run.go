@@ -22,6 +22,11 @@ import (
 type Options struct {
 	// Dir is where results are kept, and found again.
 	Dir string
+	// Cards is the folder of the scorecards that the repository keeps, a file for each contest, so that a campaign goes on on another
+	// machine; empty for none.
+	Cards string
+	// Seeds is how many seeds a contest plays at most; 0 for all of the plan.
+	Seeds int
 	// Quick plays the first jobs only, with one seed.
 	Quick bool
 	// Shared is the folder with all of openb's lists; Committed has three of them, compressed.
@@ -52,6 +57,8 @@ type Document struct {
 	contests []contest
 	// missing are the names of contests that were not played.
 	missing []string
+	// short says of contests that were played with fewer seeds than planned with how many.
+	short []string
 }
 
 // Play plays what was not played yet. An interrupted campaign is an error, and goes on when it is played again.
@@ -70,6 +77,9 @@ func Play(ctx context.Context, o Options) (Document, error) {
 				return document, err
 			}
 			continue
+		}
+		if o.Seeds > 0 {
+			e.seeds = e.seeds[:min(o.Seeds, len(e.seeds))]
 		}
 		played, err := o.play(ctx, e)
 		if err != nil {
@@ -114,10 +124,16 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 	if err != nil {
 		return contest{}, err
 	}
-	outcomes, err := input.Contest(ctx, experiment.Contest{
+	played := experiment.Contest{
 		Schedulers: e.all(), Seeds: e.seeds, Engine: e.engine, Fewer: e.fewer(), Dir: filepath.Join(o.Dir, e.name),
 		Progress: o.Progress, Wall: o.Wall,
-	})
+	}
+	if o.Cards != "" {
+		if played.Cards, err = openLedger(o.Cards, e.name); err != nil {
+			return contest{}, err
+		}
+	}
+	outcomes, err := input.Contest(ctx, played)
 	if err != nil {
 		return contest{}, err
 	}
@@ -125,7 +141,9 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 	if out.table, err = e.compare(outcomes); err != nil {
 		return contest{}, err
 	}
-	_, err = experiment.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
+	if len(outcomes[0].Jobs) > 0 { // a scorecard alone says nothing about jobs
+		_, err = experiment.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
+	}
 	for i := range out.outcomes { // a campaign has hundreds
 		out.outcomes[i] = experiment.Outcome{Card: outcomes[i].Card, Bounds: outcomes[i].Bounds}
 	}

@@ -23,6 +23,9 @@ func (d *Document) Write(w io.Writer) error {
 	if len(d.missing) > 0 {
 		fmt.Fprintf(&b, "**Not played yet: %s.**\n\n", strings.Join(d.missing, ", "))
 	}
+	if len(d.short) > 0 {
+		fmt.Fprintf(&b, "**Seeds that were played so far, where they are fewer than planned: %s.**\n\n", strings.Join(d.short, ", "))
+	}
 	if len(d.contests) > 0 {
 		d.summary(&b)
 		d.head(&b)
@@ -49,8 +52,8 @@ func (d *Document) head(b *strings.Builder) {
 	fmt.Fprintf(b, "Written by `make benchmarks` of results of commit %s; wall times are those of %s. ",
 		strings.Join(d.commits(), ", "), card.Machine)
 	b.WriteString("The command goes on where it was\ninterrupted. `lockstep compare` plays each contest alone, " +
-		"and `out/benchmarks/` has the results: scorecards, event logs,\n" +
-		"reports, and a page for each contest.\n\n")
+		"and `out/benchmarks/` has the results: event logs,\n" +
+		"reports, and a page for each contest. The scorecards are in the repository, beside this page in `benchmarks/`.\n\n")
 	b.WriteString(legend)
 }
 

@@ -31,9 +31,17 @@ type Contest struct {
 	Fewer map[string]int
 	// Dir has a directory of results for each run; empty for none. A run that is there already, whole and of the same commit and
 	// configuration, is not played again.
-	Dir      string
+	Dir string
+	// Cards has runs of which no more than the scorecard was kept, and keeps that of each run; nil for none.
+	Cards    CardStore
 	Progress *progress.Progress
 	Wall     clock.PassiveClock
+}
+
+// CardStore keeps scorecards of runs, by the names that RunName gives.
+type CardStore interface {
+	Find(name string) (measure.Scorecard, bool)
+	Keep(name string, card measure.Scorecard) error
 }
 
 // Contest plays all runs, scheduler by scheduler for each seed, and returns what came of them in that order; what became of jobs
@@ -55,7 +63,7 @@ func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
 			if c.Dir != "" {
 				run.Dir = filepath.Join(c.Dir, name)
 			}
-			outcome, err := in.runOnce(ctx, run)
+			outcome, err := in.runOnce(ctx, run, c.Cards)
 			if err != nil {
 				return outcomes, fmt.Errorf("playing %s: %w", name, err)
 			}
@@ -121,30 +129,41 @@ func (in *Input) checkPlayable(chosen schedulers.Scheduler) error {
 	return nil
 }
 
-// runOnce plays a run unless its result is there.
-func (in *Input) runOnce(ctx context.Context, run Run) (Outcome, error) {
+// runOnce plays a run unless its result is there, or its scorecard.
+func (in *Input) runOnce(ctx context.Context, run Run, cards CardStore) (Outcome, error) {
 	if run.Dir != "" {
 		if result := in.found(run); result != nil {
 			return in.recall(result)
 		}
 	}
-	return in.Run(ctx, run)
+	if cards == nil {
+		return in.Run(ctx, run)
+	}
+	if card, ok := cards.Find(run.Name); ok && in.repeats(run, card) {
+		bounds, err := in.Bounds(run.Seed)
+		return Outcome{Card: card, Bounds: bounds}, err
+	}
+	outcome, err := in.Run(ctx, run)
+	if err == nil {
+		err = cards.Keep(run.Name, outcome.Card)
+	}
+	return outcome, err
 }
 
-// found is the result of an earlier run that this one would give again, nil if there is none. A result of a changed or unknown
-// commit proves nothing.
+// found is the result of an earlier run that this one would give again, nil if there is none.
 func (in *Input) found(run Run) *results.Result {
 	earlier, err := results.Open(run.Dir)
-	if err != nil || earlier.Card.Partial != "" {
-		return nil
-	}
-	card := earlier.Card
-	hash, err := in.hash(card.Scheduler, card.Engine)
-	if err != nil || card.ConfigHash != hash || card.Commit != in.commit || !isCommit(card.Commit) ||
-		card.Scheduler != run.Scheduler || card.Seed != run.Seed || run.Engine != "" && card.Engine != run.Engine {
+	if err != nil || !in.repeats(run, earlier.Card) {
 		return nil
 	}
 	return earlier
+}
+
+// repeats reports whether a run would give a scorecard again. One of a changed or unknown commit proves nothing.
+func (in *Input) repeats(run Run, card measure.Scorecard) bool {
+	hash, err := in.hash(card.Scheduler, card.Engine)
+	return err == nil && card.Partial == "" && card.ConfigHash == hash && card.Commit == in.commit && isCommit(card.Commit) &&
+		card.Scheduler == run.Scheduler && card.Seed == run.Seed && (run.Engine == "" || card.Engine == run.Engine)
 }
 
 // recall tells a tally what was written down.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/fleet"
@@ -137,7 +138,7 @@ func random(tb testing.TB, seed uint64, jobs int) *scenario.Scenario {
 		made.Jobs = append(made.Jobs, trace.Job{
 			ID: "job-" + strconv.Itoa(i), Submit: at, Duration: time.Duration(1+chance.IntN(20_000)) * time.Second,
 			Podsets:  []trace.Podset{{Count: 1 << chance.IntN(6), GPUs: 4}},
-			Priority: int32(chance.IntN(3)), Preemptible: chance.IntN(2) == 0,
+			Priority: contention.Urgent * int32(chance.IntN(3)), Preemptible: chance.IntN(2) == 0,
 		})
 		if i%10 == 0 {
 			node := []string{"rack-" + strconv.Itoa(1+i/10%4) + "-tray-0" + strconv.Itoa(1+i/40%9)}

@@ -31,6 +31,8 @@ func run(ctx context.Context, args []string) error {
 	var o campaign.Options
 	flags := flag.NewFlagSet("benchmarks", flag.ContinueOnError)
 	flags.StringVar(&o.Dir, "dir", "out/benchmarks", "where results are kept, and found again")
+	flags.StringVar(&o.Cards, "cards", "docs/benchmarks", "the folder with the scorecards of all runs; empty for none")
+	flags.IntVar(&o.Seeds, "seeds", 0, "play at most so many seeds of each contest; 0 for all of the plan")
 	flags.StringVar(&o.Shared, "openb", "../shared/data/openb", "the folder with openb's lists")
 	flags.StringVar(&o.Committed, "committed", "simulator/trace/testdata/openb",
 		"the folder with those of them that are committed")
@@ -43,7 +45,7 @@ func run(ctx context.Context, args []string) error {
 	)
 	flags.IntVar(&o.Parts, "parts", 0, "into how many parts the contests are divided, one for each process; 0 for one")
 	flags.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
-	flags.BoolVar(&o.Found, "found", false, "play nothing, and write of what was played, whatever commit it is of")
+	flags.BoolVar(&o.Found, "found", false, "play nothing, and write of the scorecards that are there, whatever commit they are of")
 	out := flags.String("out", "docs/benchmarks.md", "the document")
 	shown := flags.String("progress", "auto", "how progress is shown: auto, screen, plain, json or none")
 	switch err := flags.Parse(args); {
