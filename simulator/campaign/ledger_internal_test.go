@@ -52,8 +52,13 @@ func TestLedger(t *testing.T) {
 // The document is made of seeds that all schedulers have played, and says which seeds and contests are not.
 func TestDocument_Partial(t *testing.T) {
 	o := Options{
-		Dir: t.TempDir(), Cards: t.TempDir(), Only: "fragment-then-gang", Quick: true, Committed: "../trace/testdata/openb",
-		Wall: clock.RealClock{}, Say: func(string) {},
+		Dir:       t.TempDir(),
+		Cards:     t.TempDir(),
+		Only:      "fragment-then-gang",
+		Quick:     true,
+		Committed: "../trace/testdata/openb",
+		Wall:      clock.RealClock{},
+		Say:       func(string) {},
 	}
 	if _, err := Play(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -74,6 +79,11 @@ func TestDocument_Partial(t *testing.T) {
 	}
 	o.Only = "c1"
 	if document, err = Play(t.Context(), o); err != nil || len(document.missing) != 1 || len(document.contests) != 0 {
-		t.Errorf("a contest without scorecards gives %v and %d contests, missing %q", err, len(document.contests), document.missing)
+		t.Errorf(
+			"a contest without scorecards gives %v and %d contests, missing %q",
+			err,
+			len(document.contests),
+			document.missing,
+		)
 	}
 }

@@ -22,8 +22,8 @@ import (
 type Options struct {
 	// Dir is where results are kept, and found again.
 	Dir string
-	// Cards is the folder of the scorecards that the repository keeps, a file for each contest, so that a campaign goes on on another
-	// machine; empty for none.
+	// Cards is the folder of the scorecards that the repository keeps, a file for each contest, so that
+	// another machine goes on; empty for none.
 	Cards string
 	// Seeds is how many seeds a contest plays at most; 0 for all of the plan.
 	Seeds int

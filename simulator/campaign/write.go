@@ -24,7 +24,11 @@ func (d *Document) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "**Not played yet: %s.**\n\n", strings.Join(d.missing, ", "))
 	}
 	if len(d.short) > 0 {
-		fmt.Fprintf(&b, "**Seeds that were played so far, where they are fewer than planned: %s.**\n\n", strings.Join(d.short, ", "))
+		fmt.Fprintf(
+			&b,
+			"**Seeds that were played so far, where they are fewer than planned: %s.**\n\n",
+			strings.Join(d.short, ", "),
+		)
 	}
 	if len(d.contests) > 0 {
 		d.summary(&b)

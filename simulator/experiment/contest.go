@@ -162,8 +162,10 @@ func (in *Input) found(run Run) *results.Result {
 // repeats reports whether a run would give a scorecard again. One of a changed or unknown commit proves nothing.
 func (in *Input) repeats(run Run, card measure.Scorecard) bool {
 	hash, err := in.hash(card.Scheduler, card.Engine)
-	return err == nil && card.Partial == "" && card.ConfigHash == hash && card.Commit == in.commit && isCommit(card.Commit) &&
-		card.Scheduler == run.Scheduler && card.Seed == run.Seed && (run.Engine == "" || card.Engine == run.Engine)
+	return err == nil && card.ConfigHash == hash && card.Partial == "" &&
+		card.Commit == in.commit && isCommit(card.Commit) &&
+		card.Scheduler == run.Scheduler && card.Seed == run.Seed &&
+		(run.Engine == "" || card.Engine == run.Engine)
 }
 
 // recall tells a tally what was written down.

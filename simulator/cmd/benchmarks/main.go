@@ -45,7 +45,12 @@ func run(ctx context.Context, args []string) error {
 	)
 	flags.IntVar(&o.Parts, "parts", 0, "into how many parts the contests are divided, one for each process; 0 for one")
 	flags.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
-	flags.BoolVar(&o.Found, "found", false, "play nothing, and write of the scorecards that are there, whatever commit they are of")
+	flags.BoolVar(
+		&o.Found,
+		"found",
+		false,
+		"play nothing, and write of the scorecards that are there, whatever commit they are of",
+	)
 	out := flags.String("out", "docs/benchmarks.md", "the document")
 	shown := flags.String("progress", "auto", "how progress is shown: auto, screen, plain, json or none")
 	switch err := flags.Parse(args); {
