@@ -85,20 +85,24 @@ func (t *turn) beside(w *World, leases []*Lease) topology.Ledger {
 	out := &t.scratch.besides
 	out.begin(w.Ledger.Free, needs.nodes)
 	for _, node := range needs.nodes {
-		left, need := out.own(node), needs.of[node]
-		for r := range left {
-			left[r] -= at(need, r)
-		}
-		for _, u := range w.Running.On(node) {
-			if u.End.firm() && u.End.At > w.Now && u.End.At <= needs.at[node] {
-				give(left, u.Holds, node)
-			}
-		}
-		for r := range left {
-			left[r] = max(0, min(w.Ledger.Free[node][r], left[r]))
-		}
+		leave(out.own(node), w, node, needs.of[node], needs.at[node])
 	}
 	return w.Ledger.Differing(out.free, out.nodes)
+}
+
+// leave reduces what is free on a node to what is left of it beside leases that need so much there, the first at an instant.
+func leave(left topology.Capacity, w *World, node int, need topology.Capacity, instant int64) {
+	for r := range left {
+		left[r] -= at(need, r)
+	}
+	for _, u := range w.Running.On(node) {
+		if u.End.firm() && u.End.At > w.Now && u.End.At <= instant {
+			give(left, u.Holds, node)
+		}
+	}
+	for r := range left {
+		left[r] = max(0, min(w.Ledger.Free[node][r], left[r]))
+	}
 }
 
 // give adds what is held on a node to a capacity.

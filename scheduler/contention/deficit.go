@@ -8,7 +8,7 @@ import (
 )
 
 // deficit counts the members that the domains of a fleet lacked room for when they were counted, and the capacity that has come back
-// since. While each domain lacks one, the gang cannot fit. Rules, bars and leases are left out of the count: they only make less fit.
+// since. While each domain lacks one, the gang cannot fit. Rules and bars are left out of the count: they only make less fit.
 //
 // Numbers of nodes and resources are those of the World in which it was counted.
 type deficit struct {
@@ -21,12 +21,19 @@ type deficit struct {
 	// priority is that of the owner if units of lower priority were taken to be evicted.
 	priority int32
 	evicts   bool
+	// owed are the leases whose places are not for the owner, nil for none. When one of them moves or ends, the count has to be forgotten.
+	owed []*Lease
+	// bound are the leases beside which the count is of what is left, nil for none, and versions theirs.
+	bound    []*Lease
+	versions []int
 	// demand is the least that a member takes of each resource.
 	demand topology.Capacity
 	// short is, by node, the resource that it has too little of for one member more, none if the node takes no member; left is what it has
 	// of that resource.
 	short []uint8
 	left  []int64
+	// more and need are memory for what a node has besides what is free, and for what is leased there.
+	more, need topology.Capacity
 	// domains are the domains of the nodes, -1 for none; nil for one domain.
 	domains []int32
 	// missing is by domain.
@@ -69,6 +76,11 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 			sums.add(need{h.Node, h.Demand}, None)
 		}
 	}
+	for _, l := range d.owed {
+		for _, n := range l.needs {
+			sums.take(n)
+		}
+	}
 	for i := range d.missing {
 		d.missing[i] = needed
 	}
@@ -98,15 +110,7 @@ func (d *deficit) place(m *Machine, w *World, required string) bool {
 	return true
 }
 
-func (d *deficit) domainOf(node int) int {
-	switch {
-	case d.domains == nil:
-		return 0
-	case node >= len(d.domains):
-		return -1
-	}
-	return int(d.domains[node])
-}
+func (d *deficit) domainOf(node int) int { return domainIn(d.domains, node) }
 
 // room returns how many members fit on a node with what is free and more.
 func (d *deficit) room(node int, free, more topology.Capacity) int64 {
@@ -158,13 +162,57 @@ func (d *deficit) recount(w *World, node int) {
 		d.gain(node, d.room(node, nil, nil)-before)
 		return
 	}
-	var more topology.Capacity
+	if len(d.bound) > 0 {
+		d.more = d.leftOn(w, node)
+		d.gain(node, d.room(node, d.more, nil)-before)
+		return
+	}
+	more := d.more[:0]
 	for _, u := range w.Running.On(node) {
 		if d.counted(u) {
-			more = sum(more, onNode(u.Holds, node))
+			more = holding(more, u.Holds, node)
 		}
 	}
+	for _, l := range d.owed {
+		more = l.without(more, node)
+	}
+	d.more = more
 	d.gain(node, d.room(node, w.Ledger.Free[node], more)-before)
+}
+
+// leftOn returns what is left on a node beside the leases.
+func (d *deficit) leftOn(w *World, node int) topology.Capacity {
+	instant := int64(None)
+	need := d.need[:0]
+	for _, l := range d.bound {
+		if at, ok := l.needOn(node); ok {
+			need, instant = sum(need, l.needs[at].demand), min(instant, l.Instant)
+		}
+	}
+	d.need = need
+	left := append(d.more[:0], w.Ledger.Free[node]...)
+	if instant < None || len(need) > 0 {
+		leave(left, w, node, need, instant)
+	}
+	return left
+}
+
+// binds notes the leases beside which is counted.
+func (d *deficit) binds(leases []*Lease) {
+	d.bound, d.versions = append(d.bound[:0], leases...), d.versions[:0]
+	for _, l := range leases {
+		d.versions = append(d.versions, l.version)
+	}
+}
+
+// holds reports whether a count beside leases is of use beside these: all of the former are among them, and as they were.
+func (d *deficit) holds(leases []*Lease) bool {
+	for i, l := range d.bound {
+		if l.version != d.versions[i] || !slices.Contains(leases, l) {
+			return false
+		}
+	}
+	return d.known
 }
 
 // gain notes that a node takes more members than before, or fewer.

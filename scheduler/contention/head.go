@@ -26,6 +26,9 @@ func (l *Lease) take(p prospect, now int64) {
 	l.settle(p.Holds)
 	l.broken, l.lost = false, p.Lost
 	l.Within = p.Within
+	if p.Instant != l.Instant {
+		l.version++
+	}
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
 
@@ -134,6 +137,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	t.watch(l)
 	switch { // others may use it now
 	case moves:
+		t.vacated(l)
 		t.queue.mayHavePlaces()
 		t.unrefuse(l)
 	case t.credits(l, instant):

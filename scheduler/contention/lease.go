@@ -65,6 +65,8 @@ type Lease struct {
 	// Late says that a unit which passed has outlasted its known end.
 	Late bool
 
+	// version changes with the place and with the instant.
+	version int
 	// needs is the place by node, in the coordinates of the owner's ledger.
 	needs []need
 	// ask is the owner's question, in the coordinates of its ledger.
@@ -88,6 +90,8 @@ type Lease struct {
 	dirty, searching bool
 	// lacks is what the owner lacks for an earlier place, or an open lease for one that rests on firm ends.
 	lacks deficit
+	// spare is what there is at the instant beside the owner's place (rule 3).
+	spare spare
 	// overdue is the instant at which the first known end in the place has passed, None if there is none.
 	overdue int64
 	// drifts says that an instant which rests on guesses has to be brought up to date.
@@ -140,6 +144,7 @@ func (l *Lease) settle(holds []topology.Held) {
 		return // the one that it has
 	}
 	l.Holds, l.Nodes, l.needs, l.awaits = holds, nodesOf(holds), needsOf(holds), nil
+	l.version++
 }
 
 // touches reports whether one of the nodes is in the place.
@@ -150,6 +155,19 @@ func (l *Lease) touches(nodes []int) bool {
 func (l *Lease) holdsNode(node int) bool {
 	_, ok := slices.BinarySearch(l.Nodes, node)
 	return ok
+}
+
+// without subtracts from a capacity, which it may change, what the place takes on a node.
+func (l *Lease) without(c topology.Capacity, node int) topology.Capacity {
+	if at, ok := l.needOn(node); ok {
+		c = less(c, l.needs[at].demand)
+	}
+	return c
+}
+
+// needOn returns the index of what the place takes on a node; false if that is nothing.
+func (l *Lease) needOn(node int) (int, bool) {
+	return slices.BinarySearchFunc(l.needs, node, func(n need, node int) int { return n.node - node })
 }
 
 // overrun notes that a unit which passed the lease has outlasted its known end: no other passes because of its end. Else each late unit

@@ -301,9 +301,11 @@ func (m *Machine) read(w *World) {
 func (m *Machine) forget() {
 	for _, l := range m.queue.lanes {
 		l.lacks.forget()
+		l.beside.forget()
 	}
 	for _, l := range m.leases {
 		l.lacks.forget()
+		l.spare.forget()
 	}
 }
 
@@ -343,6 +345,7 @@ func (m *Machine) displace(l *Lease) {
 func (m *Machine) release(l *Lease, why string) []Action {
 	m.leases = slices.DeleteFunc(slices.Clone(m.leases), func(other *Lease) bool { return other == l })
 	m.unrefuse(l)
+	m.vacated(l)
 	m.queue.mayHavePlaces()
 	for _, other := range m.leases { // what was displaced by it may find an earlier place
 		if other.Order.Compare(l.Order) > 0 && other.Reason.waits() {

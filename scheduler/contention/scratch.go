@@ -95,3 +95,32 @@ func (s *sums) add(n need, at int64) {
 	}
 	s.of[n.node], s.at[n.node] = sum(s.of[n.node], n.demand), min(s.at[n.node], at)
 }
+
+// take subtracts a capacity of a node.
+func (s *sums) take(n need) {
+	if len(s.of[n.node]) == 0 {
+		s.nodes, s.at[n.node] = append(s.nodes, n.node), None
+	}
+	s.of[n.node] = less(s.of[n.node], n.demand)
+}
+
+// less returns a - b. It may change a.
+func less(a, b topology.Capacity) topology.Capacity {
+	for len(a) < len(b) {
+		a = append(a, 0)
+	}
+	for i, n := range b {
+		a[i] -= n
+	}
+	return a
+}
+
+// holding adds to a capacity, which it may change, what is held on a node.
+func holding(c topology.Capacity, holds []topology.Held, node int) topology.Capacity {
+	for _, h := range holds {
+		if h.Node == node {
+			c = sum(c, h.Demand)
+		}
+	}
+	return c
+}

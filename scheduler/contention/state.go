@@ -27,7 +27,7 @@ func (m *Machine) State() State {
 	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away), Evictions: maps.Clone(m.evictions)}
 	for _, l := range m.leases {
 		of := *l
-		of.refused, of.bars, of.lacks = nil, nil, deficit{}
+		of.refused, of.bars, of.lacks, of.spare = nil, nil, deficit{}, spare{}
 		out.Leases = append(out.Leases, of)
 	}
 	return out

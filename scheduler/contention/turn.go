@@ -95,16 +95,19 @@ func (t *turn) place(own Answer) []*Lease {
 		t.start(own)
 		return nil
 	}
-	left := t.beside(t.w, t.binding)
-	if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
-		t.start(own)
-		return nil
-	}
-	other := t.w.placer().Place(left, t.ask(t.w, &t.s.Entity))
-	left.Discard()
-	if other.Refusal == nil {
-		t.start(other)
-		return nil
+	if !t.lacksBeside() {
+		left := t.beside(t.w, t.binding)
+		if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
+			t.start(own)
+			return nil
+		}
+		other := t.w.placer().Place(left, t.ask(t.w, &t.s.Entity))
+		left.Discard()
+		if other.Refusal == nil {
+			t.start(other)
+			return nil
+		}
+		t.countBeside(left)
 	}
 	if len(touched) == 1 && t.moveAside(touched[0], own) {
 		t.start(own)
@@ -152,23 +155,28 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if !ok {
 		return false
 	}
-	then := *t.w
-	then.Ledger = t.taken(own)
 	owner := t.queue.spots[l.Owner]
 	if owner == nil {
 		return false
 	}
-	defer then.Ledger.Discard()
 	asks := owner.Entity
 	asks.Ask = ask // in these coordinates
-	ask = t.ask(&then, &asks)
+	ask = t.ask(t.w, &asks)
 	patient := owner.Entity
 	patient.NeverPreempts = true
-	next, ok := t.reserveBy(&then, &patient, ask, until(t.firmEnds(&then, &patient), l.Instant))
+	ends := until(t.firmEnds(t.w, &patient), l.Instant)
+	if !t.spares(l, ask, own, t.before(&patient), ends) {
+		return false
+	}
+	then := *t.w
+	then.Ledger = t.taken(own)
+	defer then.Ledger.Discard()
+	next, ok := t.reserveBy(&then, &patient, ask, ends)
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
 	l.take(next, t.w.Now)
+	t.vacated(l)
 	t.watch(l)
 	l.clears = None // its owner evicts no unit there
 	t.queue.mayHavePlaces()

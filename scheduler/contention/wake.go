@@ -128,7 +128,7 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 			l.dirty, l.skipped = l.dirty || moves || !owner.lane.full, may && !moves
 			depends = depends || moves
 		case concerned && (gains && (searches || !l.Firm) || m.unsettled(l, owner)):
-			l.dirty, l.searching = true, l.searching || searches
+			l.dirty, l.searching = true, l.searching || searches && gains
 		case concerned:
 			l.drifts = !l.Firm
 		}
@@ -156,12 +156,17 @@ func (m *Machine) recount(w *World) {
 			continue
 		}
 		for _, l := range m.queue.lanes {
-			if l.full && len(l.spots) > 0 {
+			if len(l.spots) == 0 {
+				continue
+			}
+			if l.full {
 				l.lacks.recount(w, node)
 			}
+			l.beside.recount(w, node)
 		}
 		for _, l := range m.leases {
 			l.lacks.recount(w, node)
+			l.spare.recount(w, node)
 		}
 	}
 	m.touched = m.touched[:0]
@@ -233,6 +238,21 @@ func (t *turn) lacks() {
 	d.count(t.Machine, t.w, t.ask(t.w, e), gone)
 }
 
+// lacksBeside reports whether the entity is known not to fit beside the leases that bind it.
+func (t *turn) lacksBeside() bool {
+	d := &t.s.lane.beside
+	return d.holds(t.binding) && t.w.Now < d.at+t.policy.MinRemaining
+}
+
+// countBeside counts what the entity lacks in what is left beside the leases that bind it.
+func (t *turn) countBeside(left topology.Ledger) {
+	d, w := &t.s.lane.beside, *t.w
+	w.Ledger = left
+	d.evicts, d.until = false, t.w.Now
+	d.binds(t.binding)
+	d.count(t.Machine, &w, t.ask(t.w, &t.s.Entity), nil)
+}
+
 // lacksEarlier counts what the owner of a lease lacks for an earlier place; of an open lease, for one that rests on firm ends.
 func (t *turn) lacksEarlier(l *Lease) {
 	d, e := &l.lacks, &t.s.Entity
@@ -247,8 +267,18 @@ func (t *turn) lacksEarlier(l *Lease) {
 	if d.known && d.until >= instant && t.w.Now < d.at+t.policy.MinRemaining {
 		return
 	}
-	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.insists(e), instant
+	d.priority, d.evicts, d.until, d.owed = e.Order.Priority, t.policy.insists(e), instant, t.earlier
 	d.count(t.Machine, t.w, t.ask(t.w, e), until(t.firmEnds(t.w, e), instant))
+}
+
+// vacated forgets what the owners of later leases lack for an earlier place, and what is spare for them: a lease has left its place.
+func (m *Machine) vacated(l *Lease) {
+	for _, other := range m.leases {
+		if other.Order.Compare(l.Order) > 0 {
+			other.lacks.forget()
+			other.spare.forget()
+		}
+	}
 }
 
 // watch notes when the first of the known ends in the place is overdue.

@@ -1,0 +1,165 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// spare counts, for a lease, the members that each domain has room for at its instant beside earlier leases: how many the owner lacks there, not
+// positive where it fits. An entity that would take more than a domain has to spare cannot have the lease move aside (rule 3), which need not be
+// tried then. The count is an upper bound of the room: rules and bars are left out.
+type spare struct {
+	// counted says that the counts hold.
+	counted bool
+	// at is the instant of the count, until that of the lease.
+	at, until int64
+	owed      []*Lease
+	demand    topology.Capacity
+	// room is how many members fit on each node, domains are those of the nodes, nil for one.
+	room    []int32
+	domains []int32
+	// lacks is by domain.
+	lacks []int64
+	// more is memory for what a node has besides what is free, lost for what an entity takes by domain.
+	more topology.Capacity
+	lost []int64
+}
+
+// forget makes the counts unknown.
+func (s *spare) forget() { s.counted = false }
+
+// spares reports whether the owner of a lease, who asks this, may have another place at the instant beside earlier leases if an entity takes its own
+// best place and these units end.
+func (t *turn) spares(l *Lease, ask Ask, own Answer, earlier []*Lease, ends []topology.Running) bool {
+	s := &l.spare
+	if !s.counted || s.until != l.Instant || t.w.Now >= s.at+t.policy.MinRemaining {
+		s.at, s.until, s.owed = t.w.Now, l.Instant, earlier
+		s.count(t, ask, ends)
+	}
+	if !s.counted {
+		return true
+	}
+	clear(s.lost)
+	taken := demandOn(holdsOf(own.Gang, own.Placement))
+	for node, demand := range taken {
+		if s.room[node] > 0 {
+			s.lost[domainIn(s.domains, node)] += int64(s.room[node] - s.roomOn(t.w, node, demand))
+		}
+	}
+	for domain, lacks := range s.lacks {
+		if lacks+s.lost[domain] <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// count counts anew. Nothing is counted for owners whose members differ: the room for the least of them says little.
+func (s *spare) count(t *turn, ask Ask, ends []topology.Running) {
+	needed, shapes := waiting(ask)
+	nodes := t.w.Ledger.Len()
+	if s.counted = false; len(shapes) != 1 || nodes > mostCounted/spareLeases || !s.place(t, ask.Gang.Required) {
+		return
+	}
+	s.counted, s.demand = true, shapes[0].Demand
+	sums := &t.scratch.sums
+	sums.reset(nodes)
+	for _, of := range ends {
+		for _, h := range of.Holds {
+			sums.add(need{h.Node, h.Demand}, None)
+		}
+	}
+	for _, l := range s.owed {
+		for _, n := range l.needs {
+			sums.take(n)
+		}
+	}
+	for i := range s.lacks {
+		s.lacks[i] = needed
+	}
+	s.room = slices.Grow(s.room[:0], nodes)[:nodes]
+	for node, free := range t.w.Ledger.Free {
+		domain := domainIn(s.domains, node)
+		if domain < 0 || barred(shapes, node) {
+			s.room[node] = noRoom
+			continue
+		}
+		s.room[node] = s.roomFor(free, sums.of[node])
+		s.lacks[domain] -= int64(s.room[node])
+	}
+}
+
+// place finds the domains one of which has to hold the gang; false if there are none.
+func (s *spare) place(t *turn, required string) bool {
+	s.domains = nil
+	domains := 1
+	if required != "" {
+		level, ok := t.w.Ledger.Tree.Level(required)
+		if !ok {
+			return false
+		}
+		s.domains, domains = t.domains.of(t.w.Ledger.Tree, level)
+	}
+	s.lacks, s.lost = slices.Grow(s.lacks[:0], domains)[:domains], slices.Grow(s.lost[:0], domains)[:domains]
+	return true
+}
+
+// noRoom is the room on a node that the owner cannot use.
+const noRoom = -1
+
+// spareLeases is a bound of how many leases are counted for.
+const spareLeases = 8
+
+// roomOn returns how many members a node has room for, besides a demand.
+func (s *spare) roomOn(w *World, node int, besides topology.Capacity) int32 {
+	if _, away := w.away(node); away {
+		return 0
+	}
+	more := s.more[:0]
+	for _, u := range w.Running.On(node) {
+		if u.End.firm() && s.at < u.End.At && u.End.At <= s.until {
+			more = holding(more, u.Holds, node)
+		}
+	}
+	for _, l := range s.owed {
+		more = l.without(more, node)
+	}
+	s.more = less(more, besides)
+	return s.roomFor(w.Ledger.Free[node], s.more)
+}
+
+// roomFor returns for how many members there is room in what is free and more.
+func (s *spare) roomFor(free, more topology.Capacity) int32 {
+	room := int64(mostRoom)
+	for r, demand := range s.demand {
+		if demand > 0 {
+			room = min(room, max(0, at(free, r)+at(more, r))/demand)
+		}
+	}
+	return int32(room)
+}
+
+// mostRoom is the room on a node for members that take nothing.
+const mostRoom = 1 << 20
+
+// recount counts a node on which something has changed.
+func (s *spare) recount(w *World, node int) {
+	if !s.counted || node >= len(s.room) || s.room[node] < 0 {
+		return
+	}
+	room := s.roomOn(w, node, nil)
+	s.lacks[domainIn(s.domains, node)] -= int64(room - s.room[node])
+	s.room[node] = room
+}
+
+// domainIn returns the domain of a node, -1 for none; all nodes are in one if there are no domains.
+func domainIn(domains []int32, node int) int {
+	switch {
+	case domains == nil:
+		return 0
+	case node >= len(domains):
+		return -1
+	}
+	return int(domains[node])
+}
