@@ -8,7 +8,8 @@ import (
 )
 
 // deficit counts the members that the domains of a fleet lacked room for when they were counted, and the capacity that has come back
-// since. While each domain lacks one, the gang cannot fit. Rules and bars are left out of the count: they only make less fit.
+// since. While each domain lacks one, the gang cannot fit. Rules, bars and leases are left out of the count, but for those that it is made beside: they
+// only make less fit.
 //
 // Numbers of nodes and resources are those of the World in which it was counted.
 type deficit struct {
@@ -21,8 +22,6 @@ type deficit struct {
 	// priority is that of the owner if units of lower priority were taken to be evicted.
 	priority int32
 	evicts   bool
-	// owed are the leases whose places are not for the owner, nil for none. When one of them moves or ends, the count has to be forgotten.
-	owed []*Lease
 	// bound are the leases beside which the count is of what is left, nil for none, and versions theirs.
 	bound    []*Lease
 	versions []int
@@ -74,11 +73,6 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 	for _, of := range gone {
 		for _, h := range of.Holds {
 			sums.add(need{h.Node, h.Demand}, None)
-		}
-	}
-	for _, l := range d.owed {
-		for _, n := range l.needs {
-			sums.take(n)
 		}
 	}
 	for i := range d.missing {
@@ -172,9 +166,6 @@ func (d *deficit) recount(w *World, node int) {
 		if d.counted(u) {
 			more = holding(more, u.Holds, node)
 		}
-	}
-	for _, l := range d.owed {
-		more = l.without(more, node)
 	}
 	d.more = more
 	d.gain(node, d.room(node, w.Ledger.Free[node], more)-before)

@@ -34,7 +34,7 @@ func (s *spare) forget() { s.counted = false }
 func (t *turn) spares(l *Lease, ask Ask, own Answer, earlier []*Lease, ends []topology.Running) bool {
 	s := &l.spare
 	if !s.counted || s.until != l.Instant || t.w.Now >= s.at+t.policy.MinRemaining {
-		s.at, s.until, s.owed = t.w.Now, l.Instant, earlier
+		s.at, s.until, s.owed = t.w.Now, l.Instant, append(s.owed[:0], earlier...)
 		s.count(t, ask, ends)
 	}
 	if !s.counted {

@@ -267,15 +267,14 @@ func (t *turn) lacksEarlier(l *Lease) {
 	if d.known && d.until >= instant && t.w.Now < d.at+t.policy.MinRemaining {
 		return
 	}
-	d.priority, d.evicts, d.until, d.owed = e.Order.Priority, t.policy.insists(e), instant, t.earlier
+	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.insists(e), instant
 	d.count(t.Machine, t.w, t.ask(t.w, e), until(t.firmEnds(t.w, e), instant))
 }
 
-// vacated forgets what the owners of later leases lack for an earlier place, and what is spare for them: a lease has left its place.
+// vacated forgets what later leases have to spare: a lease has left its place.
 func (m *Machine) vacated(l *Lease) {
 	for _, other := range m.leases {
 		if other.Order.Compare(l.Order) > 0 {
-			other.lacks.forget()
 			other.spare.forget()
 		}
 	}
