@@ -1,15 +1,11 @@
 package forecast
 
 import (
+	"hash/fnv"
 	"math/bits"
 	"slices"
+	"strconv"
 )
-
-// Interval predicts the wait until a start, in seconds.
-type Interval struct {
-	// Low and High are exceeded by nine in ten waits and by one in ten; Middle by every second.
-	Low, Middle, High int64
-}
 
 // Outlook is what is known of a wait when it begins.
 type Outlook struct {
@@ -19,15 +15,22 @@ type Outlook struct {
 	Backlog int64
 	// Oldest is for how many seconds the workload waits already that waits longest.
 	Oldest int64
+	// Peers names those that wait about as long (see Peers).
+	Peers string
 }
 
-// Starts forecasts waits as intervals that hold as often as they claim. It looks at a wait in three ways: at earlier waits alone, in proportion to what
-// waits longest, and in proportion to the backlog. Of each view, how far waits were from it is counted by the size of the workload and the order of
+// Peers names workloads that wait about as long: those of one namespace and priority.
+func Peers(namespace string, priority int32) string {
+	return join(namespace, strconv.Itoa(int(priority)))
+}
+
+// Starts forecasts waits as intervals that hold as often as they claim. It looks at a wait in three ways: at earlier waits of its peers, in proportion to
+// what waits longest, and in proportion to the backlog. Of each view, how far waits were from it is counted by the size of the workload and the order of
 // magnitude of the view; waits that are not over are counted as longer than they are now (Kaplan and Meier, "Nonparametric estimation from
-// incomplete observations", JASA 53, 1958), so that long ones are not learned last. The forecast is the mean of the views, in
-// logarithms, or earlier waits alone, whichever had the lesser pinball loss of late.
+// incomplete observations", JASA 53, 1958), so that long ones are not learned last. The forecast is made by earlier waits alone, by the mean of the views,
+// in logarithms, or by the waits of peers that have ended: by what had the least pinball loss of late, and loses least if those that still wait started now.
 //
-// Its outer bounds are shifted by what they were wrong by: a wait beyond a bound moves it outwards, any other moves it inwards, in steps whose
+// The outer bounds of each are shifted by what they were wrong by: a wait beyond a bound moves it outwards, any other moves it inwards, in steps whose
 // ratio is that of the chances, so that in the long run each bound is passed as often as it should be, whatever the waits are (quantile tracking:
 // Angelopoulos, Candès and Tibshirani, "Conformal PID Control for Time Series Prediction", NeurIPS 2023, proposition 1; Gibbs and Candès, "Adaptive
 // conformal inference under distribution shift", NeurIPS 2021). That a wait is beyond a bound is known when it passes the bound, not when it
@@ -41,6 +44,8 @@ type Starts struct {
 	order []*pending
 	// logs are the logarithms of the open waits as they are now.
 	logs []int64
+	// waited are the open waits as they are now, in seconds.
+	waited []int64
 }
 
 // The views of a wait.
@@ -60,8 +65,9 @@ const (
 	octave = 256
 	// fine is the number of parts of that unit in which shifts are counted.
 	fine = 16
-	// step is how far a bound moves for each tenth of chance, in those parts: by 0.001 octaves.
-	step = 4
+	// step is how far a bound moves for each tenth of chance, in those parts: by a four-thousandth of an octave. Waits come in bursts that are all wrong in
+	// the same way; with four times the step, a burst moves bounds so far that the forecasts after it are of no use.
+	step = 1
 	// mostShift bounds shifts, in those parts: three octaves.
 	mostShift = 3 * octave * fine
 	// lossFades is how many waits a loss is summed over.
@@ -77,17 +83,25 @@ type waits struct {
 	// all counts how far waits were from each view, by logarithm, by does for each of its magnitudes.
 	all [views]deviations
 	by  [views][magnitudes]deviations
-	// shifts are those of the low and the high bound, in parts of a logarithm's unit.
-	shifts [2]int64
-	// losses are the fading sums of the pinball losses of earlier waits alone and of the mean of the views, in thousandths of seconds.
-	losses [2]int64
+	// ways are how forecasts are made.
+	ways [ways]way
 }
 
-// The entries of losses.
+// The ways of a forecast: earlier waits alone, the mean of the views, and the waits of peers that have ended.
 const (
-	pastLoss = iota
-	meanLoss
+	wayPast = iota
+	wayMean
+	wayPeers
+	ways
 )
+
+// way is what is known of a way of forecasting.
+type way struct {
+	// shifts are those of the low and the high bound, in parts of a logarithm's unit.
+	shifts [2]int64
+	// loss is the fading sum of the pinball losses, in thousandths of seconds.
+	loss int64
+}
 
 // deviations counts logarithms of waits minus those of a view, in buckets of a quarter of an octave, from sixteen octaves below.
 type deviations struct {
@@ -102,10 +116,10 @@ type pending struct {
 	at    int64
 	size  int
 	told  Interval
-	mean  Interval
 	views [views]view
-	// over is set for the low and for the high bound if the wait is known to be beyond it.
-	over [2]bool
+	// by is what each way forecasts, over is set for its low and its high bound if the wait is known to be beyond it.
+	by   [ways]Interval
+	over [ways][2]bool
 }
 
 // view is one view of a wait.
@@ -148,20 +162,26 @@ func (s *Starts) Tell(id string, now int64, o Outlook) Interval {
 		v := &p.views[i]
 		v.log = logOf(wait)
 		v.magnitude = min(int(v.log-logOf(0))/(2*octave), magnitudes-1)
+		if i == viewPast { // it has no magnitude
+			v.magnitude = numberOf(o.Peers)
+		}
 		s.forecast(of, p, i)
 	}
-	p.mean = p.meanOf()
-	p.told = p.views[viewPast].Interval
-	if of.losses[meanLoss] < of.losses[pastLoss] {
-		p.told = p.mean
+	p.by[wayPast], p.by[wayMean] = p.views[viewPast].Interval, p.meanOf()
+	for i := range p.by {
+		p.by[i] = s.shifted(p.by[i], of.ways[i].shifts)
 	}
-	p.told.Low = shifted(p.told.Low, of.shifts[0], s.longest)
-	p.told.High = shifted(p.told.High, of.shifts[1], 2*s.longest)
-	p.told.Middle = min(max(p.told.Middle, p.told.Low), p.told.High)
-	p.told.Low = min(p.told.Low, p.told.Middle)
+	p.told = p.by[s.best(p)]
 	s.open[id] = p
 	s.order = append(s.order, p)
 	return p.told
+}
+
+// numberOf returns the class of waits by themselves that some peers have, with others of the same hash.
+func numberOf(peers string) int {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(peers)) // it cannot fail
+	return int(hash.Sum32() % magnitudes)
 }
 
 // meanOf returns the mean of the views, in logarithms.
@@ -174,9 +194,37 @@ func (p *pending) meanOf() Interval {
 	return Interval{waitOf(low / views), waitOf(middle / views), waitOf(high / views)}
 }
 
-// shifted returns a wait shifted by parts of a logarithm, at most another wait.
-func shifted(wait, shift, most int64) int64 {
-	return min(waitOf(logOf(wait)+shift/fine), most)
+// best returns the way with the least loss of late. What it forecasts now is held against the waits that are not over, too: to be wrong about
+// those is known before they end.
+func (s *Starts) best(p *pending) int {
+	var losses [ways]int64
+	for i, way := range s.sizes[p.size].ways {
+		losses[i] = way.loss
+	}
+	for k, q := range s.order {
+		if q.size != p.size {
+			continue
+		}
+		for i := range losses {
+			losses[i] += p.by[i].lossBy(s.waited[k])
+		}
+	}
+	best := 0
+	for i, loss := range losses {
+		if loss < losses[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// shifted returns a forecast with its outer bounds shifted by parts of a logarithm.
+func (s *Starts) shifted(i Interval, shifts [2]int64) Interval {
+	i.Low = min(waitOf(logOf(i.Low)+shifts[0]/fine), s.longest)
+	i.High = min(waitOf(logOf(i.High)+shifts[1]/fine), 2*s.longest)
+	i.Middle = min(max(i.Middle, i.Low), i.High)
+	i.Low = min(i.Low, i.Middle)
+	return i
 }
 
 // forecast makes the forecast of a view.
@@ -204,6 +252,11 @@ func (s *Starts) forecast(of *waits, p *pending, i int) {
 	narrow := by.ended.over(&broad)
 	narrow = survival(&narrow, &alike)
 	bound := func(of int64) int64 { return waitOf(v.log + quantileOf(&narrow, of)) }
+	if i == viewPast {
+		few := by.ended.over(&all.ended)
+		raw := func(of int64) int64 { return waitOf(v.log + quantileOf(&few, of)) }
+		p.by[wayPeers] = Interval{raw(LowQuantile), raw(perMille / 2), raw(HighQuantile)}
+	}
 	v.Low = min(bound(LowQuantile), s.longest)
 	v.Middle = min(bound(perMille/2), s.longest*3/2)
 	v.High = min(bound(HighQuantile), s.longest*2)
@@ -284,23 +337,25 @@ func survival(ended, waiting *Distribution) (out Distribution) {
 
 // passes notes the waits that have passed their bounds.
 func (s *Starts) passes(now int64) {
-	s.logs = s.logs[:0]
+	s.logs, s.waited = s.logs[:0], s.waited[:0]
 	for _, p := range s.order {
 		waited := now - p.at
-		s.logs = append(s.logs, logOf(waited))
+		s.logs, s.waited = append(s.logs, logOf(waited)), append(s.waited, waited)
 		s.longest = max(s.longest, waited)
-		for i, bound := range [2]int64{p.told.Low, p.told.High} {
-			if !p.over[i] && waited > bound {
-				p.over[i] = true
-				s.move(p.size, i, [2]int64{1, 9}[i])
+		for way, told := range p.by {
+			for i, bound := range [2]int64{told.Low, told.High} {
+				if !p.over[way][i] && waited > bound {
+					p.over[way][i] = true
+					s.move(p.size, way, i, [2]int64{1, 9}[i])
+				}
 			}
 		}
 	}
 }
 
 // move moves a bound by so many tenths of chance.
-func (s *Starts) move(size, bound int, by int64) {
-	shift := &s.sizes[size].shifts[bound]
+func (s *Starts) move(size, way, bound int, by int64) {
+	shift := &s.sizes[size].ways[way].shifts[bound]
 	*shift = min(max(*shift+by*step, -mostShift), mostShift)
 }
 
@@ -313,10 +368,13 @@ func (s *Starts) Started(id string, now int64) bool {
 	s.passes(now)
 	s.Forget(id)
 	of, waited := &s.sizes[p.size], now-p.at
-	for i := range p.over {
-		if !p.over[i] {
-			s.move(p.size, i, [2]int64{-9, -1}[i])
+	for way := range p.over {
+		for i, over := range p.over[way] {
+			if !over {
+				s.move(p.size, way, i, [2]int64{-9, -1}[i])
+			}
 		}
+		of.ways[way].loss += p.by[way].loss(waited) - of.ways[way].loss/lossFades
 	}
 	for i := range p.views {
 		v := &p.views[i]
@@ -324,9 +382,6 @@ func (s *Starts) Started(id string, now int64) bool {
 		b := deviation(logOf(waited) - v.log)
 		all.ended[b] += faded(all.told - v.all)
 		by.ended[b] += faded(by.told - v.by)
-	}
-	for i, v := range [2]Interval{p.views[viewPast].Interval, p.mean} {
-		of.losses[i] += v.loss(waited) - of.losses[i]/lossFades
 	}
 	return true
 }
@@ -337,42 +392,4 @@ func (s *Starts) Forget(id string) {
 		delete(s.open, id)
 		s.order = slices.DeleteFunc(s.order, func(p *pending) bool { return p.id == id })
 	}
-}
-
-// loss returns the sum of the pinball losses of the three quantiles, in thousandths of seconds.
-func (v *Interval) loss(waited int64) int64 {
-	var sum int64
-	for _, q := range [3][2]int64{{v.Low, LowQuantile}, {v.Middle, perMille / 2}, {v.High, HighQuantile}} {
-		sum += max(q[1]*(waited-q[0]), (q[1]-perMille)*(waited-q[0]))
-	}
-	return sum
-}
-
-// logOf returns the logarithm of a wait, in octaves of a second divided by 256.
-func logOf(wait int64) int64 {
-	x := uint64(min(max(wait, 0), 1<<40)) + least
-	whole := bits.Len64(x) - 1
-	mantissa := x << (63 - whole) >> 32 // in [2³¹, 2³²)
-	out := int64(whole) * octave
-	for bit := int64(octave / 2); bit > 0; bit /= 2 {
-		mantissa = mantissa * mantissa >> 31
-		if mantissa >= 1<<32 {
-			mantissa >>= 1
-			out += bit
-		}
-	}
-	return out
-}
-
-// waitOf returns the shortest wait of a logarithm.
-func waitOf(log int64) int64 {
-	low, high := int64(0), int64(1)<<40
-	for low < high {
-		if middle := (low + high) / 2; logOf(middle) >= log {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return low
 }

@@ -22,7 +22,7 @@ func TestStarts_IntervalsHold(t *testing.T) {
 				ends int64
 			}
 			var open []wait
-			const n, warm = 2500, 500
+			const n, warm = 12_000, 6000
 			within, now := 0, int64(0)
 			for i := range n {
 				now += 60

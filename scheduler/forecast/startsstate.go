@@ -10,9 +10,9 @@ type StartsState struct {
 
 // WaitsState is what is known of the waits of a size class.
 type WaitsState struct {
-	// Shifts are those of the low and of the high bound, in parts of 4096 of an octave.
+	// Shifts are those of the low and of the high bound of each way, in parts of 4096 of an octave.
 	Shifts []int64 `json:"shifts"`
-	// Losses are the fading pinball losses of earlier waits alone and of the mean of the views, in thousandths of seconds.
+	// Losses are the fading pinball losses of each way, in thousandths of seconds.
 	Losses []int64 `json:"losses"`
 	// Ended are the deviations that are not empty.
 	Ended []EndedState `json:"ended,omitempty"`
@@ -37,7 +37,11 @@ func (s *Starts) State() StartsState {
 	out := StartsState{Longest: s.longest}
 	for size := range s.sizes {
 		of := &s.sizes[size]
-		w := WaitsState{Losses: append([]int64(nil), of.losses[:]...), Shifts: append([]int64(nil), of.shifts[:]...)}
+		var w WaitsState
+		for _, way := range of.ways {
+			w.Losses = append(w.Losses, way.loss)
+			w.Shifts = append(w.Shifts, way.shifts[:]...)
+		}
 		for view := range of.all {
 			for magnitude := allMagnitudes; magnitude < magnitudes; magnitude++ {
 				d := of.at(view, magnitude)
@@ -65,11 +69,15 @@ func RestoreStarts(state StartsState) *Starts {
 	s.longest = min(max(state.Longest, leastLongest), 1<<40)
 	for size, w := range state.Sizes[:min(len(state.Sizes), sizeClasses)] {
 		of := &s.sizes[size]
-		for i, shift := range w.Shifts[:min(len(w.Shifts), len(of.shifts))] {
-			of.shifts[i] = min(max(shift, -mostShift), mostShift)
-		}
-		for i, loss := range w.Losses[:min(len(w.Losses), len(of.losses))] {
-			of.losses[i] = min(max(loss, 0), 1<<56)
+		for i := range of.ways {
+			way := &of.ways[i]
+			if 2*i+1 >= len(w.Shifts) || i >= len(w.Losses) {
+				break
+			}
+			way.loss = min(max(w.Losses[i], 0), 1<<56)
+			for bound := range way.shifts {
+				way.shifts[bound] = min(max(w.Shifts[2*i+bound], -mostShift), mostShift)
+			}
 		}
 		for _, e := range w.Ended {
 			if e.View < 0 || e.View >= views || e.Magnitude < allMagnitudes || e.Magnitude >= magnitudes {

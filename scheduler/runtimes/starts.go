@@ -11,6 +11,8 @@ type Sight struct {
 	Accelerators, Free int64
 	// Oldest is for how many seconds the workload waits that waits longest of those that ask for as many.
 	Oldest int64
+	// Peers names those that wait about as long (forecast.Peers).
+	Peers string
 	// Running is what runs, Ahead what waits before it, in the order of the queue.
 	Running []*contention.Unit
 	Ahead   []Ahead
@@ -59,7 +61,7 @@ func (l *Learner) Foresee(id contention.ID, sight func() Sight) {
 		b.Ahead = append(b.Ahead, forecast.Work{Accelerators: w.Accelerators, Seconds: l.waits[w.ID].usual.Left(0)})
 	}
 	l.starts.Tell(string(id), now, forecast.Outlook{
-		Accelerators: seen.Accelerators, Backlog: b.Wait(seen.Accelerators), Oldest: seen.Oldest,
+		Accelerators: seen.Accelerators, Backlog: b.Wait(seen.Accelerators), Oldest: seen.Oldest, Peers: seen.Peers,
 	})
 }
 

@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 )
 
@@ -15,7 +16,10 @@ func (q *Queue) foresee(x *Question, w *contention.World) {
 
 // sight returns what an entity that waits sees before it.
 func (q *Queue) sight(x *Question, w *contention.World) runtimes.Sight {
-	out := runtimes.Sight{Accelerators: x.Accelerators, Running: w.Running.All()}
+	out := runtimes.Sight{
+		Accelerators: x.Accelerators, Running: w.Running.All(),
+		Peers: forecast.Peers(x.Waiting[0].Namespace, orderOf(x.Group, x.Waiting[0]).Priority),
+	}
 	for _, free := range w.Ledger.Free {
 		for _, i := range w.Accelerators {
 			if i < len(free) {

@@ -38,7 +38,10 @@ func (p *player) foresee(i int) {
 // outlook returns what is known of the wait of a job.
 func (p *player) outlook(m *contention.Machine, of int) forecast.Outlook {
 	b := forecast.Backlog{Free: p.tally.all - p.tally.used}
-	out := forecast.Outlook{Accelerators: p.scene.Jobs[of].Accelerators}
+	job := &p.scene.Jobs[of]
+	out := forecast.Outlook{
+		Accelerators: job.Accelerators, Peers: forecast.Peers(job.Kind.Namespace, job.Order.Priority),
+	}
 	for _, r := range p.ends.runs {
 		if r.job != nobody && p.scene.Jobs[r.job].Bound == nil { // of the others, no end is known
 			left := p.jobs[r.job].usual.Left(p.now - r.start)

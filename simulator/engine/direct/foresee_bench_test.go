@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
-var foreseeEvery = flag.Int("foresee-every", 16, "for one in how many jobs that begin to wait a forecast is made")
+var foreseeEvery = flag.Int("foresee-every", 1, "for one in how many jobs that begin to wait a forecast is made")
 
 // BenchmarkForesees measures how often starts lie in the intervals that were forecast when jobs began to wait, and how sharp these are: beside forecasts by past
 // waits alone with the same correction, and beside the quantiles of past waits of the same tenant and size. No job gives an estimate.
