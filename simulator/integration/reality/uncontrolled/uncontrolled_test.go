@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
 
-func machines(t *testing.T) fleet.Fleet {
+func machines(t testing.TB) fleet.Fleet {
 	t.Helper()
 	f, err := fleet.Open(uncontrolled.Fleet)
 	if err != nil {
@@ -26,7 +26,7 @@ func machines(t *testing.T) fleet.Fleet {
 }
 
 // player is an engine of the scheduler lockstep, by name.
-func player(t *testing.T, name string) engine.Engine {
+func player(t testing.TB, name string) engine.Engine {
 	t.Helper()
 	s, err := schedulers.Open(schedulers.Ask{Name: schedulers.Lockstep, Engine: name}, clock.RealClock{})
 	if err != nil {
