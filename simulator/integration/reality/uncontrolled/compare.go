@@ -28,6 +28,8 @@ type Comparison struct {
 // Figures sum up a course.
 type Figures struct {
 	Waits, Completions Times
+	// SmallWaits are those of small gangs.
+	SmallWaits Times
 	// Utilization is the percentage of the fleet's GPUs that gangs held on average within Window.
 	Utilization float64
 	// Evictions is how many runs ended before their time, Unfinished how many gangs did not end.
@@ -37,8 +39,8 @@ type Figures struct {
 // Figures sums the course up.
 func (c Course) Figures() Figures {
 	return Figures{
-		Waits: c.times(Fate.Wait), Completions: c.times(Fate.Completion), Utilization: 100 * c.Held / c.Fleet,
-		Evictions: c.Evictions, Unfinished: c.Unfinished(),
+		Waits: c.times(Fate.Wait), Completions: c.times(Fate.Completion), SmallWaits: c.small().times(Fate.Wait),
+		Utilization: 100 * c.Held / c.Fleet, Evictions: c.Evictions, Unfinished: c.Unfinished(),
 	}
 }
 
@@ -114,17 +116,24 @@ func (c Comparison) Missing() []string {
 const (
 	meanWait       = "mean wait"
 	longWait       = "p95 wait"
+	smallWait      = "mean wait of one node without a deadline"
 	meanCompletion = "mean completion"
 	longCompletion = "p95 completion"
 	utilization    = "utilization"
 	evictions      = "evictions"
 )
 
+// quantityNames are those of all quantities in the order of tables.
+func quantityNames() []string {
+	return []string{meanWait, longWait, smallWait, meanCompletion, longCompletion, utilization, evictions}
+}
+
 // quantities reads the quantities that are compared; times are seconds.
 func quantities() map[string]func(Figures) float64 {
 	return map[string]func(Figures) float64{
 		meanWait:       func(f Figures) float64 { return f.Waits.Mean.Seconds() },
 		longWait:       func(f Figures) float64 { return f.Waits.P95.Seconds() },
+		smallWait:      func(f Figures) float64 { return f.SmallWaits.Mean.Seconds() },
 		meanCompletion: func(f Figures) float64 { return f.Completions.Mean.Seconds() },
 		longCompletion: func(f Figures) float64 { return f.Completions.P95.Seconds() },
 		utilization:    func(f Figures) float64 { return f.Utilization },

@@ -22,8 +22,20 @@ type Fate struct {
 	// Submitted, Started and Ended are since the beginning: its submission, its first start (all members are bound), and its end. Started and Ended
 	// are negative for a gang that did not start or end.
 	Submitted, Started, Ended time.Duration
+	// Small says that it is a gang of one node without a deadline: it fits into what larger ones leave.
+	Small bool
 	// Nodes are those of its first start, by rank.
 	Nodes []string
+}
+
+// awaited returns what is known of a gang's fate when it is submitted.
+func awaited(g rerun.Gang) Fate {
+	return Fate{
+		Submitted: g.Submit,
+		Started:   never,
+		Ended:     never,
+		Small:     g.Members == 1 && g.Deadline == 0 && g.Priority == 0,
+	}
 }
 
 // Wait returns the time from the submission to the first start.
@@ -40,7 +52,7 @@ const never = time.Duration(-1)
 func Observed(plan Plan, begin time.Time, fleet int64, runs []rerun.Run) Course {
 	c := Course{Fleet: float64(fleet) * Window.Seconds()}
 	for _, g := range plan.Gangs {
-		fate := Fate{Submitted: g.Submit, Started: never, Ended: never}
+		fate := awaited(g)
 		for _, run := range runs {
 			if run.Gang != g.Name || run.First.IsZero() {
 				continue
@@ -101,6 +113,12 @@ func (c Course) times(of func(Fate) time.Duration) Times {
 		}
 	}
 	return summarize(all)
+}
+
+// small is the part of the course that is about small gangs.
+func (c Course) small() Course {
+	c.Fates = slices.DeleteFunc(slices.Clone(c.Fates), func(f Fate) bool { return !f.Small })
+	return c
 }
 
 // Times are the mean and the 95th percentile of durations.

@@ -94,7 +94,7 @@ func newWatch(s *scenario.Scenario, plan Plan, handover time.Duration) *watch {
 	numbers := make(map[string]int)
 	for i, g := range plan.Gangs {
 		numbers[g.Name] = i
-		w.course.Fates = append(w.course.Fates, Fate{Submitted: g.Submit, Started: never, Ended: never})
+		w.course.Fates = append(w.course.Fates, awaited(g))
 		w.began = append(w.began, never)
 	}
 	for _, j := range s.Jobs {

@@ -26,9 +26,9 @@ func BenchmarkPlay_Quantum(b *testing.B) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						for i, g := range plan.Gangs {
+						for i := range plan.Gangs {
 							all.add(course.Fates[i].Wait())
-							if g.Members == 1 && g.Deadline == 0 && g.Priority == 0 {
+							if course.Fates[i].Small {
 								small.add(course.Fates[i].Wait())
 							}
 						}

@@ -12,7 +12,7 @@ func Table(all []Comparison) string {
 		"| discipline | seed | quantity | real | simulated | difference | replay of the list |\n|---|---:|---|---:|---:|---:|---:|\n",
 	)
 	for _, c := range all {
-		for _, name := range []string{meanWait, longWait, meanCompletion, longCompletion, utilization, evictions} {
+		for _, name := range quantityNames() {
 			of := quantities()[name]
 			e, actual := c.estimate(of), of(c.Observed)
 			unit, difference := " s", fmt.Sprintf("%+.1f %%", percent(actual, e.mean))
