@@ -16,21 +16,21 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/schedulers"
 )
 
-func machines(t testing.TB) fleet.Fleet {
-	t.Helper()
+func machines(tb testing.TB) fleet.Fleet {
+	tb.Helper()
 	f, err := fleet.Open(uncontrolled.Fleet)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f
 }
 
 // player is an engine of the scheduler lockstep, by name.
-func player(t testing.TB, name string) engine.Engine {
-	t.Helper()
+func player(tb testing.TB, name string) engine.Engine {
+	tb.Helper()
 	s, err := schedulers.Open(schedulers.Ask{Name: schedulers.Lockstep, Engine: name}, clock.RealClock{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s.Engine
 }
