@@ -38,7 +38,7 @@ type Contest struct {
 	Wall     clock.PassiveClock
 }
 
-// CardStore keeps scorecards of runs, by the names that RunName gives.
+// CardStore keeps scorecards of runs, by the names that RunName gives. Keep replaces the one that is there.
 type CardStore interface {
 	Find(name string) (measure.Scorecard, bool)
 	Keep(name string, card measure.Scorecard) error
