@@ -39,7 +39,7 @@ type deficit struct {
 	missing []int64
 }
 
-// mostCounted bounds the memory of all deficits, in nodes times lanes: nine bytes each.
+// mostCounted bounds the memory of all deficits, in nodes times deficits, of which each lane has two: nine bytes each.
 const mostCounted = 1 << 24
 
 // longestPause bounds how many counts are left out after futile ones.
@@ -64,7 +64,7 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 	d.demand = leastDemand(shapes)
 	nodes := w.Ledger.Len()
 	if !slices.ContainsFunc(d.demand, func(n int64) bool { return n > 0 }) || len(d.demand) >= none ||
-		nodes*len(m.queue.lanes) > mostCounted || !d.place(m, w, ask.Gang.Required) {
+		2*nodes*len(m.queue.lanes) > mostCounted || !d.place(m, w, ask.Gang.Required) {
 		return
 	}
 	d.short, d.left = slices.Grow(d.short[:0], nodes)[:nodes], slices.Grow(d.left[:0], nodes)[:nodes]
@@ -89,7 +89,7 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 	}
 }
 
-// place finds the domains one of which has to hold the gang; false if there are none.
+// place finds the domains of the level that the gang requires; false if the fleet has no such level.
 func (d *deficit) place(m *Machine, w *World, required string) bool {
 	d.domains = nil
 	domains := 1
@@ -199,7 +199,10 @@ func (d *deficit) binds(leases []*Lease) {
 // holds reports whether a count beside leases is of use beside these: all of the former are among them, and as they were.
 func (d *deficit) holds(leases []*Lease) bool {
 	for i, l := range d.bound {
-		if l.version != d.versions[i] || !slices.Contains(leases, l) {
+		if l.version != d.versions[i] {
+			d.forget() // it is counted anew, and need not be kept up to date until then
+		}
+		if !d.known || !slices.Contains(leases, l) {
 			return false
 		}
 	}

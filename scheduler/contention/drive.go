@@ -102,8 +102,14 @@ func (m *Machine) HoldIn(w *World, l Lease) []Action {
 }
 
 // Reopen has the first entity of each lane evaluated again, and look for a place: the last evaluations may have read a World that was
-// behind. A unit whose claims were still being written, for example, gave no devices back there.
+// behind. A unit whose claims were still being written, for example, gave no devices back there. What was counted then would go on refusing.
 func (m *Machine) Reopen() {
+	for _, l := range m.queue.lanes {
+		l.beside.forget()
+	}
+	for _, l := range m.leases {
+		l.spare.forget()
+	}
 	m.queue.mayHavePlaces()
 	m.openAll()
 }

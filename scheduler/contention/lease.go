@@ -90,7 +90,7 @@ type Lease struct {
 	dirty, searching bool
 	// lacks is what the owner lacks for an earlier place, or an open lease for one that rests on firm ends.
 	lacks deficit
-	// spare is what there is at the instant beside the owner's place (rule 3).
+	// spare counts the room at the instant for moving aside (rule 3).
 	spare spare
 	// overdue is the instant at which the first known end in the place has passed, None if there is none.
 	overdue int64

@@ -28,8 +28,8 @@ type Policy struct {
 	// Unearned is the least number of seconds for which one gang of a namespace keeps the places of lost members.
 	Unearned int64
 
-	// eager has each end of a unit evaluate all that it may concern. It is for tests.
-	eager bool
+	// eager has each end of a unit evaluate all that it may concern, uncounted has no entity refused by a count. Both are for tests.
+	eager, uncounted bool
 }
 
 // Units of time, in seconds.

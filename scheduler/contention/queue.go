@@ -23,7 +23,7 @@ type lane struct {
 	full bool
 	// lacks is what the first lacked when it did not fit.
 	lacks deficit
-	// beside is what an entity lacked that fits, but not beside leases.
+	// beside counts what an entity lacked beside leases that refused it.
 	beside deficit
 	// closed is the shortest run time that leases refused since the lane was opened: an entity that runs as long need not be
 	// evaluated.

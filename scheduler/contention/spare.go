@@ -14,9 +14,10 @@ type spare struct {
 	counted bool
 	// at is the instant of the count, until that of the lease.
 	at, until int64
-	owed      []*Lease
-	demand    topology.Capacity
-	// room is how many members fit on each node, domains are those of the nodes, nil for one.
+	// owed are the earlier leases, whose places are taken off, demand is what one member takes.
+	owed   []*Lease
+	demand topology.Capacity
+	// room counts the members that fit on each node, noRoom where the owner may not be; domains are those of the nodes, nil for a single one.
 	room    []int32
 	domains []int32
 	// lacks is by domain.
@@ -32,6 +33,9 @@ func (s *spare) forget() { s.counted = false }
 // spares reports whether the owner of a lease, who asks this, may have another place at the instant beside earlier leases if an entity takes its own
 // best place and these units end.
 func (t *turn) spares(l *Lease, ask Ask, own Answer, earlier []*Lease, ends []topology.Running) bool {
+	if t.policy.uncounted {
+		return true
+	}
 	s := &l.spare
 	if !s.counted || s.until != l.Instant || t.w.Now >= s.at+t.policy.MinRemaining {
 		s.at, s.until, s.owed = t.w.Now, l.Instant, append(s.owed[:0], earlier...)
@@ -90,7 +94,7 @@ func (s *spare) count(t *turn, ask Ask, ends []topology.Running) {
 	}
 }
 
-// place finds the domains one of which has to hold the gang; false if there are none.
+// place finds the domains of the level that the owner requires; false if the fleet has no such level.
 func (s *spare) place(t *turn, required string) bool {
 	s.domains = nil
 	domains := 1

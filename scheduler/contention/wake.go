@@ -241,7 +241,7 @@ func (t *turn) lacks() {
 // lacksBeside reports whether the entity is known not to fit beside the leases that bind it.
 func (t *turn) lacksBeside() bool {
 	d := &t.s.lane.beside
-	return d.holds(t.binding) && t.w.Now < d.at+t.policy.MinRemaining
+	return !t.policy.uncounted && d.holds(t.binding) && t.w.Now < d.at+t.policy.MinRemaining
 }
 
 // countBeside counts what the entity lacks in what is left beside the leases that bind it.

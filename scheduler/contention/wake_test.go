@@ -13,17 +13,7 @@ import (
 func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 	saved, all := 0, 0
 	for seed := range uint64(scenes(t)) {
-		s := randomScene(seed)
-		if seed%6 == 0 {
-			s = crowdedScene(seed)
-		}
-		policy := contention.DefaultPolicy()
-		switch seed % 4 {
-		case 0:
-			policy = unpriced()
-		case 1:
-			policy = arrivals()
-		}
+		s, policy := variedScene(seed)
 		eager, most := decided(t, s, policy.Eager())
 		lazy, turns := decided(t, s, policy)
 		if !slices.Equal(lazy, eager) {
@@ -32,6 +22,33 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 		saved, all = saved+most-turns, all+most
 	}
 	t.Logf("%d of %d evaluations are left out", saved, all)
+}
+
+// Counts of what is left beside leases, and of what these have to spare, refuse only what would be refused without them.
+func TestMachine_CountsRefuseTheSame(t *testing.T) {
+	for seed := range uint64(scenes(t)) {
+		s, policy := variedScene(seed)
+		want, most := decided(t, s, policy.Uncounted())
+		got, turns := decided(t, s, policy)
+		if !slices.Equal(got, want) || turns != most {
+			t.Errorf("seed %d: %d and %d evaluations, %s", seed, turns, most, firstDifference(want, got))
+		}
+	}
+}
+
+// variedScene draws a random scene, every sixth of them crowded, and a policy.
+func variedScene(seed uint64) (contentiontest.Scene, contention.Policy) {
+	s := randomScene(seed)
+	if seed%6 == 0 {
+		s = crowdedScene(seed)
+	}
+	switch seed % 4 {
+	case 0:
+		return s, unpriced()
+	case 1:
+		return s, arrivals()
+	}
+	return s, contention.DefaultPolicy()
 }
 
 // crowdedScene draws a random scene with several times as many jobs, most of which have no known end.
