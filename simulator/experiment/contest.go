@@ -73,7 +73,22 @@ func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
 			outcomes = append(outcomes, outcome)
 		}
 	}
-	return outcomes, nil
+	return outcomes, in.bind(outcomes)
+}
+
+// bind adds the bounds to outcomes of the first scheduler of which the scorecard alone was kept: WithBounds reads those of no other.
+func (in *Input) bind(outcomes []Outcome) error {
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.Card.Scheduler != outcomes[0].Card.Scheduler || o.Bounds != (bound.Bounds{}) {
+			continue
+		}
+		var err error
+		if o.Bounds, err = in.Bounds(o.Card.Seed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RunName returns the name of a scheduler's run with a seed, and of its directory.
@@ -140,8 +155,7 @@ func (in *Input) runOnce(ctx context.Context, run Run, cards CardStore) (Outcome
 		return in.Run(ctx, run)
 	}
 	if card, ok := cards.Find(run.Name); ok && in.repeats(run, card) {
-		bounds, err := in.Bounds(run.Seed)
-		return Outcome{Card: card, Bounds: bounds}, err
+		return Outcome{Card: card}, nil
 	}
 	outcome, err := in.Run(ctx, run)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/experiment"
+	"github.com/lockstep-project/lockstep/simulator/measure"
 	"github.com/lockstep-project/lockstep/simulator/results"
 )
 
@@ -78,6 +79,56 @@ func TestAContestGoesOnWhereItWas(t *testing.T) {
 		play(open(t, unsure, experiment.Options{}))
 		if _, played := again(open(t, unsure, experiment.Options{})); !played {
 			t.Errorf("a run of commit %s was believed", unsure)
+		}
+	}
+}
+
+// kept is a store of scorecards, and how many were kept.
+type kept struct {
+	cards map[string]measure.Scorecard
+	n     int
+}
+
+func (k *kept) Find(name string) (measure.Scorecard, bool) {
+	card, ok := k.cards[name]
+	return card, ok
+}
+
+func (k *kept) Keep(name string, card measure.Scorecard) error {
+	k.cards[name], k.n = card, k.n+1
+	return nil
+}
+
+// Scorecards of the same commit and configuration are enough for another machine to go on with a contest, bounds included.
+func TestContest_GoesOnFromScorecards(t *testing.T) {
+	store := &kept{cards: make(map[string]measure.Scorecard)}
+	contest := experiment.Contest{
+		Schedulers: []string{"lockstep", "slurm-block"}, Seeds: []uint64{1, 2}, Cards: store, Wall: clock.RealClock{},
+	}
+	var first []experiment.Outcome
+	for i, step := range []struct {
+		commit string
+		keeps  int
+	}{{commit, 4}, {commit, 0}, {"another", 4}, {commit + "+", 4}, {commit + "+", 4}} {
+		store.n = 0
+		outcomes, err := open(t, step.commit, experiment.Options{}).Contest(t.Context(), contest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if store.n != step.keeps {
+			t.Errorf("step %d, commit %s: %d runs were played, want %d", i, step.commit, store.n, step.keeps)
+		}
+		if i == 0 {
+			first = outcomes
+			continue
+		}
+		for j, o := range outcomes {
+			if o.Card.Gangs != first[j].Card.Gangs || o.Card.Scheduler != first[j].Card.Scheduler {
+				t.Errorf("step %d: outcome %d is another", i, j)
+			}
+			if o.Card.Scheduler == "lockstep" && o.Bounds != first[j].Bounds {
+				t.Errorf("step %d: the bounds of outcome %d are %+v, want %+v", i, j, o.Bounds, first[j].Bounds)
+			}
 		}
 	}
 }
