@@ -65,8 +65,8 @@ const (
 	octave = 256
 	// fine is the number of parts of that unit in which shifts are counted.
 	fine = 16
-	// step is how far a bound moves for each tenth of chance, in those parts: by a four-thousandth of an octave. Waits come in bursts that are all wrong in
-	// the same way; with four times the step, a burst moves bounds so far that the forecasts after it are of no use.
+	// step is how far a bound moves for each tenth of chance, in those parts. Waits of a burst are wrong in the same way, and move bounds together: four
+	// times the step moved them so far that later forecasts were of no use.
 	step = 1
 	// mostShift bounds shifts, in those parts: three octaves.
 	mostShift = 3 * octave * fine

@@ -62,7 +62,7 @@ func (l *ledger) Find(run string) (measure.Scorecard, bool) {
 func (l *ledger) Keep(run string, card measure.Scorecard) error {
 	maps.DeleteFunc(l.cards, func(_ string, other measure.Scorecard) bool { return other.Commit != card.Commit })
 	l.cards[run] = card
-	if err := os.MkdirAll(filepath.Dir(l.path), 0o755); err != nil { //nolint:mnd // as git makes directories
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o755); err != nil {
 		return fmt.Errorf("keeping scorecards: %w", err)
 	}
 	return capture.Publish(l.path, func(w io.Writer) error {

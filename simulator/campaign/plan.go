@@ -119,7 +119,7 @@ const (
 	usual    = 5
 )
 
-// plan lists the contests. Loads are chosen so that somebody waits most of the time and nobody waits for ever.
+// plan lists the contests. Loads are chosen so that jobs wait most of the time, and none waits for ever.
 func plan() []entry {
 	var out []entry
 	for _, s := range slices.Concat(ofPhilly(), ofAcme(), ofGangs()) {
@@ -180,7 +180,7 @@ func small() []entry {
 	service := scene{entry: entry{
 		name: "service",
 		shows: "one job of one GPU runs for ten days and states no deadline, a gang of all 64 nodes waits behind it, and 2,000 jobs of one" +
-			" node come: whoever keeps places for ends that nobody knows idles the fleet",
+			" node come: a scheduler that keeps the gang's place for an end that is not known idles the fleet",
 		names:   experiment.Names{Fleet: "h100-64", Trace: "service"},
 		options: experiment.Options{Load: 1},
 		schedulers: slices.Concat(

@@ -44,8 +44,8 @@ func mechanisms() []mechanism {
 		{
 			"apart",
 			"goodput",
-			"**Togetherness.** Gangs of known run time that ask for no topology wait for room in one domain of which they need at most half, since " +
-				"they run longer across its boundaries. The variant starts them on any nodes.",
+			"**Togetherness.** A gang of known run time that asks for no topology runs longer across the boundaries of a domain. It waits for room in " +
+				"one, if it needs at most half of it. The variant starts such gangs on any nodes.",
 		},
 		{
 			"unpriced",

@@ -76,8 +76,8 @@ const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are 
 or worse than Lockstep's: with a confidence of 95 % none of the marks of a table is wrong (paired by seed, Student's t, corrected for all
 cells of the table by Holm's procedure), (+) or (-) if there is one seed only, which proves nothing about others. Engine direct, but for
 native-tas and contests named -native, which are the real kube-scheduler stepped in virtual time; speeds are marked within one engine only.
-Schedulers with fewer seeds are compared by these. **bound** is what no scheduler falls below (` + "`simulator/bound`" + `): all accelerators as one
-machine; the time of runs that are lost counts as waiting there.
+A scheduler with fewer seeds is held against Lockstep's figures of those. **bound** is a limit that no scheduler can beat (` + "`simulator/bound`" + `): it takes all
+accelerators for one machine, and counts the time of runs that are lost as waiting. Contests are played beside other work: times of decisions and pods/s are rough.
 
 * **goodput**: accelerators that did work which counts, per cent of all, over a window that is the same for all. What a preempted job had done is not counted.
 * **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** and **longest** in hours.
