@@ -57,6 +57,8 @@ type Options struct {
 	Silent float64
 	// Wishes gives gangs of a trace topology wishes by published practice, if they have none.
 	Wishes bool
+	// Exact leaves the submissions of a trace as they are, instead of rounding them to seconds: what ends in one second then ends one by one.
+	Exact bool
 	// DefaultRunTime is assumed for waiting gangs of a snapshot with no deadline (default 1h).
 	DefaultRunTime time.Duration
 	// Costs says what costs time besides running.
@@ -66,7 +68,7 @@ type Options struct {
 // Job is a gang that arrives.
 type Job struct {
 	ID, Tenant string
-	// Submit is when the job arrives, since the beginning, in whole seconds.
+	// Submit is when the job arrives, since the beginning; in whole seconds but with Options.Exact.
 	Submit time.Duration
 	// Duration is how long the job runs, in whole seconds.
 	Duration time.Duration

@@ -12,7 +12,7 @@ func (e *ends) Len() int { return len(e.runs) }
 
 func (e *ends) Less(i, j int) bool {
 	a, b := e.runs[i], e.runs[j]
-	return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number)) < 0
+	return cmp.Or(a.ending().compare(b.ending()), cmp.Compare(a.number, b.number)) < 0
 }
 
 func (e *ends) Swap(i, j int) {
@@ -38,11 +38,11 @@ func (e *ends) Pop() any {
 }
 
 // first is the instant of the next end, Forever if there is none.
-func (e *ends) first() int64 {
+func (e *ends) first() instant {
 	if len(e.runs) == 0 {
-		return Forever
+		return instant{second: Forever}
 	}
-	return e.runs[0].ends
+	return e.runs[0].ending()
 }
 
 // take removes the run that ends next.

@@ -43,7 +43,9 @@ type player struct {
 	// fault is why the scene cannot be played on.
 	fault error
 
+	// now is the second that it is, past how long after it.
 	now     int64
+	past    time.Duration
 	machine queue
 	// world is what the machine reads. Its ledger is the book's, its running units are units.
 	world contention.World
@@ -88,10 +90,14 @@ const nobody = -1
 
 func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	p := &player{
-		scene: scene, options: options, emit: emit, now: scene.Now, book: topology.NewBook(scene.Ledger),
+		scene: scene, options: options, now: scene.Now, book: topology.NewBook(scene.Ledger),
 		machine: options.queue(), jobs: make([]job, len(scene.Jobs)),
 		byID: make(map[contention.ID]int, len(scene.Jobs)), recheck: contention.None, tally: newTally(scene),
 		events: scene.Events, closed: make([]closure, scene.Ledger.Len()), kept: make(map[int]bool),
+	}
+	p.emit = func(e Event) {
+		e.Past = p.past
+		emit(e)
 	}
 	p.world = contention.World{
 		Ledger: p.book.Ledger(), Running: &p.units, Accelerators: []int{scene.Accelerator}, Fleet: p.tally.all,
@@ -118,7 +124,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	}
 	slices.SortFunc(p.arrivals, func(a, b int) int {
 		return cmp.Or(
-			cmp.Compare(scene.Jobs[a].Arrives, scene.Jobs[b].Arrives), cmp.Compare(p.jobs[a].rank, p.jobs[b].rank))
+			scene.Jobs[a].arrives().compare(scene.Jobs[b].arrives()), cmp.Compare(p.jobs[a].rank, p.jobs[b].rank))
 	})
 	for i, r := range scene.Running {
 		p.resume(i, r)
@@ -170,28 +176,23 @@ func (p *player) step() bool {
 	if p.fault != nil {
 		return false
 	}
-	next := p.ends.first()
-	if len(p.events) > 0 {
-		next = min(next, max(p.events[0].At, p.scene.Now))
-	}
-	if len(p.arrivals) > 0 {
-		next = min(next, max(p.scene.Jobs[p.arrivals[0]].Arrives, p.scene.Now))
-	}
-	switch {
-	case p.recheck >= next:
+	next := p.next()
+	switch recheck := (instant{second: p.recheck}); {
+	case recheck.compare(next) >= 0:
 		p.idle = 0
-	case next < Forever || p.options.Until != 0 || p.mayStart():
-		next = p.recheck
+	case next.second < Forever || p.options.Until != 0 || p.mayStart():
+		next = recheck
 		p.idle++
 	}
 	until := p.options.Until
-	if next == Forever || until != 0 && next > until {
+	if next.second == Forever || until != 0 && next.second > until {
 		if until != 0 {
 			p.elapse(until)
 		}
 		return false
 	}
-	p.elapse(next)
+	p.elapse(next.second)
+	p.past = next.past
 	p.happen()
 	return true
 }
@@ -207,7 +208,7 @@ func (p *player) mayStart() bool {
 // happen carries out what happens at this instant.
 func (p *player) happen() {
 	var due []*run
-	for p.ends.first() == p.now {
+	for p.ends.first() == p.instant() {
 		due = append(due, p.ends.take())
 	}
 	for _, r := range due { // before any job begins to wait: what is predicted of it rests on all runs that have ended
@@ -224,7 +225,7 @@ func (p *player) happen() {
 		p.carryOut(p.events[0])
 		p.events = p.events[1:]
 	}
-	for len(p.arrivals) > 0 && p.scene.Jobs[p.arrivals[0]].Arrives <= p.now {
+	for len(p.arrivals) > 0 && p.scene.Jobs[p.arrivals[0]].arrives().compare(p.instant()) <= 0 {
 		p.arrive(p.arrivals[0])
 		p.arrivals = p.arrivals[1:]
 	}

@@ -56,9 +56,10 @@ func translate(s *scenario.Scenario) Scene {
 	for _, j := range s.Jobs {
 		out.Jobs = append(out.Jobs, Job{
 			Name:  j.ID,
-			Order: contention.Order{Priority: j.Priority, Since: time.Unix(0, int64(j.Submit-j.Waited)), Name: j.ID},
+			Order: contention.Order{Priority: j.Priority, Since: since(j.Submit - j.Waited), Name: j.ID},
 			Gang:  j.Gang, Needed: j.Needed, Min: j.Min,
-			Arrives: seconds(j.Submit), Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
+			Arrives: int64(j.Submit / time.Second), Past: j.Submit % time.Second,
+			Runs: seconds(j.Duration), Promises: seconds(j.Estimate),
 			Kind:         forecast.Key{Namespace: j.Tenant, Stem: forecast.Stem(j.ID), Size: j.Accelerators},
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
 			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound, Replaces: j.Replaces,
@@ -72,12 +73,15 @@ func translate(s *scenario.Scenario) Scene {
 			At: seconds(e.At), Kind: happening(e), Nodes: e.Nodes, Running: e.Running, Job: e.Job,
 		}
 		if e.Kind == scenario.Resume {
-			event.Since = time.Unix(0, int64(e.At))
+			event.Since = since(e.At)
 		}
 		out.Events = append(out.Events, event)
 	}
 	return out
 }
+
+// since is an instant as the queue knows it: objects tell when they were made in whole seconds.
+func since(at time.Duration) time.Time { return time.Unix(0, int64(at)).Truncate(time.Second) }
 
 // expected returns the end that the scheduler expects of what runs: a single pod without a declared end is a service.
 func expected(r scenario.Running) contention.End {
@@ -127,7 +131,13 @@ func happening(e scenario.Event) Kind {
 // shared converts an event to one that all engines share.
 func shared(e Event) engine.Event {
 	out := engine.Event{
-		At: time.Duration(e.At) * time.Second, Kind: kindOf(e.Kind), Job: e.Job, Running: e.Running, Nodes: e.Nodes,
+		At: time.Duration(
+			e.At,
+		)*time.Second + e.Past,
+		Kind:    kindOf(e.Kind),
+		Job:     e.Job,
+		Running: e.Running,
+		Nodes:   e.Nodes,
 	}
 	switch e.Kind {
 	case Started, Joined:

@@ -77,7 +77,7 @@ func (p *player) heldNodes(r *run) []int {
 func (p *player) train(r *run) {
 	r.lost, r.start = 0, p.now
 	r.pace = p.pace(r.job, r.nodes)
-	r.ends = p.later(p.takes(r.job, r.pace))
+	r.ends, r.past = p.later(p.takes(r.job, r.pace)), p.past
 	p.ends.add(r)
 }
 

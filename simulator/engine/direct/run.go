@@ -2,6 +2,7 @@ package direct
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/cost"
@@ -18,8 +19,9 @@ type run struct {
 	// nodes are those of the members that run, by rank. What ran from the beginning has none.
 	nodes []int
 	start int64
-	// ends is when it ends or leaves, Forever for never.
+	// ends is when it ends or leaves, Forever for never, and past how long after that second.
 	ends int64
+	past time.Duration
 	// leaves is when the grace of its eviction is over, Forever if it is not evicted.
 	leaves int64
 	// lost is how many members wait that lost their nodes; while there are any, the run trains nothing.
@@ -30,6 +32,9 @@ type run struct {
 	at   int
 	unit *contention.Unit
 }
+
+// ending is the instant at which it ends or leaves.
+func (r *run) ending() instant { return instant{r.ends, r.past} }
 
 // start starts the job, or the surplus of it, that the machine placed.
 func (p *player) start(a contention.Placed) {
@@ -72,7 +77,7 @@ func (p *player) start(a contention.Placed) {
 func (p *player) bind(i int) {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	j.run = &run{
-		job: i, index: nobody, number: p.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left),
+		job: i, index: nobody, number: p.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left), past: p.past,
 		leaves: Forever,
 	}
 	p.number++
@@ -107,7 +112,7 @@ func (p *player) begin(i int, nodes []int) {
 		number: p.number,
 		pace:   pace,
 		start:  p.now,
-		ends:   p.later(p.takes(i, pace)),
+		ends:   p.later(p.takes(i, pace)), past: p.past,
 		leaves: Forever,
 	}
 	p.number++
@@ -206,7 +211,7 @@ func (p *player) preempt(i int) {
 	p.withdraw(i) // no member joins a job that leaves
 	if r.leaves = p.later(grace); r.leaves <= r.ends {
 		p.ends.remove(r)
-		r.ends = r.leaves
+		r.ends, r.past = r.leaves, p.past
 		p.ends.add(r)
 	}
 	p.count(r)

@@ -27,8 +27,10 @@ type Job struct {
 	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
 	// queue and join it while it runs. Needed is ignored then. 0 stands for a job that is not elastic. Policies ignore Min.
 	Min int
-	// Arrives is the instant of arrival. It is before the scene's Now if the job waits already.
+	// Arrives is the second of the arrival. It is before the scene's Now if the job waits already.
 	Arrives int64
+	// Past is how long after that second the job arrives: from 0 to less than a second.
+	Past time.Duration
 	// Runs is how long the job runs, Forever if it does not end by itself. No decision depends on it.
 	Runs int64
 	// Promises is the longest run time as far as it is known before, 0 if it is not. It may be wrong.
@@ -261,7 +263,9 @@ func (k Kind) String() string {
 
 // Event is something that happens to a job, to what ran from the beginning, or to nodes.
 type Event struct {
+	// At is a second, Past how long after it the event happens.
 	At   int64
+	Past time.Duration
 	Kind Kind
 	// Job is an index into the scene's jobs, -1 for none. Running is one into what ran from the beginning, -1 for none.
 	Job, Running int

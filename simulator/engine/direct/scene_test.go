@@ -2,6 +2,7 @@ package direct_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,8 @@ func play(tb testing.TB, scene direct.Scene, options direct.Options) story {
 }
 
 func line(e direct.Event) string {
-	text := fmt.Sprintf("%d %s %s", e.At, e.Name, e.Kind)
+	at := strconv.FormatFloat(float64(e.At)+e.Past.Seconds(), 'f', -1, 64)
+	text := fmt.Sprintf("%s %s %s", at, e.Name, e.Kind)
 	if e.Kind == direct.Started || e.Kind == direct.Joined || e.Kind == direct.Kept {
 		text += fmt.Sprint(" ", e.Placement.Nodes)
 	}

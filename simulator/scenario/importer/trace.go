@@ -145,10 +145,18 @@ func divide(of trace.Job, most int64) trace.Job {
 	return of
 }
 
+// submit returns when a trace's job arrives.
+func (s *builder) submit(of trace.Job) time.Duration {
+	if s.Options.Exact {
+		return of.Submit
+	}
+	return of.Submit.Round(time.Second)
+}
+
 // job returns the gang of a trace's job.
 func (s *builder) job(of trace.Job) (scenario.Job, error) {
 	j := scenario.Job{
-		ID: of.ID, Tenant: of.Tenant, Submit: of.Submit.Round(time.Second), Duration: roundUp(of.Duration),
+		ID: of.ID, Tenant: of.Tenant, Submit: s.submit(of), Duration: roundUp(of.Duration),
 		Estimate: roundUp(of.Estimate), Priority: of.Priority, Preemptible: of.Preemptible, EndState: of.EndState,
 		Grace: roundUp(of.Grace),
 		Gang: topology.Gang{

@@ -11,6 +11,7 @@
 // Unlike package rerun, the simulator gets nothing of what happened: neither the instants at which gangs were complete, nor the time that they held
 // their nodes, nor any end. Its inputs are the list and one figure, the time of a start on the idle cluster (simulate --startup).
 //
-// Time is not scaled, although instants of scenarios are whole seconds: rules of the queue have times of their own (ten minutes that a unit of
-// unknown end is assumed to run on, budgets of idle hours), and with a second for each 250 ms the 95th percentile of the waits was 12 % too short.
+// Submissions are replayed to the millisecond: with whole seconds the mean wait is a sixth too long (BenchmarkPlay_Quantum). Time is not scaled: rules of
+// the queue have times of their own (ten minutes that a unit of unknown end is assumed to run on, budgets of idle hours), and with a second for each
+// 250 ms the 95th percentile of the waits was 12 % too short.
 package uncontrolled

@@ -19,7 +19,7 @@ func Scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario
 	t := trace.Trace{Name: fmt.Sprintf("uncontrolled-%d", plan.Seed), Source: "synthetic", Synthetic: true}
 	for _, g := range plan.Gangs {
 		j := g.Job()
-		j.Submit, j.Duration, j.Estimate = g.Submit.Round(time.Second), g.RunTime, g.Deadline
+		j.Submit, j.Duration, j.Estimate = g.Submit, g.RunTime, g.Deadline
 		t.Jobs = append(t.Jobs, j)
 	}
 	published, err := importer.New(machines, t, scenario.Options{Costs: cost.Settings{Startup: unit}})
@@ -28,7 +28,11 @@ func Scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario
 	}
 	const several = 2
 	factor := startup.Factor(published.Costs.Assembly(several))
-	s, err := importer.New(machines, t, scenario.Options{Seed: plan.Seed, Costs: cost.Settings{Startup: factor}})
+	s, err := importer.New(
+		machines,
+		t,
+		scenario.Options{Seed: plan.Seed, Exact: true, Costs: cost.Settings{Startup: factor}},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("making the scene of plan %d: %w", plan.Seed, err)
 	}

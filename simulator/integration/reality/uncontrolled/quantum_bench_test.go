@@ -8,14 +8,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
 )
 
-// BenchmarkPlay_Quantum measures what it costs that the simulator's instants are whole seconds: mean waits of twenty replays of a plan, of all gangs and of
-// those of one node without a deadline, with instants and run times of whole seconds, of two and of four.
+// BenchmarkPlay_Quantum measures what coarse instants cost: mean waits of twenty replays of a plan, of all gangs and of those of one node without a
+// deadline, with the instants as they are, and with instants and run times of a second, of two and of four.
 //
 //	go test ./simulator/integration/reality/uncontrolled -run '^$' -bench Quantum -benchtime 1x
 func BenchmarkPlay_Quantum(b *testing.B) {
 	const replays = 20
 	for seed := range uint64(2) {
-		for _, quantum := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		for _, quantum := range []time.Duration{time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second} {
 			b.Run(fmt.Sprintf("seed=%d/quantum=%s", seed+1, quantum), func(b *testing.B) {
 				for b.Loop() {
 					var all, small waits
