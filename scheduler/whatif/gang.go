@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -16,6 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // gang is a PodGroup and its pods, each slice in rank order.
@@ -99,6 +101,16 @@ func (g *gang) scheduler() string {
 		}
 	}
 	return ""
+}
+
+// told is what the scheduler said of the start of a gang that waits.
+func (g *gang) told() standing.Start {
+	waits := apimeta.FindStatusCondition(g.group.Status.Conditions, standing.Waiting)
+	if waits == nil || waits.Status != metav1.ConditionTrue {
+		return standing.Start{}
+	}
+	start, _ := standing.StartIn(waits.Message)
+	return start
 }
 
 // restarted returns the gang as it is when all its members start again. Late ones are created when the others run.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // State is the answer in one word.
@@ -49,6 +50,8 @@ type Gang struct {
 	Scheduler string
 	// Position is its place in the queue, 1 for the first; 0 if it is not in it.
 	Position int
+	// Told is what the scheduler said of its start when it began to wait, by what it had learned of such waits; the zero Start if it said nothing.
+	Told standing.Start
 }
 
 // Seat is the place of one member.

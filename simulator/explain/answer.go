@@ -195,6 +195,15 @@ type Start struct {
 	At *time.Time `json:"at,omitempty"`
 	// Text says it in words, and why it is not known if it is not.
 	Text string `json:"text"`
+	// Usually is what the scheduler said by earlier waits, if it learns run times and the last of the instants is to come.
+	Usually *Usually `json:"usually,omitempty"`
+}
+
+// Usually is when waits such as a gang's end: eight in ten between From and Until, half of them by Half.
+type Usually struct {
+	From  time.Time `json:"from"`
+	Half  time.Time `json:"half"`
+	Until time.Time `json:"until"`
 }
 
 // Queue is what waits.

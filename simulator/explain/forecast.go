@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // howToTell is what makes an end known.
@@ -144,6 +145,22 @@ func (f *Forecast) start(v whatif.Verdict, now time.Time) *Start {
 		return &Start{Text: "estimated " + moment(own.At, now) + estimate(*own)}
 	}
 	return &Start{Text: "unknown: " + f.unknown(v)}
+}
+
+// usually reads what the scheduler said of a start; nil if it said nothing that may still come true.
+func usually(told standing.Start, now time.Time) *Usually {
+	var out Usually
+	for text, into := range map[string]*time.Time{told.Low: &out.From, told.Middle: &out.Half, told.High: &out.Until} {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil
+		}
+		*into = at
+	}
+	if !out.Until.After(now) {
+		return nil
+	}
+	return &out
 }
 
 // estimate says what an estimated start rests on.

@@ -88,6 +88,10 @@ func (t *text) gang(g Gang) {
 		count(g.Members, "member"), count(int(g.Accelerators), "accelerator"))
 	if g.Start != nil {
 		t.line(1, "expected start: %s", g.Start.Text)
+		if u := g.Start.Usually; u != nil {
+			t.line(1, "eight in ten such waits end between %s and %s, half by %s",
+				moment(u.From, t.now), moment(u.Until, t.now), moment(u.Half, t.now))
+		}
 	}
 }
 

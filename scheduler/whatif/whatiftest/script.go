@@ -3,6 +3,7 @@ package whatiftest
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
 // Draw does a command that draws, and reports whether it was one:
@@ -23,7 +25,8 @@ import (
 //	budget a allowed=0               protects gang a
 //	publishes r1 pairs=4 broken=1    nodes of a rack, or one, publish pairs of a GPU and a NIC instead of GPUs
 //
-// Settings: require=rack, priority=10, end=2h (from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1,
+// Settings: require=rack, priority=10, end=2h (from now), told=10m/40m/2h (when eight in ten such waits end,
+// and half of them, from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1,
 // scheduler=NAME, owner=DaemonSet, leaving, over (its pods have ended), protected (by its PriorityClass), lost=0 (the completion index of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one
 // that does not exist), has=2 (of members that run: the first pairs of their nodes).
 func Draw(o *whatif.Objects, d *datadriven.TestData) (drawn bool, err error) {
@@ -142,6 +145,8 @@ func setGroup(o *whatif.Objects, group *schedulingv1beta1.PodGroup, key, value s
 			annotation, after = topology.AnnotationLastCheckpoint, -after
 		}
 		group.Annotations[annotation] = Now().Add(after).Format(time.RFC3339)
+	case "told":
+		return true, setTold(group, value)
 	case "min":
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil {
@@ -165,6 +170,24 @@ func setGroup(o *whatif.Objects, group *schedulingv1beta1.PodGroup, key, value s
 		return false, nil
 	}
 	return true, nil
+}
+
+// setTold lets the scheduler have said when a gang starts.
+func setTold(group *schedulingv1beta1.PodGroup, value string) error {
+	var at [3]string
+	parts := strings.Split(value, "/")
+	for i := range at {
+		after, err := time.ParseDuration(parts[min(i, len(parts)-1)])
+		if err != nil {
+			return fmt.Errorf("three durations: %w", err)
+		}
+		at[i] = Now().Add(after).Format(time.RFC3339)
+	}
+	group.Status.Conditions = []metav1.Condition{{
+		Type: standing.Waiting, Status: metav1.ConditionTrue,
+		Message: "no room" + standing.Start{Low: at[0], Middle: at[1], High: at[2]}.String(),
+	}}
+	return nil
 }
 
 // setPod does the settings of pods.
