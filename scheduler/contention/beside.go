@@ -182,7 +182,7 @@ func (t *turn) indebted(w *World, leases []*Lease, ends []topology.Running) (top
 		return ledger, ends
 	}
 	t.scratch.ends = append(t.scratch.ends[:0], ends...)
-	payAll(t.scratch.ends, debts, owing)
+	t.scratch.paid.payAll(t.scratch.ends, debts, owing)
 	return ledger, t.scratch.ends
 }
 
@@ -201,8 +201,9 @@ func pay(there, debt topology.Capacity) {
 	}
 }
 
-// payAll takes the debts of so many nodes from what the units give back there, in the order of their ends.
-func payAll(ends []topology.Running, debts *sums, owing int) {
+// payAll takes the debts of so many nodes from what the units give back there, in the order of their ends. What it changes are copies.
+func (p *paid) payAll(ends []topology.Running, debts *sums, owing int) {
+	p.holds, p.pieces = p.holds[:0], p.pieces[:0]
 	for i := range ends {
 		if owing == 0 {
 			return
@@ -213,9 +214,9 @@ func payAll(ends []topology.Running, debts *sums, owing int) {
 				continue
 			}
 			if holds == nil {
-				holds = slices.Clone(ends[i].Holds)
+				holds = copied(&p.holds, ends[i].Holds)
 			}
-			holds[j].Demand = slices.Clone(h.Demand)
+			holds[j].Demand = copied(&p.pieces, h.Demand)
 			pay(holds[j].Demand, debts.of[h.Node])
 			if !owed(debts.of[h.Node]) {
 				owing--

@@ -42,6 +42,20 @@ type scratch struct {
 	free, all topology.Capacity
 	// besides, debts and taken are ledgers for beside, indebted and taken.
 	besides, debts, taken ledger
+	paid                  paid
+}
+
+// paid is memory for what units give back when debts are paid.
+type paid struct {
+	holds  []topology.Held
+	pieces []int64
+}
+
+// copied appends a copy to memory and returns it. Earlier copies stay as they are, wherever the memory moves to.
+func copied[T any](memory *[]T, of []T) []T {
+	from := len(*memory)
+	*memory = append(*memory, of...)
+	return (*memory)[from:len(*memory):len(*memory)]
 }
 
 // ledger is memory for a ledger that differs from another one on some nodes.
@@ -63,9 +77,7 @@ func (l *ledger) begin(free []topology.Capacity, nodes []int) {
 
 // own returns a copy of what is free on a node, in its place.
 func (l *ledger) own(node int) topology.Capacity {
-	from := len(l.pieces)
-	l.pieces = append(l.pieces, l.free[node]...)
-	l.free[node] = topology.Capacity(l.pieces[from:len(l.pieces):len(l.pieces)])
+	l.free[node] = copied(&l.pieces, l.free[node])
 	return l.free[node]
 }
 

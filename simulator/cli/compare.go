@@ -79,6 +79,7 @@ func (o *compareOptions) run(ctx context.Context, env Environment) error {
 		return err
 	}
 	contest.Progress = shown
+	collectRarely()
 	outcomes, err := input.Contest(ctx, contest)
 	closing := shown.Close()
 	if err != nil {

@@ -163,6 +163,7 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 	if err != nil {
 		return err
 	}
+	collectRarely()
 	outcome, err := input.Run(ctx, experiment.Run{
 		Scheduler: o.scheduler, Engine: o.engine, Seed: o.seed, Dir: o.out, Progress: shown, Wall: env.Clock,
 	})
