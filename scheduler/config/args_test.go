@@ -75,6 +75,7 @@ func TestMistakesNameTheField(t *testing.T) {
 		`{"queueing": {"discipline": "promise", "slackPercent": 1001}}`:   "queueing.slackPercent: Invalid value: 1001",
 		`{"queueing": {"discipline": "fifo", "slackPercent": 5}}`:         "queueing.slackPercent: Invalid value: 5",
 		`{"queueing": {"togetherPercent": 101}}`:                          "queueing.togetherPercent: Invalid value: 101",
+		`{"queueing": {"guessWeight": 0}}`:                                "queueing.guessWeight: Invalid value: 0",
 		`{"queueing": {"idleTime": "-1s"}}`:                               `queueing.idleTime: Invalid value: "-1s"`,
 		`{"queueing": {"horizon": "-1s"}}`:                                `queueing.horizon: Invalid value: "-1s"`,
 		`{"preemption": {"mostPerDay": -1}}`:                              "preemption.mostPerDay: Invalid value: -1",
@@ -122,13 +123,13 @@ func TestPreemption(t *testing.T) {
 
 func TestQueueing(t *testing.T) {
 	own := contention.Promise()
-	own.Slack, own.Budget, own.Horizon = 20, 0, 48*3600
+	own.Slack, own.Budget, own.GuessWeight, own.Horizon = 20, 0, 3, 48*3600
 	for text, want := range map[string]contention.Discipline{
 		"{}": contention.DefaultPolicy().Discipline,
-		`{"queueing": {"discipline": "backfill"}}`:                                                        contention.Backfill(),
-		`{"queueing": {"discipline": "fifo"}}`:                                                            contention.FIFO(),
-		`{"queueing": {"discipline": "promise"}}`:                                                         contention.Promise(),
-		`{"queueing": {"discipline": "promise", "slackPercent": 20, "idleTime": "0s", "horizon": "48h"}}`: own,
+		`{"queueing": {"discipline": "backfill"}}`: contention.Backfill(),
+		`{"queueing": {"discipline": "fifo"}}`:     contention.FIFO(),
+		`{"queueing": {"discipline": "promise"}}`:  contention.Promise(),
+		`{"queueing": {"discipline": "promise", "slackPercent": 20, "idleTime": "0s", "guessWeight": 3, "horizon": "48h"}}`: own,
 	} {
 		args, err := config.Placement(raw(text))
 		if err != nil {

@@ -22,6 +22,9 @@ type Queueing struct {
 	// IdleTime limits how long a reservation holds accelerators idle, for each that it reserves: at least a second, or 0s for no limit. A reservation that has
 	// used it up is suspended, and earns a quarter of an hour for each hour of suspension. The default is an hour; for promise, four hours.
 	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
+	// GuessWeight is how many times idle counts against IdleTime while the start of a reservation is a guess, since it is not known when what holds its place
+	// ends: 1 to 1000. The default is 1; for promise, 16.
+	GuessWeight *int32 `json:"guessWeight,omitempty"`
 	// Horizon limits how far ahead of its start a workload reserves a place: at least a second, or 0s for no limit. The default is a day.
 	Horizon *metav1.Duration `json:"horizon,omitempty"`
 	// TogetherPercent applies to gangs of known run time that ask for no topology: one that needs at most so many hundredths of a domain waits for room in one,
@@ -56,6 +59,7 @@ func (a GangPlacementArgs) Discipline() contention.Discipline {
 	q.setDefaults()
 	out := discipline(q.Discipline)
 	out.Slack, out.Together = int64(*q.SlackPercent), int64(*q.TogetherPercent)
+	out.GuessWeight = int64(*q.GuessWeight)
 	out.Budget, out.Horizon = int64(q.IdleTime.Seconds()), int64(q.Horizon.Seconds())
 	return out
 }
@@ -65,6 +69,7 @@ func (q *Queueing) setDefaults() {
 	d := discipline(q.Discipline)
 	q.SlackPercent = cmp.Or(q.SlackPercent, new(int32(d.Slack)))
 	q.TogetherPercent = cmp.Or(q.TogetherPercent, new(int32(d.Together)))
+	q.GuessWeight = cmp.Or(q.GuessWeight, new(int32(d.GuessWeight)))
 	q.IdleTime = cmp.Or(q.IdleTime, seconds(d.Budget))
 	q.Horizon = cmp.Or(q.Horizon, seconds(d.Horizon))
 }
@@ -87,6 +92,9 @@ func (q *Queueing) validate() field.ErrorList {
 	}
 	if part := *q.TogetherPercent; part < 0 || part > 100 {
 		faults = append(faults, field.Invalid(at.Child("togetherPercent"), part, "it must be between 0 and 100"))
+	}
+	if weight := *q.GuessWeight; weight < 1 || weight > 1000 {
+		faults = append(faults, field.Invalid(at.Child("guessWeight"), weight, "it must be between 1 and 1000"))
 	}
 	return append(faults, append(limit(at.Child("idleTime"), q.IdleTime), limit(at.Child("horizon"), q.Horizon)...)...)
 }

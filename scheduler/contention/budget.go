@@ -4,9 +4,9 @@ package contention
 type Budget struct {
 	// Granted limits the idle of this closing.
 	Granted int64
-	// Spent counts the idle since the lease closed.
+	// Spent counts the idle since the lease closed, several times while the instant was a guess (Discipline.GuessWeight).
 	Spent int64
-	// Idled counts the idle of all closings.
+	// Idled counts the idle of all closings, once.
 	Idled int64
 	// Last is the Granted of the most recent closing that spent all of it.
 	Last int64
@@ -21,9 +21,9 @@ func (d Discipline) newBudget(accelerators int64) Budget {
 	return Budget{Granted: d.Budget * accelerators}
 }
 
-// spend counts idle.
-func (b *Budget) spend(amount int64) {
-	b.Spent += amount
+// spend counts idle, so many times.
+func (b *Budget) spend(amount, times int64) {
+	b.Spent += amount * times
 	b.Idled += amount
 }
 

@@ -17,6 +17,9 @@ type Discipline struct {
 	UnknownRun int64
 	// Budget limits the idle of a closed lease, in seconds for each of its owner's accelerators. 0 is no limit.
 	Budget int64
+	// GuessWeight is how many times the idle of a lease counts while its instant rests on guesses, 0 as 1. A place that drains for an
+	// end that is not known may idle in vain.
+	GuessWeight int64
 	// EarnPart divides the time for which a lease is open: 4 earns a quarter of an hour of Budget per hour. 0 earns nothing.
 	EarnPart int64
 	// Horizon is the longest time in seconds from now to the instant of a closed lease. 0 is no limit.
@@ -30,7 +33,7 @@ type Discipline struct {
 // Backfill returns the discipline in which entities start in their order, and later ones in what the leases of earlier ones leave idle.
 func Backfill() Discipline {
 	const quarter = 4
-	return Discipline{UnknownRun: day, Budget: hour, EarnPart: quarter, Horizon: day}
+	return Discipline{UnknownRun: day, Budget: hour, GuessWeight: 1, EarnPart: quarter, Horizon: day}
 }
 
 // FIFO returns Backfill without passing: the first entity that has a lease holds up all later ones.
@@ -48,11 +51,12 @@ func Promise() Discipline {
 	const (
 		twentieth = 5
 		budget    = 4 * hour
+		sixteen   = 16
 		quarter   = 4
 		half      = 50
 	)
 	d := Backfill()
-	d.Slack, d.Budget, d.WaitPart, d.Together = twentieth, budget, quarter, half
+	d.Slack, d.Budget, d.GuessWeight, d.WaitPart, d.Together = twentieth, budget, sixteen, quarter, half
 	return d
 }
 

@@ -238,7 +238,7 @@ func (m *Machine) advance(now int64) {
 	}
 	for _, l := range m.leases {
 		idled := l.idled(passed)
-		l.Budget.spend(idled)
+		l.Budget.spend(idled, l.weight())
 		m.idled.add(now, idled)
 		if now >= l.recheck {
 			l.dirty = true
@@ -256,7 +256,7 @@ func (m *Machine) advance(now int64) {
 // Budget returns what a lease has idled until an instant, and may idle: an evaluation meters it, and it may be read in between.
 func (m *Machine) Budget(l *Lease, now int64) Budget {
 	b := l.Budget
-	b.spend(l.idled(max(0, now-m.now)))
+	b.spend(l.idled(max(0, now-m.now)), l.weight())
 	return b
 }
 

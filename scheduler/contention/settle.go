@@ -110,6 +110,14 @@ func (l *Lease) idled(seconds int64) int64 {
 	return l.rate * seconds
 }
 
+// weight is how many times the idle of a lease counts against its budget now.
+func (l *Lease) weight() int64 {
+	if l.Firm || l.Reason != Head {
+		return 1
+	}
+	return max(l.discipline.GuessWeight, 1)
+}
+
 // refuses reports whether an entity waits that would fit but for the lease.
 func (l *Lease) refuses() bool {
 	for refused := range l.refused {
@@ -153,7 +161,7 @@ func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 		at = min(at, w.Now+m.policy.MinRemaining)
 	}
 	if l.rate > 0 && l.discipline.Budget > 0 {
-		at = min(at, w.Now+ceilDiv(l.discipline.left(l.Budget), l.rate))
+		at = min(at, w.Now+ceilDiv(l.discipline.left(l.Budget), l.rate*l.weight()))
 	}
 	for _, node := range l.Nodes {
 		if since, away := w.away(node); away && since+m.policy.Grace > w.Now {

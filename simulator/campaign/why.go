@@ -42,6 +42,12 @@ func mechanisms() []mechanism {
 				"has the order of arrival.",
 		},
 		{
+			"trusting",
+			"wait by GPU-hours",
+			"**Guesses.** A reservation that waits for runs without a stated end holds its nodes idle for a sixteenth of the time for which it would hold " +
+				"them for known ends. The variant makes no difference.",
+		},
+		{
 			"apart",
 			"goodput",
 			"**Togetherness.** A gang of known run time that asks for no topology runs longer across the boundaries of a domain. It waits for room in " +

@@ -32,6 +32,7 @@ func variants() []variant {
 		{"backfill", "in the order of arrival", func(o *direct.Options) { o.Discipline = direct.Backfill }},
 		{"unpriced", "preempting whatever that costs", func(o *direct.Options) { o.Unpriced = true }},
 		{"apart", "starting gangs on any nodes", func(o *direct.Options) { o.Apart = true }},
+		{"trusting", "reserving for guesses as for known ends", func(o *direct.Options) { o.Trusting = true }},
 		{"learned", "with run times predicted from those that have ended", func(o *direct.Options) { o.Learns = true }},
 		{"perfect", "knowing when everything really ends", func(o *direct.Options) { o.Foresight = direct.Perfect }},
 	}

@@ -190,7 +190,8 @@ func (p *Player) checkLeases() {
 				p.fail("the lease of %s has expired", l.Owner)
 			}
 		}
-		if p.policy.Budget > 0 && l.Budget.Spent > l.Budget.Granted+p.fleet() && l.Reason != contention.Move {
+		second := p.fleet() * max(p.policy.GuessWeight, 1)
+		if p.policy.Budget > 0 && l.Budget.Spent > l.Budget.Granted+second && l.Reason != contention.Move {
 			p.fail("%s has idled %d of %d GPU-seconds", l.Owner, l.Budget.Spent, l.Budget.Granted)
 		}
 	}

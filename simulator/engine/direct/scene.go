@@ -172,6 +172,8 @@ type Options struct {
 	Unpriced bool
 	// Apart has gangs that ask for no topology start on any nodes (contention.Discipline.Together).
 	Apart bool
+	// Trusting has the idle of a lease count once while its instant rests on guesses, as it does otherwise (contention.Discipline.GuessWeight).
+	Trusting bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
 	// all members of a gang, it is asked for the needed ones. Promise is Backfill then.
 	Policy Policy
@@ -186,6 +188,9 @@ func (o Options) rules() contention.Policy {
 	}
 	if o.Apart {
 		rules.Together = 0
+	}
+	if o.Trusting {
+		rules.GuessWeight = 1
 	}
 	if o.Discipline == Unreserved {
 		rules.MaxLeases = 0
