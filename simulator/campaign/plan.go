@@ -63,6 +63,9 @@ func shares() []deadlines { return []deadlines{{1, ""}, {0.5, "-half"}, {0, "-no
 // perfect is the variant of Lockstep that knows when every job ends.
 const perfect = schedulers.Lockstep + ":perfect"
 
+// trusting is the variant of Lockstep that differs where ends are guessed.
+const trusting = schedulers.Lockstep + ":trusting"
+
 // divided returns the entries of a scene: one for each share of deadlines.
 func (s *scene) divided() []entry {
 	var out []entry
@@ -71,12 +74,25 @@ func (s *scene) divided() []entry {
 		e.name += share.suffix
 		e.options.Silent = 1 - share.declared
 		e.few = slices.Clone(e.few)
-		if slices.Contains(s.ablated, share) {
-			e.few = append(e.few, schedulers.Variants()...)
-		} else if !slices.Contains(e.few, schedulers.Optimum) {
-			e.few = append(e.few, perfect) // the longest wait is measured against it
-		}
+		e.few = append(e.few, s.variants(share)...)
 		out = append(out, e)
+	}
+	return out
+}
+
+// variants are those of Lockstep that play with a share of deadlines.
+func (s *scene) variants(share deadlines) []string {
+	var out []string
+	switch {
+	case slices.Contains(s.ablated, share):
+		out = schedulers.Variants()
+	case slices.Contains(s.few, schedulers.Optimum):
+		out = []string{trusting}
+	default:
+		out = []string{trusting, perfect} // the longest wait is measured against it
+	}
+	if share.declared == 1 {
+		out = slices.DeleteFunc(out, func(name string) bool { return name == trusting })
 	}
 	return out
 }
@@ -221,7 +237,7 @@ func ofPhilly() []scene {
 	return out
 }
 
-// ofAcme are the made traces. c1 and c2 take minutes a run, so that they have no ablation but perfect.
+// ofAcme are the made traces. c1 and c2 take minutes a run, so that they have few ablations.
 func ofAcme() []scene {
 	ends := []deadlines{shares()[0], shares()[2]}
 	of := func(name, fleet, trace, shows string, load float64, seeds int) entry {
