@@ -36,6 +36,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
@@ -101,8 +102,12 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	nodes := nodefit.Nodes{
 		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Shapes: options.NodeShapes, Complete: options.NodesComplete,
 	}
+	levels, err := podsecurity.New(mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
 	if options.WebhookPort != 0 {
-		if err = registerWebhooks(ctx, mgr, resolver, planning, handled, nodes); err != nil {
+		if err = registerWebhooks(ctx, mgr, resolver, planning, handled, nodes, levels); err != nil {
 			return err
 		}
 	}
@@ -124,6 +129,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		Options:     planning,
 		Class:       handled,
 		Nodes:       nodes,
+		Levels:      levels,
 		Authority:   reports.authority,
 	}
 	census := instruments.NewCensus(trainjob.Census(ctx, mgr.GetClient(), handled, mgr.Elected()))

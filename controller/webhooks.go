@@ -22,6 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
@@ -39,6 +40,7 @@ func registerWebhooks(
 	options plan.Options,
 	handled class.Class,
 	nodes nodefit.Nodes,
+	levels podsecurity.Levels,
 ) error {
 	// The first job must not wait until thousands of nodes are listed.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
@@ -50,6 +52,7 @@ func registerWebhooks(
 		JobSets:  mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Nodes:    nodes,
+		Levels:   levels,
 		Options:  options,
 	}, &admission.Defaulter{
 		Class:    handled,

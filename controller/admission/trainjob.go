@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
@@ -49,6 +50,8 @@ type Validator struct {
 	Live client.Reader
 	// Nodes finds pods that no node can hold.
 	Nodes nodefit.Nodes
+	// Levels finds pods that their namespace does not let in.
+	Levels podsecurity.Levels
 	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options
 }
@@ -83,6 +86,7 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 	verdict.Warnings = append(verdict.Warnings, planned.Warnings...)
 	verdict.Warnings = append(verdict.Warnings, longNames(planned.JobSet)...)
 	verdict.Warnings = append(verdict.Warnings, v.unfit(ctx, planned.JobSet)...)
+	verdict.Warnings = append(verdict.Warnings, v.refused(ctx, job.Namespace, planned.JobSet)...)
 	return verdict, nil
 }
 

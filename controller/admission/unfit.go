@@ -2,6 +2,8 @@ package admission
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -19,7 +21,17 @@ func (v *Validator) unfitLater(ctx context.Context, job *trainerv1alpha1.TrainJo
 	if err != nil {
 		return nil // it is refused, or was at fault before
 	}
-	return v.unfit(ctx, planned.JobSet)
+	return slices.Concat(v.unfit(ctx, planned.JobSet), v.refused(ctx, job.Namespace, planned.JobSet))
+}
+
+// refused warns of pods that the namespace does not let in. It is no refusal, because the namespace may change.
+func (v *Validator) refused(ctx context.Context, namespace string, jobSet *jobsetv1alpha2.JobSet) []string {
+	refused := v.Levels.Refused(ctx, namespace, jobSet)
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		warnings = append(warnings, refused[name])
+	}
+	return warnings
 }
 
 // unfit warns of pods that no node holds: most likely a name is misspelled, or the device plugin is not installed. It is no refusal, because such a node

@@ -21,6 +21,8 @@ import (
 const (
 	// noPods is for a group without pods: no scheduler looks at it.
 	noPods = "NoPods"
+	// podsRefused is for a job of which the API server lets pods not in.
+	podsRefused = "PodsRefused"
 	// notSeen is for a group with pods. Ours, and kube-scheduler, look at it when as many exist as have to start together.
 	notSeen        = "NotSeen"
 	notSeenMessage = "the scheduler has not looked at it yet; it does once all its pods exist"

@@ -25,6 +25,13 @@ func hasPods(jobSet *jobsetv1alpha2.JobSet, name string) bool {
 	return status.Active+status.Ready+status.Succeeded > 0
 }
 
+// LacksPods reports whether a ReplicatedJob of a JobSet has no pods yet.
+func LacksPods(jobSet *jobsetv1alpha2.JobSet) bool {
+	return slices.ContainsFunc(jobSet.Spec.ReplicatedJobs, func(job jobsetv1alpha2.ReplicatedJob) bool {
+		return !hasPods(jobSet, job.Name)
+	})
+}
+
 // outstanding returns the ReplicatedJobs for which the named one still waits, in the order of the JobSet. An initializer whose pod is
 // ready is outstanding until that pod is complete.
 func outstanding(jobSet *jobsetv1alpha2.JobSet, name string) []string {
@@ -45,6 +52,20 @@ func doneOf(status jobsetv1alpha2.ReplicatedJobStatus, how jobsetv1alpha2.Depend
 		return status.Succeeded
 	}
 	return status.Ready + status.Succeeded
+}
+
+// refusal returns why the pods of a ReplicatedJob are refused, of the first one that has none; false if those of all are there, or let in.
+func refusal(jobSet *jobsetv1alpha2.JobSet, refused map[string]string) (bool, string) {
+	if jobSet == nil {
+		return false, ""
+	}
+	for i := range jobSet.Spec.ReplicatedJobs {
+		name := jobSet.Spec.ReplicatedJobs[i].Name
+		if why, ok := refused[name]; ok && !hasPods(jobSet, name) {
+			return true, why
+		}
+	}
+	return false, ""
 }
 
 // podless is why a group has no pods.

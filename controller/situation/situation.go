@@ -26,7 +26,9 @@ type Known struct {
 	Groups []schedulingv1beta1.PodGroup
 	// Hindrance is why the JobSet of a job that is to run does not; empty if nothing is known to hinder it.
 	Hindrance string
-	Now       time.Time
+	// Refused are the ReplicatedJobs whose pods the API server does not let in, and why.
+	Refused map[string]string
+	Now     time.Time
 }
 
 // reasonLimit is how long a reason may be in bytes, as the CRD has it in characters.
@@ -136,7 +138,10 @@ func (w *writer) runs(k Known) {
 	unplaced := unplaced(k.Groups, k.JobSet, w.placedAt())
 	waiting := waiting(unplaced, k.JobSet)
 	w.preempted(unplaced)
+	refused, why := refusal(k.JobSet, k.Refused)
 	switch {
+	case refused:
+		w.waits(groupStanding{reason: podsRefused, message: why})
 	case len(waiting) > 0:
 		w.waits(lastOf(waiting))
 	case len(unplaced) > 0:

@@ -550,3 +550,30 @@ func TestWhatIsTooLongIsCut(t *testing.T) {
 		t.Errorf("the reason has %d bytes, the condition %d", len(status.Reason), len(status.Conditions[0].Message))
 	}
 }
+
+// Pods that their namespace does not let in are no matter of patience: the reason is told at once, and again only if it is another.
+func TestOf_RefusedPods(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.known.Refused = map[string]string{"node": "namespace team enforces restricted"}
+	s.tell("made", nil)
+	s.tell("nothing new", nil)
+	s.tell("the namespace lets them in", func() { s.known.Refused = nil })
+	s.tell("its pods exist", func() { s.ready(0) })
+	s.tell("the namespace would let no others in", func() {
+		s.known.Refused = map[string]string{"node": "namespace team enforces restricted"}
+	})
+	s.want(t, `
+== made
+Waiting (namespace team enforces restricted) waits since 10:01 +Queued
+   Warning PodsRefused: namespace team enforces restricted
+== nothing new
+Waiting (namespace team enforces restricted) waits since 10:01 +Queued
+== the namespace lets them in
+Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobSet job) waits since 10:01 +Queued
+== its pods exist
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:01 +Queued
+== the namespace would let no others in
+Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:01 +Queued
+`)
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/instruments"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
@@ -45,6 +46,8 @@ type Reconciler struct {
 	Class class.Class
 	// Nodes finds pods that no node can hold. Those of gangs may be held back.
 	Nodes nodefit.Nodes
+	// Levels finds pods that their namespace does not let in.
+	Levels podsecurity.Levels
 	// Authority is what clients of the status server have to trust, as PEM, as it is by then; empty while it is not known.
 	// Nil without a status server, and only then.
 	Authority func() string

@@ -40,11 +40,21 @@ func (r *Reconciler) situate(
 	now := r.Clock.Now()
 	first := firstEstimate(job, now)
 	job.Status.Scheduling = situation.Of(situation.Known{
-		Job: job, JobSet: jobSet, Groups: there, Hindrance: hindrance, Now: now,
+		Job: job, JobSet: jobSet, Groups: there, Hindrance: hindrance, Refused: r.refused(ctx, job, jobSet), Now: now,
 	})
 	job.Status.Scheduling.FirstEstimate = first
 	r.reports.learn(job)
 	return nil
+}
+
+// refused returns the ReplicatedJobs of a job that is to run whose pods are not let in, and why. They are asked of while pods are missing.
+func (r *Reconciler) refused(
+	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
+) map[string]string {
+	if job.Ended() || suspended(job) || !runs(jobSet) || !situation.LacksPods(jobSet) {
+		return nil
+	}
+	return r.Levels.Refused(ctx, job.Namespace, jobSet)
 }
 
 const (

@@ -1,0 +1,65 @@
+// Package podsecurity tells which pods the Pod Security level of their namespace refuses. The API server answers the Job controller, when the pods are
+// made, and the owner of a TrainJob would not hear of it.
+package podsecurity
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+)
+
+// Levels knows what namespaces enforce. The zero value refuses nothing.
+type Levels struct {
+	live   client.Reader
+	checks policy.Evaluator
+}
+
+// New returns the levels of the namespaces that live gets, by name. The error is one of the library's own checks.
+func New(live client.Reader) (Levels, error) {
+	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		return Levels{}, fmt.Errorf("making the checks of Pod Security: %w", err)
+	}
+	return Levels{live, checks}, nil
+}
+
+// Refused returns why pods of a JobSet are refused in a namespace, a sentence by the name of the ReplicatedJob; those whose pods are let in are left out. What
+// the configuration of the API server exempts, or enforces where a namespace has no label, is not known, nor is what cannot be read.
+func (l Levels) Refused(ctx context.Context, namespace string, jobSet *jobsetv1alpha2.JobSet) map[string]string {
+	if l.live == nil {
+		return nil
+	}
+	var of corev1.Namespace
+	if err := l.live.Get(ctx, client.ObjectKey{Name: namespace}, &of); err != nil {
+		klog.FromContext(ctx).V(2).Info("Read no Pod Security level", "namespace", namespace, "reason", err.Error())
+		return nil
+	}
+	enforced, _ := api.PolicyToEvaluate(of.Labels, api.Policy{ // a label that cannot be read counts as restricted, here and in the API server
+		Enforce: api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()},
+	})
+	return l.refused(enforced.Enforce, namespace, jobSet)
+}
+
+// refused does so for a level.
+func (l Levels) refused(level api.LevelVersion, namespace string, jobSet *jobsetv1alpha2.JobSet) map[string]string {
+	if level.Level == api.LevelPrivileged {
+		return nil
+	}
+	out := make(map[string]string)
+	for i := range jobSet.Spec.ReplicatedJobs {
+		job := &jobSet.Spec.ReplicatedJobs[i]
+		pod := &job.Template.Spec.Template
+		result := policy.AggregateCheckResults(l.checks.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec))
+		if !result.Allowed {
+			out[job.Name] = fmt.Sprintf("namespace %s enforces Pod Security %s, which refuses the pods of %s: %s",
+				namespace, level.Level, job.Name, result.ForbiddenDetail())
+		}
+	}
+	return out
+}

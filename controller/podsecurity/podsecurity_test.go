@@ -1,0 +1,100 @@
+package podsecurity_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller/podsecurity"
+)
+
+// jobSet has an initializer that every level lets in, trainers with no word about security, and a launcher on the network of its node.
+func jobSet() *jobsetv1alpha2.JobSet {
+	set := &jobsetv1alpha2.JobSet{}
+	for _, name := range []string{"dataset-initializer", "node", "launcher"} {
+		job := jobsetv1alpha2.ReplicatedJob{Name: name}
+		job.Template.Spec.Template.Spec.Containers = []corev1.Container{{Name: name}}
+		set.Spec.ReplicatedJobs = append(set.Spec.ReplicatedJobs, job)
+	}
+	careful := &set.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+	careful.SecurityContext = &corev1.PodSecurityContext{
+		RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	careful.Containers[0].SecurityContext = &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+	set.Spec.ReplicatedJobs[2].Template.Spec.Template.Spec.HostNetwork = true
+	return set
+}
+
+// What a namespace enforces refuses the pods that break it, and a label that cannot be read refuses as restricted does.
+func TestLevels_Refused(t *testing.T) {
+	for level, want := range map[string][]string{
+		"":           nil,
+		"privileged": nil,
+		"baseline":   {"launcher"},
+		"restricted": {"launcher", "node"},
+		"strict":     {"launcher", "node"},
+	} {
+		got := refused(t, map[string]string{"pod-security.kubernetes.io/enforce": level, "pod-security.kubernetes.io/warn": "restricted"})
+		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
+			t.Errorf("level %q refuses %v, want %v", level, names, want)
+		}
+	}
+}
+
+// The reason names the namespace, the level, and what the pods have to say.
+func TestLevels_Reason(t *testing.T) {
+	got := refused(t, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})["node"]
+	for _, part := range []string{
+		"namespace team enforces Pod Security restricted, which refuses the pods of node: ",
+		`allowPrivilegeEscalation != false (container "node" must set securityContext.allowPrivilegeEscalation=false)`,
+		"runAsNonRoot != true",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q does not say %q", got, part)
+		}
+	}
+}
+
+// Of a namespace that cannot be read, and without a reader, nothing is said.
+func TestLevels_Unknown(t *testing.T) {
+	if got := (podsecurity.Levels{}).Refused(t.Context(), "team", jobSet()); len(got) > 0 {
+		t.Errorf("without a reader: %v", got)
+	}
+	levels, err := podsecurity.New(fake.NewClientBuilder().WithScheme(scheme(t)).Build())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := levels.Refused(t.Context(), "team", jobSet()); len(got) > 0 {
+		t.Errorf("without the namespace: %v", got)
+	}
+}
+
+// refused asks about a namespace with these labels; those without a value are left out.
+func refused(t *testing.T, labels map[string]string) map[string]string {
+	t.Helper()
+	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: labels}}
+	levels, err := podsecurity.New(fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(namespace).Build())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return levels.Refused(t.Context(), "team", jobSet())
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	out := runtime.NewScheme()
+	if err := corev1.AddToScheme(out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

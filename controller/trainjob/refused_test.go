@@ -1,0 +1,38 @@
+package trainjob_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/podsecurity"
+)
+
+// The owner of a job whose pods its namespace refuses is told as soon as the JobSet is there, of a gang and of a job that is none.
+func TestReconcile_PodsThatTheNamespaceRefuses(t *testing.T) {
+	for name, options := range map[string]plan.Options{"a gang": gang(), "no gang": {}} {
+		t.Run(name, func(t *testing.T) {
+			job := trainJob()
+			w := newWorld(t, options, torch(), job, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+				Name: job.Namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+			}})
+			var err error
+			if w.Levels, err = podsecurity.New(w.Client); err != nil {
+				t.Fatal(err)
+			}
+			w.start()
+			const want = "enforces Pod Security restricted, which refuses the pods of node: allowPrivilegeEscalation != false"
+			status := w.job().Status.Scheduling
+			if status == nil || status.Phase != trainerv1alpha1.PhaseWaiting || !strings.Contains(status.Reason, want) {
+				t.Errorf("status.scheduling is %+v", status)
+			}
+			if got := w.event(); !strings.HasPrefix(got, "Warning PodsRefused ") || !strings.Contains(got, want) {
+				t.Errorf("its Event is %q", got)
+			}
+		})
+	}
+}
