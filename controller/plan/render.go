@@ -170,10 +170,14 @@ func add(replicated *jobsetv1alpha2.ReplicatedJob, parts []framework.PodParts) {
 				func(o corev1.Volume) bool { return o.Name == volume.Name },
 			)
 		}
-		for _, init := range part.InitContainers {
-			pod.InitContainers = append(pod.InitContainers, *init.DeepCopy())
-		}
 		container := mainContainer(replicated, trainerv1alpha1.NodeName)
+		for _, init := range part.InitContainers {
+			added := init.DeepCopy()
+			if container != nil { // what prepares a trainer may do no more than the trainer
+				added.SecurityContext = container.SecurityContext.DeepCopy()
+			}
+			pod.InitContainers = append(pod.InitContainers, *added)
+		}
 		if container == nil {
 			continue
 		}

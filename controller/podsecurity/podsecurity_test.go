@@ -81,13 +81,18 @@ func TestLevels_Unknown(t *testing.T) {
 // refused asks about a namespace with these labels; those without a value are left out.
 func refused(t *testing.T, labels map[string]string) map[string]string {
 	t.Helper()
+	return refusedOf(t, labels, jobSet())
+}
+
+func refusedOf(t *testing.T, labels map[string]string, set *jobsetv1alpha2.JobSet) map[string]string {
+	t.Helper()
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: labels}}
 	levels, err := podsecurity.New(fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(namespace).Build())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return levels.Refused(t.Context(), "team", jobSet())
+	return levels.Refused(t.Context(), "team", set)
 }
 
 func scheme(t *testing.T) *runtime.Scheme {

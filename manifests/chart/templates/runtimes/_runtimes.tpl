@@ -26,8 +26,28 @@ image's values. Trainers are the containers called node. */}}
 {{- $_ := set . "image" (include "lockstep.runtime.image" (list .image $image)) }}
 {{- end }}
 {{- end }}
+{{- if $root.Values.runtimes.restricted }}
+{{- include "lockstep.runtime.restrict" .template.spec.template.spec }}
+{{- end }}
 {{- end }}
 {{- toYaml $runtime }}
+{{- end }}
+
+{{/* Changes pods so that Pod Security restricted lets them in: user 1000, no capabilities. An image that has that user has its home; others get an
+empty one, and a name for the user, which Python asks for. */}}
+{{- define "lockstep.runtime.restrict" -}}
+{{- $pod := . }}
+{{- $_ := set $pod "securityContext" (mergeOverwrite (dict "runAsNonRoot" true "runAsUser" 1000 "fsGroup" 1000
+  "seccompProfile" (dict "type" "RuntimeDefault")) ($pod.securityContext | default dict)) }}
+{{- range $pod.containers }}
+{{- $own := .securityContext | default dict }}
+{{- if not (hasKey $own "runAsUser") }}
+{{- $_ := set . "env" (concat (list (dict "name" "HOME" "value" "/home/lockstep") (dict "name" "USER" "value" "lockstep")) (.env | default list)) }}
+{{- $_ := set . "volumeMounts" (append (.volumeMounts | default list) (dict "name" "home" "mountPath" "/home/lockstep")) }}
+{{- $_ := set $pod "volumes" (append ($pod.volumes | default list) (dict "name" "home" "emptyDir" dict)) }}
+{{- end }}
+{{- $_ := set . "securityContext" (mergeOverwrite (dict "allowPrivilegeEscalation" false "capabilities" (dict "drop" (list "ALL"))) $own) }}
+{{- end }}
 {{- end }}
 
 {{/* An image with another registry, repository or tag: a list of the image and these, of which each may be missing. */}}
