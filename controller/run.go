@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	"github.com/lockstep-project/lockstep/controller/admission"
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/certificate"
@@ -99,15 +100,16 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	handled := options.Class()
 	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader(), options.Namespace)
 	planning := planningFor(options, found.offer)
-	nodes := nodefit.Nodes{
-		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Shapes: options.NodeShapes, Complete: options.NodesComplete,
-	}
-	levels, err := podsecurity.New(mgr.GetAPIReader())
+	nodes, levels, err := foreknowledge(mgr, options)
 	if err != nil {
 		return err
 	}
 	if options.WebhookPort != 0 {
-		if err = registerWebhooks(ctx, mgr, resolver, planning, handled, nodes, levels); err != nil {
+		validator := &admission.Validator{
+			Class: handled, Runtimes: resolver, JobSets: mgr.GetClient(), Live: mgr.GetAPIReader(),
+			Nodes: nodes, Levels: levels, Options: planning,
+		}
+		if err = registerWebhooks(ctx, mgr, resolver, validator); err != nil {
 			return err
 		}
 	}
@@ -140,6 +142,14 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		return err
 	}
 	return reports.run(ctx, mgr)
+}
+
+// foreknowledge returns what tells of pods before they are made that they cannot run: no node holds them, or their namespace does not let them in.
+func foreknowledge(mgr ctrl.Manager, options config.Options) (nodefit.Nodes, podsecurity.Levels, error) {
+	levels, err := podsecurity.New(mgr.GetAPIReader())
+	return nodefit.Nodes{
+		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Shapes: options.NodeShapes, Complete: options.NodesComplete,
+	}, levels, err
 }
 
 // planningFor returns what the administrator and the cluster decide for all jobs.

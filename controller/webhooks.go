@@ -18,11 +18,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	"github.com/lockstep-project/lockstep/controller/certificate"
-	"github.com/lockstep-project/lockstep/controller/class"
 	"github.com/lockstep-project/lockstep/controller/config"
-	"github.com/lockstep-project/lockstep/controller/nodefit"
-	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
@@ -32,30 +28,16 @@ const (
 	ValidatingConfiguration = "lockstep-validator.trainer.kubeflow.org"
 )
 
-// registerWebhooks serves admission for the jobs of a class. From here on the manager runs the server, leader or not.
+// registerWebhooks serves admission for the jobs of the validator's class. From here on the manager runs the server, leader or not.
 func registerWebhooks(
-	ctx context.Context,
-	mgr ctrl.Manager,
-	resolver *resolve.Resolver,
-	options plan.Options,
-	handled class.Class,
-	nodes nodefit.Nodes,
-	levels podsecurity.Levels,
+	ctx context.Context, mgr ctrl.Manager, resolver *resolve.Resolver, validator *admission.Validator,
 ) error {
 	// The first job must not wait until thousands of nodes are listed.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
-	admission.Register(mgr.GetWebhookServer(), &admission.Validator{
-		Class:    handled,
-		Runtimes: resolver,
-		JobSets:  mgr.GetClient(),
-		Live:     mgr.GetAPIReader(),
-		Nodes:    nodes,
-		Levels:   levels,
-		Options:  options,
-	}, &admission.Defaulter{
-		Class:    handled,
+	admission.Register(mgr.GetWebhookServer(), validator, &admission.Defaulter{
+		Class:    validator.Class,
 		Runtimes: resolver,
 		Live:     mgr.GetAPIReader(),
 		Reviews:  mgr.GetClient(),

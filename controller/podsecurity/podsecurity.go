@@ -40,9 +40,12 @@ func (l Levels) Refused(ctx context.Context, namespace string, jobSet *jobsetv1a
 		klog.FromContext(ctx).V(2).Info("Read no Pod Security level", "namespace", namespace, "reason", err.Error())
 		return nil
 	}
-	enforced, _ := api.PolicyToEvaluate(of.Labels, api.Policy{ // a label that cannot be read counts as restricted, here and in the API server
-		Enforce: api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()},
-	})
+	enforced, _ := api.PolicyToEvaluate(
+		of.Labels,
+		api.Policy{ // a label that cannot be read counts as restricted, here and in the API server
+			Enforce: api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()},
+		},
+	)
 	return l.refused(enforced.Enforce, namespace, jobSet)
 }
 

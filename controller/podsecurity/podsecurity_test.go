@@ -43,7 +43,13 @@ func TestLevels_Refused(t *testing.T) {
 		"restricted": {"launcher", "node"},
 		"strict":     {"launcher", "node"},
 	} {
-		got := refused(t, map[string]string{"pod-security.kubernetes.io/enforce": level, "pod-security.kubernetes.io/warn": "restricted"})
+		got := refused(
+			t,
+			map[string]string{
+				"pod-security.kubernetes.io/enforce": level,
+				"pod-security.kubernetes.io/warn":    "restricted",
+			},
+		)
 		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
 			t.Errorf("level %q refuses %v, want %v", level, names, want)
 		}
