@@ -1,10 +1,13 @@
 package podsecurity_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
@@ -36,6 +39,38 @@ func TestShippedRuntimes_Restricted(t *testing.T) {
 			if value && len(got) > 0 || !value && len(got) == 0 {
 				t.Errorf("restricted: %t: of %s is refused: %v", value, of.Name, got)
 			}
+		}
+	}
+}
+
+// The RuntimePatch on the page brings the pods of a runtime that says nothing of security into a restricted namespace.
+func TestPodSecurityPage_RuntimePatch(t *testing.T) {
+	page, err := os.ReadFile("../../docs/pod-security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, found := strings.Cut(after, "```")
+	job := &trainerv1alpha1.TrainJob{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train"}}
+	if err := yaml.UnmarshalStrict([]byte(text), &job.Spec); err != nil || !found {
+		t.Fatalf("the page has no patch (%t): %v", found, err)
+	}
+	for _, of := range shipped(t, false) {
+		if of.Name != "torch-distributed" {
+			continue
+		}
+		planned, err := plan.New(job, plan.Runtime{Name: of.Name, Spec: of.Spec}, plan.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := refusedOf(
+			t,
+			map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+			planned.JobSet,
+		); len(
+			got,
+		) > 0 {
+			t.Errorf("it is refused: %v", got)
 		}
 	}
 }

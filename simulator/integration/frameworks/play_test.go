@@ -55,15 +55,21 @@ func lastWords(ctx context.Context, t *testing.T, job string) {
 	}
 }
 
-// play runs a scenario of programs/play.py in the userland. Its result is the transcript.
+// play runs a scenario of programs/play.py in the userland, with a job of its name. Its result is the transcript.
 func play(t *testing.T, scenario string) seen {
+	t.Helper()
+	return playAs(t, scenario, scenario)
+}
+
+// playAs does so with a job of another name.
+func playAs(t *testing.T, scenario, name string) seen {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var listening sync.WaitGroup
-	listening.Go(func() { lastWords(ctx, t, scenario) })
+	listening.Go(func() { lastWords(ctx, t, name) })
 	defer listening.Wait()
 	defer stop()
-	command := userland.Command(t.Context(), "python", "/tmp/programs/play.py", scenario)
+	command := userland.Command(t.Context(), "python", "/tmp/programs/play.py", scenario, name)
 	command.Env = append(
 		command.Env,
 		"KUBECONFIG=/tmp/kubeconfig/"+filepath.Base(shared.Kubeconfig()),

@@ -1,6 +1,6 @@
 """Submits one TrainJob through Kubeflow's SDK, waits for its end, and prints what a user sees of it as one JSON object.
 
-usage: play.py SCENARIO, with KUBECONFIG in the environment
+usage: play.py SCENARIO [NAME], with KUBECONFIG in the environment
 """
 
 import json
@@ -114,7 +114,7 @@ def main() -> None:
     scenario = sys.argv[1]
     client = TrainerClient(backend_config=KubernetesBackendConfig(config_file=os.environ["KUBECONFIG"]))
     began = time.monotonic()
-    name = SCENARIOS[scenario](client, scenario)
+    name = SCENARIOS[scenario](client, sys.argv[-1])
     try:
         client.wait_for_job_status(name, status={"Complete", "Failed"}, timeout=300, polling_interval=1)
     except (TimeoutError, RuntimeError) as err:
