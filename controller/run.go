@@ -146,7 +146,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 
 // foreknowledge returns what tells of pods before they are made that they cannot run: no node holds them, or their namespace does not let them in.
 func foreknowledge(mgr ctrl.Manager, options config.Options) (nodefit.Nodes, podsecurity.Levels, error) {
-	levels, err := podsecurity.New(mgr.GetAPIReader())
+	levels, err := podsecurity.New(mgr.GetAPIReader(), clock.RealClock{})
 	return nodefit.Nodes{
 		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Shapes: options.NodeShapes, Complete: options.NodesComplete,
 	}, levels, err

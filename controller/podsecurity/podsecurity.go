@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
@@ -18,15 +19,17 @@ import (
 type Levels struct {
 	live   client.Reader
 	checks policy.Evaluator
+	recent *recent
 }
 
-// New returns the levels of the namespaces that live gets, by name. The error is one of the library's own checks.
-func New(live client.Reader) (Levels, error) {
+// New returns the levels of the namespaces that live gets, by name. What was read counts for ten seconds by the clock: many jobs come at once, and requests are
+// limited. The error is one of the library's own checks.
+func New(live client.Reader, clock clock.PassiveClock) (Levels, error) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
 		return Levels{}, fmt.Errorf("making the checks of Pod Security: %w", err)
 	}
-	return Levels{live, checks}, nil
+	return Levels{live, checks, &recent{clock: clock, levels: make(map[string]read)}}, nil
 }
 
 // Refused returns why pods of a JobSet are refused in a namespace, a sentence by the name of the ReplicatedJob; those whose pods are let in are left out. What
@@ -35,18 +38,21 @@ func (l Levels) Refused(ctx context.Context, namespace string, jobSet *jobsetv1a
 	if l.live == nil {
 		return nil
 	}
-	var of corev1.Namespace
-	if err := l.live.Get(ctx, client.ObjectKey{Name: namespace}, &of); err != nil {
-		klog.FromContext(ctx).V(2).Info("Read no Pod Security level", "namespace", namespace, "reason", err.Error())
-		return nil
-	}
-	enforced, _ := api.PolicyToEvaluate(
-		of.Labels,
-		api.Policy{ // a label that cannot be read counts as restricted, here and in the API server
+	level, known := l.recent.find(namespace)
+	if !known {
+		var of corev1.Namespace
+		if err := l.live.Get(ctx, client.ObjectKey{Name: namespace}, &of); err != nil {
+			klog.FromContext(ctx).V(2).Info("Read no Pod Security level", "namespace", namespace, "reason", err.Error())
+			return nil
+		}
+		// A label that cannot be read counts as restricted, here and in the API server.
+		enforced, _ := api.PolicyToEvaluate(of.Labels, api.Policy{
 			Enforce: api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()},
-		},
-	)
-	return l.refused(enforced.Enforce, namespace, jobSet)
+		})
+		level = enforced.Enforce
+		l.recent.keep(namespace, level)
+	}
+	return l.refused(level, namespace, jobSet)
 }
 
 // refused does so for a level.

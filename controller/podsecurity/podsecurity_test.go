@@ -1,15 +1,21 @@
 package podsecurity_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
@@ -75,12 +81,44 @@ func TestLevels_Unknown(t *testing.T) {
 	if got := (podsecurity.Levels{}).Refused(t.Context(), "team", jobSet()); len(got) > 0 {
 		t.Errorf("without a reader: %v", got)
 	}
-	levels, err := podsecurity.New(fake.NewClientBuilder().WithScheme(scheme(t)).Build())
+	levels, err := podsecurity.New(fake.NewClientBuilder().WithScheme(scheme(t)).Build(), clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := levels.Refused(t.Context(), "team", jobSet()); len(got) > 0 {
 		t.Errorf("without the namespace: %v", got)
+	}
+}
+
+// A level that was read counts for ten seconds: many jobs come at once.
+func TestLevels_Recent(t *testing.T) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "team", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	reads := 0
+	client := fake.NewClientBuilder().
+		WithScheme(scheme(t)).
+		WithObjects(namespace).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				reads++
+				return c.Get(ctx, key, o, opts...)
+			},
+		}).
+		Build()
+	now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC))
+	levels, err := podsecurity.New(client, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		after time.Duration
+		reads int
+	}{{0, 1}, {9 * time.Second, 1}, {time.Second, 2}} {
+		now.SetTime(now.Now().Add(step.after))
+		if got := levels.Refused(t.Context(), "team", jobSet()); len(got) != 2 || reads != step.reads {
+			t.Errorf("%s later %d are refused by %d reads, want 2 by %d", step.after, len(got), reads, step.reads)
+		}
 	}
 }
 
@@ -94,7 +132,10 @@ func refusedOf(t *testing.T, labels map[string]string, set *jobsetv1alpha2.JobSe
 	t.Helper()
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: labels}}
-	levels, err := podsecurity.New(fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(namespace).Build())
+	levels, err := podsecurity.New(
+		fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(namespace).Build(),
+		clock.RealClock{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

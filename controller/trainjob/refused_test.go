@@ -21,7 +21,7 @@ func TestReconcile_PodsThatTheNamespaceRefuses(t *testing.T) {
 				Name: job.Namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 			}})
 			var err error
-			if w.Levels, err = podsecurity.New(w.Client); err != nil {
+			if w.Levels, err = podsecurity.New(w.Client, w.clock); err != nil {
 				t.Fatal(err)
 			}
 			w.start()

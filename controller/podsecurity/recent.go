@@ -1,0 +1,41 @@
+package podsecurity
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/utils/clock"
+)
+
+// counts is for how long a level counts that was read.
+const counts = 10 * time.Second
+
+// recent are the levels that were read within that time. It is safe for concurrent use.
+type recent struct {
+	clock  clock.PassiveClock
+	mu     sync.Mutex
+	levels map[string]read
+}
+
+// read is what a namespace enforced at an instant.
+type read struct {
+	level api.LevelVersion
+	at    time.Time
+}
+
+func (r *recent) find(namespace string) (api.LevelVersion, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, ok := r.levels[namespace]
+	return found.level, ok && r.clock.Since(found.at) < counts
+}
+
+// keep notes a level, and drops those that do not count any more.
+func (r *recent) keep(namespace string, level api.LevelVersion) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.levels, func(_ string, of read) bool { return r.clock.Since(of.at) >= counts })
+	r.levels[namespace] = read{level, r.clock.Now()}
+}
