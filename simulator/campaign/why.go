@@ -45,7 +45,7 @@ func mechanisms() []mechanism {
 			"trusting",
 			"wait by GPU-hours",
 			"**Guesses.** A reservation that waits for runs without a stated end holds its nodes idle for a sixteenth of the time for which it would hold " +
-				"them for known ends. The variant makes no difference.",
+				"them for known ends. The variant holds them as long in both cases.",
 		},
 		{
 			"apart",
