@@ -34,7 +34,7 @@ image's values. Trainers are the containers called node. */}}
 {{- end }}
 
 {{/* Changes pods so that Pod Security restricted lets them in: user 1000, no capabilities. An image that has that user has its home; others get an
-empty one, and a name for the user, which Python asks for. */}}
+empty one, and a name for the user, which Python asks for. Trainers start there: Kubeflow's SDK has them write the function where they start. */}}
 {{- define "lockstep.runtime.restrict" -}}
 {{- $pod := . }}
 {{- $_ := set $pod "securityContext" (mergeOverwrite (dict "runAsNonRoot" true "runAsUser" 1000 "fsGroup" 1000
@@ -44,6 +44,9 @@ empty one, and a name for the user, which Python asks for. */}}
 {{- if not (hasKey $own "runAsUser") }}
 {{- $_ := set . "env" (concat (list (dict "name" "HOME" "value" "/home/lockstep") (dict "name" "USER" "value" "lockstep")) (.env | default list)) }}
 {{- $_ := set . "volumeMounts" (append (.volumeMounts | default list) (dict "name" "home" "mountPath" "/home/lockstep")) }}
+{{- if and (eq .name "node") (not .workingDir) }}
+{{- $_ := set . "workingDir" "/home/lockstep" }}
+{{- end }}
 {{- $_ := set $pod "volumes" (append ($pod.volumes | default list) (dict "name" "home" "emptyDir" dict)) }}
 {{- end }}
 {{- $_ := set . "securityContext" (mergeOverwrite (dict "allowPrivilegeEscalation" false "capabilities" (dict "drop" (list "ALL"))) $own) }}
