@@ -1,5 +1,5 @@
-// Package podsecurity tells which pods the Pod Security level of their namespace refuses. The API server answers the Job controller, when the pods are
-// made, and the owner of a TrainJob would not hear of it.
+// Package podsecurity tells which pods the Pod Security level of their namespace refuses. The API server tells only the Job controller, when that creates the
+// pods, and so the owner of a TrainJob would not hear of it.
 package podsecurity
 
 import (
@@ -32,8 +32,8 @@ func New(live client.Reader, clock clock.PassiveClock) (Levels, error) {
 	return Levels{live, checks, &recent{clock: clock, levels: make(map[string]read)}}, nil
 }
 
-// Refused returns why pods of a JobSet are refused in a namespace, a sentence by the name of the ReplicatedJob; those whose pods are let in are left out. What
-// the configuration of the API server exempts, or enforces where a namespace has no label, is not known, nor is what cannot be read.
+// Refused returns a sentence for each ReplicatedJob whose pods a namespace refuses, by its name. Only the namespace's labels are read: the API server may also
+// have exemptions, and a default level. It returns nil for a namespace that cannot be read.
 func (l Levels) Refused(ctx context.Context, namespace string, jobSet *jobsetv1alpha2.JobSet) map[string]string {
 	if l.live == nil {
 		return nil
@@ -55,7 +55,7 @@ func (l Levels) Refused(ctx context.Context, namespace string, jobSet *jobsetv1a
 	return l.refused(level, namespace, jobSet)
 }
 
-// refused does so for a level.
+// refused evaluates the pods of a JobSet at a level.
 func (l Levels) refused(level api.LevelVersion, namespace string, jobSet *jobsetv1alpha2.JobSet) map[string]string {
 	if level.Level == api.LevelPrivileged {
 		return nil

@@ -9,17 +9,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// counts is for how long a level counts that was read.
+// counts is how long a level is used after it was read.
 const counts = 10 * time.Second
 
-// recent are the levels that were read within that time. It is safe for concurrent use.
+// recent caches levels for that time. It is safe for concurrent use.
 type recent struct {
 	clock  clock.PassiveClock
 	mu     sync.Mutex
 	levels map[string]read
 }
 
-// read is what a namespace enforced at an instant.
+// read is a level, and the instant at which it was read.
 type read struct {
 	level api.LevelVersion
 	at    time.Time
@@ -32,7 +32,7 @@ func (r *recent) find(namespace string) (api.LevelVersion, bool) {
 	return found.level, ok && r.clock.Since(found.at) < counts
 }
 
-// keep notes a level, and drops those that do not count any more.
+// keep caches a level, and drops those that are too old.
 func (r *recent) keep(namespace string, level api.LevelVersion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

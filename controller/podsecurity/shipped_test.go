@@ -2,6 +2,7 @@ package podsecurity_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,23 +56,17 @@ func TestPodSecurityPage_RuntimePatch(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(text), &job.Spec); err != nil || !found {
 		t.Fatalf("the page has no patch (%t): %v", found, err)
 	}
-	for _, of := range shipped(t, false) {
-		if of.Name != "torch-distributed" {
-			continue
-		}
-		planned, err := plan.New(job, plan.Runtime{Name: of.Name, Spec: of.Spec}, plan.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := refusedOf(
-			t,
-			map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-			planned.JobSet,
-		); len(
-			got,
-		) > 0 {
-			t.Errorf("it is refused: %v", got)
-		}
+	runtimes := shipped(t, false)
+	at := slices.IndexFunc(runtimes, func(of trainerv1alpha1.ClusterTrainingRuntime) bool {
+		return of.Name == "torch-distributed"
+	})
+	planned, err := plan.New(job, plan.Runtime{Name: runtimes[at].Name, Spec: runtimes[at].Spec}, plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := refusedOf(t, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}, planned.JobSet)
+	if len(got) > 0 {
+		t.Errorf("it is refused: %v", got)
 	}
 }
 

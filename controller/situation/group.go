@@ -21,7 +21,7 @@ import (
 const (
 	// noPods is for a group without pods: no scheduler looks at it.
 	noPods = "NoPods"
-	// podsRefused is for a job of which the API server lets pods not in.
+	// podsRefused is for a job whose namespace refuses its pods.
 	podsRefused = "PodsRefused"
 	// notSeen is for a group with pods. Ours, and kube-scheduler, look at it when as many exist as have to start together.
 	notSeen        = "NotSeen"

@@ -22,8 +22,8 @@ type Queueing struct {
 	// IdleTime limits how long a reservation holds accelerators idle, for each that it reserves: at least a second, or 0s for no limit. A reservation that has
 	// used it up is suspended, and earns a quarter of an hour for each hour of suspension. The default is an hour; for promise, four hours.
 	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
-	// GuessWeight is how many times idle counts against IdleTime while the start of a reservation is a guess, since it is not known when what holds its place
-	// ends: 1 to 1000. The default is 1; for promise, 16.
+	// GuessWeight divides IdleTime while the start of a reservation is a guess, because runs in its place have declared no end: 1 to 1000. The default is 1;
+	// for promise, 16.
 	GuessWeight *int32 `json:"guessWeight,omitempty"`
 	// Horizon limits how far ahead of its start a workload reserves a place: at least a second, or 0s for no limit. The default is a day.
 	Horizon *metav1.Duration `json:"horizon,omitempty"`

@@ -39,7 +39,7 @@ type deficit struct {
 	missing []int64
 }
 
-// mostCounted bounds the memory of all deficits, in nodes times deficits, of which each lane has two: nine bytes each.
+// mostCounted bounds the memory of all deficits. Each takes nine bytes for every node, and each lane has two.
 const mostCounted = 1 << 24
 
 // longestPause bounds how many counts are left out after futile ones.

@@ -17,8 +17,7 @@ type Discipline struct {
 	UnknownRun int64
 	// Budget limits the idle of a closed lease, in seconds for each of its owner's accelerators. 0 is no limit.
 	Budget int64
-	// GuessWeight is how many times the idle of a lease counts while its instant rests on guesses, 0 as 1. A place that drains for an
-	// end that is not known may idle in vain.
+	// GuessWeight multiplies the idle that is counted against Budget while the instant of a lease rests on guesses (rule 9). 0 stands for 1.
 	GuessWeight int64
 	// EarnPart divides the time for which a lease is open: 4 earns a quarter of an hour of Budget per hour. 0 earns nothing.
 	EarnPart int64

@@ -110,7 +110,7 @@ func (l *Lease) idled(seconds int64) int64 {
 	return l.rate * seconds
 }
 
-// weight is how many times the idle of a lease counts against its budget now.
+// weight returns the factor by which the idle of a lease counts against its budget now.
 func (l *Lease) weight() int64 {
 	if l.Firm || l.Reason != Head {
 		return 1

@@ -14,7 +14,7 @@ type spare struct {
 	counted bool
 	// at is the instant of the count, until that of the lease.
 	at, until int64
-	// owed are the earlier leases, whose places are taken off, demand is what one member takes.
+	// owed are the earlier leases: their places do not count as room. demand is that of one member.
 	owed   []*Lease
 	demand topology.Capacity
 	// room counts the members that fit on each node, noRoom where the owner may not be; domains are those of the nodes, nil for a single one.

@@ -65,8 +65,8 @@ const (
 	octave = 256
 	// fine is the number of parts of that unit in which shifts are counted.
 	fine = 16
-	// step is how far a bound moves for each tenth of chance, in those parts. Waits of a burst are wrong in the same way, and move bounds together: four
-	// times the step moved them so far that later forecasts were of no use.
+	// step is the distance that a bound moves for each tenth of chance, in those parts. Waits of one burst move bounds in the same direction: with four times the
+	// step, forecasts after a burst were of no use.
 	step = 1
 	// mostShift bounds shifts, in those parts: three octaves.
 	mostShift = 3 * octave * fine

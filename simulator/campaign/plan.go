@@ -160,7 +160,7 @@ func checkpointed(all []entry) []entry {
 			continue
 		}
 		e.name += "-checkpoints"
-		e.shows = "the jobs of c1, each of which writes a checkpoint every 30 minutes: look at the GPU-hours that preemption loses, here and there"
+		e.shows = "the jobs of c1 with a checkpoint every 30 minutes: compare the GPU-hours that preemption loses with those of c1"
 		e.options.Costs.Checkpoint = halfAnHour
 		e.few, e.seeds = []string{perfect}, e.seeds[:usual]
 		out = append(out, e)
