@@ -31,6 +31,10 @@ const (
 	AnnotationOnDisruption = "lockstep.dev/on-disruption"
 	// AnnotationMaxRestarts is how often all ranks of a gang start again after one of them failed.
 	AnnotationMaxRestarts = "lockstep.dev/max-restarts"
+	// AnnotationMinNodes is the least number of nodes with which an elastic job trains. On a PodGroup it marks an elastic gang.
+	AnnotationMinNodes = "lockstep.dev/min-nodes"
+	// AnnotationMaxNodes is the greatest number of nodes with which an elastic job trains.
+	AnnotationMaxNodes = "lockstep.dev/max-nodes"
 	// AnnotationExitCodes is what the exit codes of ranks mean, as ParseExitCodes reads it.
 	AnnotationExitCodes = "lockstep.dev/exit-codes"
 	// AnnotationStartPatience is how long a gang that starts may stand still, as ParsePatience reads it.

@@ -24,6 +24,13 @@ type Sizer interface {
 	Pods(world World, role Role) int32
 }
 
+// Elastic is a Framework whose trainings go on when nodes join them or leave.
+type Elastic interface {
+	Framework
+	// Elastic returns why a job cannot be elastic in this world; empty if it can.
+	Elastic(world World) string
+}
+
 // All lists the frameworks in the order in which they are asked. Plain is last: it selects everything.
 func All() []Framework {
 	return []Framework{Torch{}, TorchTune{}, JAX{}, XGBoost{}, MPI{}, Flux{}, Plain{}}

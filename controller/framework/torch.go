@@ -2,6 +2,7 @@ package framework
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 
@@ -18,7 +19,20 @@ const (
 	torchRank       = "PET_NODE_RANK"
 	torchLeader     = "PET_MASTER_ADDR"
 	torchLeaderPort = "PET_MASTER_PORT"
+	torchRendezvous = "PET_RDZV_BACKEND"
+	torchEndpoint   = "PET_RDZV_ENDPOINT"
+	torchRun        = "PET_RDZV_ID"
+	torchRestarts   = "PET_MAX_RESTARTS"
 )
+
+// reservedByTorch are the variables of a job that are not the user's to set.
+func reservedByTorch(world World) []string {
+	names := []string{torchNodes, torchProcesses, torchRank, torchLeader, torchLeaderPort}
+	if world.LeastNodes > 0 {
+		names = append(names, torchRendezvous, torchEndpoint, torchRun, torchRestarts)
+	}
+	return names
+}
 
 // Torch is PyTorch started by torchrun.
 type Torch struct{}
@@ -32,7 +46,7 @@ func (Torch) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy
 // Validate refuses the variables that torchrun reads and injection targets that do not exist.
 func (Torch) Validate(world World, spec *field.Path) field.ErrorList {
 	var faults field.ErrorList
-	reserved := []string{torchNodes, torchProcesses, torchRank, torchLeader, torchLeaderPort}
+	reserved := reservedByTorch(world)
 	var taken []string
 	for _, variable := range world.Env {
 		if slices.Contains(reserved, variable.Name) {
@@ -57,17 +71,43 @@ func (Torch) Validate(world World, spec *field.Path) field.ErrorList {
 // Contribute returns the variables that torchrun reads.
 func (Torch) Contribute(world World) Contribution {
 	env := []corev1.EnvVar{
-		number(torchNodes, int64(world.Nodes)),
+		torchNodeCount(world),
 		text(torchProcesses, torchProcessCount(world)),
 		rank(torchRank),
 		text(torchLeader, world.Leader()),
 		number(torchLeaderPort, int64(Port)),
 	}
+	env = append(env, torchMeeting(world)...)
 	injections := torchTargets(world.Policy)
 	for i := range injections {
 		injections[i].Env = env
 	}
 	return Contribution{Env: env, Ports: []int32{Port}, Injections: injections}
+}
+
+// Elastic returns "": torchrun's agents meet anew whenever one joins or leaves, with as many as there are.
+func (Torch) Elastic(World) string { return "" }
+
+// torchNodeCount is the number of nodes, or the fewest and the most of them as torchrun reads these.
+func torchNodeCount(world World) corev1.EnvVar {
+	if world.LeastNodes > 0 {
+		return text(torchNodes, fmt.Sprintf("%d:%d", world.LeastNodes, world.Nodes))
+	}
+	return number(torchNodes, int64(world.Nodes))
+}
+
+// torchMeeting is where the agents of an elastic job meet: at the store that the first node keeps. Its workers start again, from their last checkpoint, when
+// a node joins. A node that leaves is a failure to those that it leaves behind, so that torchrun counts it as a restart.
+func torchMeeting(world World) []corev1.EnvVar {
+	if world.LeastNodes == 0 {
+		return nil
+	}
+	return []corev1.EnvVar{
+		text(torchRendezvous, "c10d"),
+		text(torchEndpoint, net.JoinHostPort(world.Leader(), strconv.Itoa(int(Port)))),
+		text(torchRun, world.Job),
+		number(torchRestarts, int64(world.MaxRestarts)),
+	}
 }
 
 // torchProcessCount is a number or "auto", which lets torchrun count the GPUs that it sees, also those that came by claims. Without

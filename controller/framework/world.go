@@ -24,9 +24,13 @@ type World struct {
 	Subdomain string
 	// Policy is the runtime's policy.
 	Policy trainerv1alpha1.MLPolicySource
-	// Nodes is the number of training nodes, NodesGiven whether the job itself says so.
+	// Nodes is the number of training nodes, NodesGiven whether the job itself says so. An elastic job has this many at most.
 	Nodes      int32
 	NodesGiven bool
+	// LeastNodes is how many of them an elastic job needs; 0 for a job that needs all.
+	LeastNodes int32
+	// MaxRestarts is how often the processes of an elastic job may start again.
+	MaxRestarts int32
 	// Processes is the number of processes on each node; nil when the job does not say.
 	Processes *int32
 	// GPUs is the number of GPUs that each node's container asks for.

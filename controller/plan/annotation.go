@@ -46,6 +46,8 @@ type Annotation struct {
 	check func(value string) bool
 	// wish says that the scheduler reads it on the PodGroup; hard, that a job must not start where it is not served.
 	wish, hard bool
+	// derived says that a plan writes its own value on the PodGroup.
+	derived bool
 }
 
 // Fault says what is wrong with a value; empty if nothing is.
@@ -61,6 +63,7 @@ func Annotations() []Annotation {
 	return slices.Concat(
 		placeAnnotations(),
 		shapeAnnotations(),
+		elasticAnnotations(),
 		switchAnnotations(),
 		failureAnnotations(),
 		queueAnnotations(),
@@ -102,6 +105,24 @@ func shapeAnnotations() []Annotation {
 		integer(topology.AnnotationMaxPerNode, 1, "A node holds at most this many members of the gang.").must(),
 		words(topology.AnnotationCommunication, "Who talks to whom: what a placement costs is computed for it.",
 			"ring", "chain", "all-to-all").asWish(),
+	}
+}
+
+// elasticAnnotations say with how many nodes a job may train.
+func elasticAnnotations() []Annotation {
+	bound := func(key, meaning string) Annotation {
+		line := integer(key, 1, meaning)
+		line.On, line.derived = []string{onTrainJob, onRuntime, onPodGroup}, true
+		return line
+	}
+	return []Annotation{
+		bound(topology.AnnotationMinNodes,
+			"The job is elastic: it starts with as many nodes as there are, from this many on, goes on with fewer when a job of a higher "+
+				"priority needs some, and takes more when none waits for them. For torch only. Default: numNodes if there is a "+
+				topology.AnnotationMaxNodes+"."),
+		bound(topology.AnnotationMaxNodes,
+			"The job is elastic, and trains with this many nodes at most. Default: numNodes if there is a "+
+				topology.AnnotationMinNodes+"."),
 	}
 }
 
@@ -330,5 +351,5 @@ func IsWish(key string) bool {
 // IsPlanned reports whether a PodGroup's annotation is one that plans write.
 func IsPlanned(key string) bool {
 	line, ok := annotation(key)
-	return ok && (line.wish || line.Controller)
+	return ok && (line.wish || line.derived || line.Controller)
 }

@@ -55,7 +55,7 @@ func (d *draft) gangMembers() []string {
 // neither.
 func (d *draft) newDisruption(members []string) disruption {
 	policy := disruption{action: disruptionRestart, members: members}
-	if d.jobWish(topology.AnnotationOnDisruption) == disruptionReplace {
+	if d.jobWish(topology.AnnotationOnDisruption) == disruptionReplace || d.span.isElastic() {
 		policy.action = disruptionReplace
 	}
 	for _, replicated := range d.spec.ReplicatedJobs {

@@ -22,6 +22,8 @@ type draft struct {
 	runtime   Runtime
 	framework framework.Framework
 	world     framework.World
+	// span is between how many nodes the job trains, if it is elastic.
+	span span
 	// spec is the runtime's JobSet spec with the job's patches and resources; ours to change.
 	spec jobsetv1alpha2.JobSetSpec
 	// labels and annotations are those of the JobSet.
@@ -63,6 +65,7 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	mergeClaims(&d.spec, trainerOf(job).ResourceClaimsPerNode, companion(policyOf(runtime)))
 	d.prioritize()
 	d.world = worldOf(job, runtime, d.spec, options)
+	d.stretch()
 	for i := range d.world.Roles {
 		d.world.Roles[i].Pods = d.size(i)
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,6 +85,7 @@ func (d *draft) newGang(ask asked, options Options) *gang {
 	}
 	g.faults = append(g.faults, d.checkStart(members)...)
 	wishes, faults := d.wishes(members, g.rules)
+	maps.Copy(wishes, d.ofSpan(g))
 	g.annotations, g.faults = wishes, append(g.faults, faults...)
 	if d.nvlink != mnnvlNone {
 		d.wishClique(g, members)
@@ -110,7 +112,7 @@ func (d *draft) together(targets []string) (names []string, waits []int, count i
 		case slices.Contains(late, replicated.Name):
 			waits = append(waits, i)
 		default:
-			count += d.pods(i)
+			count += d.pods(i) - d.lets(i)
 		}
 	}
 	return names, waits, count

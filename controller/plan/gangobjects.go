@@ -69,7 +69,11 @@ func (g *gang) podGroupTemplate(options Options) schedulingv1beta1.PodGroupTempl
 		template.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
 	} else {
 		template.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.count}
-		if template.DisruptionMode == nil { // whatever preempts, one rank less leaves nothing that could go on
+		switch {
+		case template.DisruptionMode != nil:
+		case g.annotations[topology.AnnotationMinNodes] != "":
+			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}}
+		default: // whatever preempts, one rank less leaves nothing that could go on
 			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
 		}
 	}

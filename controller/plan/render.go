@@ -39,6 +39,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 		add(replicated, contribution.Parts)
 		if i == first {
 			d.joinStatus(replicated)
+			d.makeElastic(replicated)
 		}
 	}
 	d.warnings = append(d.warnings, contribution.Warnings...)
@@ -75,8 +76,8 @@ func (d *draft) size(i int) int32 {
 	if sizer, ok := d.framework.(framework.Sizer); ok {
 		return max(1, sizer.Pods(d.world, d.world.Roles[i]))
 	}
-	if i == d.firstTrainer() && trainerOf(d.job).NumNodes != nil {
-		return max(1, *d.job.Spec.Trainer.NumNodes)
+	if i == d.firstTrainer() && (trainerOf(d.job).NumNodes != nil || d.span.isElastic()) {
+		return max(1, d.world.Nodes)
 	}
 	return d.world.Roles[i].Pods
 }

@@ -35,6 +35,7 @@ func (d *draft) validate(options Options) field.ErrorList {
 	faults = append(faults, d.checkUnserved(options)...)
 	faults = append(faults, d.checkMNNVL(options)...)
 	faults = append(faults, d.checkDisruption()...)
+	faults = append(faults, d.checkElastic()...)
 	faults = append(faults, d.checkScheduling()...)
 	return append(faults, d.checkGangs()...)
 }

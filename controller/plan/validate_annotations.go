@@ -15,9 +15,9 @@ import (
 func ValidateAnnotations(annotations map[string]string, metadata *field.Path) field.ErrorList {
 	d := &draft{job: &trainerv1alpha1.TrainJob{}, runtime: Runtime{Annotations: annotations}}
 	faults := slices.Concat(d.checkSwitches(), d.checkKeys())
-	for _, key := range wishKeys() {
-		if value := annotations[key]; value != "" {
-			faults = append(faults, faultOf(key, value)...)
+	for _, line := range Annotations() {
+		if value := annotations[line.Key]; value != "" && (line.wish || line.derived) {
+			faults = append(faults, faultOf(line.Key, value)...)
 		}
 	}
 	for _, fault := range faults {
