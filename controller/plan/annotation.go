@@ -116,10 +116,12 @@ func elasticAnnotations() []Annotation {
 		return line
 	}
 	return []Annotation{
-		bound(topology.AnnotationMinNodes,
+		bound(
+			topology.AnnotationMinNodes,
 			"The job is elastic: it starts with as many nodes as there are, from this many on, goes on with fewer when a job of a higher "+
 				"priority needs some, and takes more when none waits for them. For torch only. Default: numNodes if there is a "+
-				topology.AnnotationMaxNodes+"."),
+				topology.AnnotationMaxNodes+".",
+		),
 		bound(topology.AnnotationMaxNodes,
 			"The job is elastic, and trains with this many nodes at most. Default: numNodes if there is a "+
 				topology.AnnotationMinNodes+"."),

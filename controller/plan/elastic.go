@@ -100,10 +100,14 @@ func (d *draft) checkElastic() field.ErrorList {
 	case d.jobWish(topology.AnnotationOnDisruption) == disruptionRestart:
 		return refuse("an elastic job goes on when it loses a node; leave " + topology.AnnotationOnDisruption + " out")
 	case d.world.MaxRestarts == 0:
-		return refuse("the processes of an elastic job start again when a node leaves; " + topology.AnnotationMaxRestarts +
-			" must be at least 1")
+		return refuse(
+			"the processes of an elastic job start again when a node leaves; " + topology.AnnotationMaxRestarts +
+				" must be at least 1",
+		)
 	case d.nvlink != mnnvlNone:
-		return refuse("nodes that train by NVLink across nodes do not join and leave; leave " + topology.AnnotationMNNVL + " out")
+		return refuse(
+			"nodes that train by NVLink across nodes do not join and leave; leave " + topology.AnnotationMNNVL + " out",
+		)
 	}
 	return nil
 }

@@ -72,7 +72,9 @@ func (g *gang) podGroupTemplate(options Options) schedulingv1beta1.PodGroupTempl
 		switch {
 		case template.DisruptionMode != nil:
 		case g.annotations[topology.AnnotationMinNodes] != "":
-			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}}
+			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{
+				Single: &schedulingv1beta1.SingleDisruptionMode{},
+			}
 		default: // whatever preempts, one rank less leaves nothing that could go on
 			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
 		}

@@ -28,6 +28,8 @@ type Known struct {
 	Hindrance string
 	// Refused are the ReplicatedJobs whose pods the API server does not let in, and why.
 	Refused map[string]string
+	// Elastic is with how many nodes an elastic job trains; nil for a job of one size.
+	Elastic *trainerv1alpha1.ElasticStatus
 	Now     time.Time
 }
 
@@ -41,6 +43,7 @@ func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 		next = before.DeepCopy()
 		next.Reason, next.Queue = "", nil
 	}
+	next.Elastic = k.Elastic
 	if k.JobSet != nil {
 		next.Ranks = plan.Ranks(k.JobSet.Spec)
 	}
@@ -129,10 +132,10 @@ func (w *writer) leaves(reason, why string) {
 
 // runs is for a job whose JobSet may have pods.
 func (w *writer) runs(k Known) {
-	if areReady(k.JobSet) { // they have nodes, whatever is said of their groups: not every scheduler says it
+	if k.areReady() { // they have nodes, whatever is said of their groups: not every scheduler says it
 		w.WaitingSince = nil
 		w.placed(k.Groups)
-		w.starts(k.JobSet)
+		w.starts(k)
 		return
 	}
 	unplaced := unplaced(k.Groups, k.JobSet, w.placedAt())
@@ -146,13 +149,13 @@ func (w *writer) runs(k Known) {
 		w.waits(lastOf(waiting))
 	case len(unplaced) > 0:
 		w.WaitingSince = nil
-		w.starts(k.JobSet)
+		w.starts(k)
 		w.leaves(string(w.Phase), w.Reason)
 		w.ceases(trainerv1alpha1.SchedulingQueued, string(w.Phase), w.Reason)
 	default:
 		w.WaitingSince = nil
 		w.placed(k.Groups)
-		w.starts(k.JobSet)
+		w.starts(k)
 	}
 }
 
@@ -209,26 +212,27 @@ func (w *writer) placed(groups []schedulingv1beta1.PodGroup) {
 }
 
 // starts tells a job whose ranks are ready from one whose are not.
-func (w *writer) starts(jobSet *jobsetv1alpha2.JobSet) {
+func (w *writer) starts(k Known) {
 	w.Phase = trainerv1alpha1.PhaseStarting
-	if jobSet == nil {
+	if k.JobSet == nil {
 		return
 	}
-	if missing := notReady(jobSet); len(missing) > 0 {
+	if missing := k.notReady(); len(missing) > 0 {
 		w.Reason = "not ready yet: " + strings.Join(missing, ", ")
 		return
 	}
 	w.Phase = trainerv1alpha1.PhaseRunning
 }
 
-// areReady reports whether all ranks of a job are ready.
-func areReady(jobSet *jobsetv1alpha2.JobSet) bool {
-	return jobSet != nil && len(plan.Trainers(jobSet.Spec)) > 0 && len(notReady(jobSet)) == 0
+// areReady reports whether all ranks of a job are ready; of an elastic one, as many as it needs.
+func (k Known) areReady() bool {
+	return k.JobSet != nil && len(plan.Trainers(k.JobSet.Spec)) > 0 && len(k.notReady()) == 0
 }
 
 // notReady are the jobs that train and are not ready yet, after those that run before them: "node 0 of 1". None if all that train
 // are ready.
-func notReady(jobSet *jobsetv1alpha2.JobSet) []string {
+func (k Known) notReady() []string {
+	jobSet := k.JobSet
 	trains := plan.Trainers(jobSet.Spec)
 	var before, out []string
 	for _, job := range jobSet.Spec.ReplicatedJobs {
@@ -242,6 +246,18 @@ func notReady(jobSet *jobsetv1alpha2.JobSet) []string {
 		}
 		done := doneOf(status, how)
 		text := fmt.Sprintf("%s %d of %d", job.Name, done, job.Replicas)
+		if isTrainer && k.Elastic != nil { // a Job is ready when all its pods are
+			text = fmt.Sprintf(
+				"%s %d of %d to %d ranks",
+				job.Name,
+				k.Elastic.ReadyNodes,
+				k.Elastic.MinNodes,
+				k.Elastic.MaxNodes,
+			)
+			if k.Elastic.ReadyNodes >= k.Elastic.MinNodes {
+				done = job.Replicas
+			}
+		}
 		switch {
 		case done >= job.Replicas:
 		case isTrainer:

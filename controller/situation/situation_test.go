@@ -577,3 +577,35 @@ Waiting (the scheduler has not looked at it yet; it does once all its pods exist
 Waiting (the scheduler has not looked at it yet; it does once all its pods exist) waits since 10:01 +Queued
 `)
 }
+
+// An elastic job runs with the ranks that it needs, and says how many of all are ready.
+func TestOf_AnElasticJob(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	ready := func(ranks int32) {
+		s.ready(0) // a Job is ready when all its pods are
+		s.known.Elastic = &trainerv1alpha1.ElasticStatus{MinNodes: 2, MaxNodes: 4, ReadyNodes: ranks}
+	}
+	s.tell("no room", func() { ready(0); s.waits("needs 2 nodes; 1 is free", standing.Turn{Position: 1}) })
+	s.tell("placed", func() { s.placed("su-1") })
+	s.tell("one rank is ready", func() { ready(1) })
+	s.tell("as many as it needs", func() { ready(2) })
+	s.tell("all", func() { ready(4); s.ready(1) })
+	s.tell("one leaves", func() { ready(3) })
+	s.want(t, `
+== no room
+Waiting (needs 2 nodes; 1 is free) waits since 10:01 position 1 +Queued
+   Warning NoRoom: needs 2 nodes; 1 is free
+== placed
+Starting (not ready yet: node 0 of 2 to 4 ranks) on 4 nodes of su-1 q=0.50 since 10:02 -Queued +Placed
+   Normal Placed: 4 nodes in su-1, quality 0.50
+== one rank is ready
+Starting (not ready yet: node 1 of 2 to 4 ranks) on 4 nodes of su-1 q=0.50 since 10:02 -Queued +Placed
+== as many as it needs
+Running on 4 nodes of su-1 q=0.50 since 10:02 -Queued +Placed
+== all
+Running on 4 nodes of su-1 q=0.50 since 10:02 -Queued +Placed
+== one leaves
+Running on 4 nodes of su-1 q=0.50 since 10:02 -Queued +Placed
+`)
+}

@@ -110,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	r.warn(&job, next, done)
 	r.count(&job, next, done.framework)
-	left = sooner(left, r.tell(&job, next))
+	left = sooner(left, sooner(resizes(next), r.tell(&job, next)))
 	if done.err == nil || next.Ended() || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
 		stop := r.timed(instruments.PhaseRelease)
 		kept, err := r.cleanUp(ctx, next, jobSet)

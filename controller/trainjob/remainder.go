@@ -84,19 +84,37 @@ func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet
 		if plan.GroupOf(replicated) != group {
 			continue
 		}
-		for index := range replicated.Replicas {
-			var job batchv1.Job
-			key := types.NamespacedName{
-				Namespace: jobSet.Namespace, Name: fmt.Sprintf("%s-%s-%d", jobSet.Name, replicated.Name, index),
-			}
-			err := r.Live.Get(ctx, key, &job)
-			if err != nil && !apierrors.IsNotFound(err) {
-				return 0, fmt.Errorf("getting Job %s: %w", key, err)
-			}
-			complete += job.Status.Succeeded
+		jobs, err := r.jobsOf(ctx, jobSet, replicated)
+		if err != nil {
+			return 0, err
+		}
+		for i := range jobs {
+			complete += jobs[i].Status.Succeeded
 		}
 	}
 	return complete, nil
+}
+
+// jobsOf reads the Jobs of a ReplicatedJob live, those that exist.
+func (r *Reconciler) jobsOf(
+	ctx context.Context, jobSet *jobsetv1alpha2.JobSet, replicated *jobsetv1alpha2.ReplicatedJob,
+) ([]batchv1.Job, error) {
+	var out []batchv1.Job
+	for index := range replicated.Replicas {
+		var job batchv1.Job
+		key := types.NamespacedName{
+			Namespace: jobSet.Namespace, Name: fmt.Sprintf("%s-%s-%d", jobSet.Name, replicated.Name, index),
+		}
+		err := r.Live.Get(ctx, key, &job)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("getting Job %s: %w", key, err)
+		default:
+			out = append(out, job)
+		}
+	}
+	return out, nil
 }
 
 // need sets how many members of a group have to be there for others to start.

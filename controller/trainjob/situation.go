@@ -39,8 +39,13 @@ func (r *Reconciler) situate(
 	}
 	now := r.Clock.Now()
 	first := firstEstimate(job, now)
+	elastic, err := r.elastic(ctx, job, jobSet, there)
+	if err != nil {
+		return err
+	}
 	job.Status.Scheduling = situation.Of(situation.Known{
-		Job: job, JobSet: jobSet, Groups: there, Hindrance: hindrance, Refused: r.refused(ctx, job, jobSet), Now: now,
+		Job: job, JobSet: jobSet, Groups: there, Hindrance: hindrance, Refused: r.refused(ctx, job, jobSet),
+		Elastic: elastic, Now: now,
 	})
 	job.Status.Scheduling.FirstEstimate = first
 	r.reports.learn(job)

@@ -52,6 +52,9 @@ type SchedulingStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Ranks int32 `json:"ranks,omitempty"`
+	// elastic is with how many nodes an elastic job trains. It is absent for a job of one size.
+	// +optional
+	Elastic *ElasticStatus `json:"elastic,omitempty"`
 	// waitingSince is since when the job waits for nodes.
 	// +optional
 	WaitingSince *metav1.Time `json:"waitingSince,omitempty"`
@@ -81,6 +84,22 @@ type SchedulingStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ElasticStatus is with how many nodes an elastic job trains.
+type ElasticStatus struct {
+	// minNodes is the number of nodes without which the job does not train.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	MinNodes int32 `json:"minNodes,omitempty"`
+	// maxNodes is the number of nodes that the job takes when there is room.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	MaxNodes int32 `json:"maxNodes,omitempty"`
+	// readyNodes is the number of nodes whose ranks are ready.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ReadyNodes int32 `json:"readyNodes,omitempty"`
 }
 
 // RankFailure describes a rank that failed by itself, or that had last words when its job ran out of time. It was not evicted.

@@ -1,0 +1,74 @@
+package trainjob
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/utils/ptr"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// looksAtStart is how soon an elastic job is looked at again that has not as many ranks as it needs: a Job's count of ready pods shows in no status of a
+// JobSet.
+const looksAtStart = 5 * time.Second
+
+// elastic returns with how many nodes a job trains; nil for a job of one size. The Jobs are read live: they are not watched.
+func (r *Reconciler) elastic(
+	ctx context.Context,
+	job *trainerv1alpha1.TrainJob,
+	jobSet *jobsetv1alpha2.JobSet,
+	groups []schedulingv1beta1.PodGroup,
+) (*trainerv1alpha1.ElasticStatus, error) {
+	before := (*trainerv1alpha1.ElasticStatus)(nil)
+	if job.Status.Scheduling != nil {
+		before = job.Status.Scheduling.Elastic
+	}
+	at := slices.IndexFunc(groups, func(group schedulingv1beta1.PodGroup) bool {
+		_, ok := topology.SpanOf(group.Annotations)
+		return ok
+	})
+	switch {
+	case job.Ended():
+		return before, nil
+	case at < 0:
+		return nil, nil //nolint:nilnil // such a job has none
+	}
+	span, _ := topology.SpanOf(groups[at].Annotations)
+	out := &trainerv1alpha1.ElasticStatus{MinNodes: int32(span.Least), MaxNodes: int32(span.Most)}
+	if suspended(job) || !runs(jobSet) {
+		return out, nil
+	}
+	for i := range jobSet.Spec.ReplicatedJobs {
+		replicated := &jobSet.Spec.ReplicatedJobs[i]
+		if plan.GroupOf(replicated) != groups[at].Name ||
+			!slices.Contains(plan.Trainers(jobSet.Spec), replicated.Name) {
+			continue
+		}
+		jobs, err := r.jobsOf(ctx, jobSet, replicated)
+		if err != nil {
+			return before, err
+		}
+		for j := range jobs {
+			out.ReadyNodes += ptr.Deref(jobs[j].Status.Ready, 0)
+		}
+	}
+	return out, nil
+}
+
+// resizes returns when an elastic job that runs is looked at again; zero for any other job.
+func resizes(job *trainerv1alpha1.TrainJob) time.Duration {
+	status := job.Status.Scheduling
+	switch {
+	case status == nil || status.Elastic == nil || job.Ended() || suspended(job):
+		return 0
+	case status.Elastic.ReadyNodes < status.Elastic.MinNodes && status.Phase == trainerv1alpha1.PhaseStarting:
+		return looksAtStart
+	}
+	return lookAgain
+}
