@@ -85,6 +85,8 @@ const (
 	OwnLease Cause = "own lease"
 	// Victims: its victims have to leave.
 	Victims Cause = "victims leave"
+	// Costly: it runs and would fit, and its gang would lose more work by starting again than more members win.
+	Costly Cause = "growing costs more than it wins"
 	// OtherLease: it would fit but for leases of earlier entities.
 	OtherLease Cause = "lease of an earlier entity"
 )
@@ -98,7 +100,7 @@ type Wait struct {
 	Of []ID
 	// Together is the level that keeps the gang together, which asks for no topology (rule 15); "" for none.
 	Together string
-	// Unpaid is the balance of an eviction that does not pay; nil if there is none.
+	// Unpaid is the balance of an eviction, or of growing, that does not pay; nil if there is none.
 	Unpaid *Balance
 	// At is the instant at which that is expected to end; None if it is not known.
 	At int64

@@ -185,7 +185,7 @@ func (m *Machine) Whole(e Entity, ask Ask, w *World) (topology.Placement, bool) 
 		return topology.Placement{}, false
 	}
 	asked := without(w, Ask{Gang: ask.Least(), Needed: ask.Needed}, m.binding(&e, w.Now))
-	found, ok := choose(w, asked, []*Unit{own}, 0)
+	found, ok := chooseParts(w, asked, []*Unit{own}, 0)
 	return found.placement, ok
 }
 

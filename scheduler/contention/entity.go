@@ -117,9 +117,14 @@ func (e *Entity) lane() laneKey {
 		question = Question(e.Ask.Gang)
 	}
 	key := laneKey{
-		question: question, needed: e.Ask.Needed, priority: e.Order.Priority, replacement: e.Order.Replacement,
-		preemptible: e.Preemptible, never: e.NeverPreempts,
-		apart: e.apart || e.RunTime <= 0 && e.wishesNothing(),
+		question:    question,
+		needed:      e.Ask.Needed,
+		priority:    e.Order.Priority,
+		replacement: e.Order.Replacement,
+		grows:       e.Order.Grows,
+		preemptible: e.Preemptible,
+		never:       e.NeverPreempts,
+		apart:       e.apart || e.RunTime <= 0 && e.wishesNothing(),
 	}
 	if e.Preemptible {
 		key.grace = e.Grace

@@ -72,14 +72,14 @@ func (t *turn) chosen(asked Ask, units []*Unit) (choice, Balance, bool) {
 	if len(cheap) == 0 {
 		return choice{}, most, true
 	}
-	found, ok := choose(t.w, asked, cheap, restart)
+	found, ok := chooseParts(t.w, asked, cheap, restart)
 	ok = ok && len(found.victims) > 0
 	if len(cheap) < len(units) {
 		if !ok {
 			return choice{}, most, true
 		}
 		if exceeded(t.w.Budgets, found.victims...) {
-			found, ok = choose(t.w, asked, units, restart)
+			found, ok = chooseParts(t.w, asked, units, restart)
 			ok = ok && len(found.victims) > 0
 		}
 	}
@@ -123,6 +123,7 @@ func (t *turn) misses(node int) bool {
 
 // evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
 func (t *turn) evict(p Preempted) {
+	p.Victims = t.withParts(p.Victims)
 	t.emit(p)
 	if len(t.policy.Terms.Prices) > 0 {
 		t.evictions.note(t.running(p.Victims), t.w.Now)
@@ -147,7 +148,7 @@ func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 			stay = append(stay, u)
 		}
 	}
-	slices.SortFunc(stay, byPriority)
+	slices.SortFunc(stay, byGang)
 	for _, u := range stay {
 		if fitsIn(free, n.demand) {
 			break

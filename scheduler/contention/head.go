@@ -36,7 +36,7 @@ func (l *Lease) take(p prospect, now int64) {
 func (t *turn) lease(reason Wait) (again bool) {
 	e := &t.s.Entity
 	l := t.Lease(e.ID)
-	if l == nil && (e.Accelerators == 0 || t.policy.MaxLeases == 0 || !t.mayLease(e.Order)) {
+	if l == nil && (e.Accelerators == 0 || e.Order.Grows || t.policy.MaxLeases == 0 || !t.mayLease(e.Order)) {
 		t.wait(reason)
 		return false
 	}
@@ -272,7 +272,7 @@ func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []t
 	now, later := []topology.Running(nil), make([]topology.Running, 0, len(list))
 	for _, x := range list {
 		switch {
-		case x.Unit.ID == owner.ID: // its surplus ends with it
+		case x.Unit.gang() == owner.ID: // its surplus ends with it
 		case t.evictable(x.Unit, owner):
 			now = append(now, topology.Running{Name: string(x.Unit.ID), Holds: x.Unit.Holds, End: w.Now})
 		case meant(x):

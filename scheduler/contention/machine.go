@@ -205,7 +205,7 @@ func (m *Machine) eachCandidate(visit func(*spot)) {
 func (m *Machine) taker(l *lane, heads int, last *Lease) *spot {
 	for _, s := range l.spots {
 		if m.Lease(s.ID) == nil {
-			if s.Accelerators > 0 && (heads < m.policy.MaxLeases || last.Order.Compare(s.Order) > 0) {
+			if s.Accelerators > 0 && !s.Order.Grows && (heads < m.policy.MaxLeases || last.Order.Compare(s.Order) > 0) {
 				return s
 			}
 			return nil

@@ -9,7 +9,9 @@ import (
 type Order struct {
 	// Replacement says that the entity replaces lost members of a gang that was whole. It precedes all others.
 	Replacement bool
-	Priority    int32
+	// Grows says that the entity has all that it needs, and would take more: members beyond the fewest of an elastic gang that runs. All others precede it.
+	Grows    bool `json:",omitempty"`
+	Priority int32
 	// Since is the instant at which the entity became ready, by the clock of World.Now. Eviction does not change it.
 	Since time.Time
 	// Due orders entities of one priority before Since does. The zero time is Since. The machine sets it, by the entity's Discipline.
@@ -17,11 +19,12 @@ type Order struct {
 	Namespace, Name string
 }
 
-// Compare returns a negative number if o precedes p: replacements first, then the higher priority, the earlier due, the longer wait, the
+// Compare returns a negative number if o precedes p: replacements first, what only grows last, then the higher priority, the earlier due, the longer wait, the
 // namespace and the name.
 func (o Order) Compare(p Order) int {
 	return cmp.Or(
 		compareBools(p.Replacement, o.Replacement),
+		compareBools(o.Grows, p.Grows),
 		cmp.Compare(p.Priority, o.Priority),
 		o.due().Compare(p.due()),
 		o.Since.Compare(p.Since),

@@ -18,19 +18,19 @@ type choice struct {
 	placement topology.Placement
 }
 
-// choose finds the units whose eviction loses least and makes room for the gang, whole units only. A disruption budget is
-// exceeded only if nothing else makes room: a protected unit costs more than all others together. A restart costs so many seconds. It is
-// false if no eviction helps.
-func choose(w *World, ask Ask, units []*Unit, restart int64) (choice, bool) {
-	running, total := make([]topology.Running, len(units)), int64(1)
-	for i, u := range units {
-		cost := u.Lost(w.Now) + u.restarts(restart)
-		running[i] = topology.Running{Name: string(u.ID), Holds: u.Holds, Cost: cost, End: topology.EndUnknown}
-		total += cost
+// choose finds the options whose departure loses least and makes room for the gang. A disruption budget is exceeded only if nothing else makes room: a
+// protected option costs more than all others together. It is false if no departure helps.
+func choose(w *World, ask Ask, options []option) (choice, bool) {
+	running, total := make([]topology.Running, len(options)), int64(1)
+	for i, o := range options {
+		running[i] = topology.Running{
+			Name: string(o.units[0].ID), Holds: o.holds, Cost: o.cost, End: topology.EndUnknown,
+		}
+		total += o.cost
 	}
-	protected := make([]bool, len(units))
-	for i, u := range units {
-		if exceeded(w.Budgets, u) {
+	protected := make([]bool, len(options))
+	for i, o := range options {
+		if exceeded(w.Budgets, o.units...) {
 			protected[i] = true
 			running[i].Cost += total
 		}
@@ -42,15 +42,15 @@ func choose(w *World, ask Ask, units []*Unit, restart int64) (choice, bool) {
 			return choice{}, false
 		}
 		found = eviction
-		if !protectMore(w.Budgets, units, found.Victims, protected, running, total) {
+		if !protectMore(w.Budgets, options, found.Victims, protected, running, total) {
 			break
 		}
 	}
 	out := choice{optimal: found.Optimal(), gang: ask.Gang, placement: found.Placement}
 	for _, i := range found.Victims {
-		out.victims = append(out.victims, units[i])
-		out.cost += units[i].Lost(w.Now)
+		out.victims = append(out.victims, options[i].units...)
 	}
+	out.cost = lost(out.victims, w.Now, 0)
 	return out, true
 }
 
@@ -83,16 +83,18 @@ func disrupted(budget int, units []*Unit) int {
 
 // protectMore protects those of the victims that exceed a budget together, and reports whether one was not protected before.
 func protectMore(
-	allowed []int, units []*Unit, victims []int, protected []bool, running []topology.Running, penalty int64,
+	allowed []int, options []option, victims []int, protected []bool, running []topology.Running, penalty int64,
 ) bool {
 	var leave []*Unit
 	for _, i := range victims {
-		leave = append(leave, units[i])
+		leave = append(leave, options[i].units...)
 	}
 	more := false
 	for _, i := range victims {
-		over := slices.ContainsFunc(units[i].Budgets, func(c Covered) bool {
-			return disrupted(c.Budget, leave) > allowed[c.Budget]
+		over := slices.ContainsFunc(options[i].units, func(u *Unit) bool {
+			return slices.ContainsFunc(u.Budgets, func(c Covered) bool {
+				return disrupted(c.Budget, leave) > allowed[c.Budget]
+			})
 		})
 		if over && !protected[i] {
 			protected[i], more = true, true

@@ -72,7 +72,7 @@ func (p Policy) percent(priority int32) int64 {
 }
 
 // evicts reports whether an entity may evict units of lower priority, if that pays.
-func (p Policy) evicts(e *Entity) bool { return p.Preemption && !e.NeverPreempts }
+func (p Policy) evicts(e *Entity) bool { return p.Preemption && !e.NeverPreempts && !e.Order.Grows }
 
 // insists reports whether an entity evicts units of lower priority whatever that costs.
 func (p Policy) insists(e *Entity) bool { return p.evicts(e) && p.percent(e.Order.Priority) == 0 }
@@ -134,7 +134,7 @@ func (t *turn) won(sooner int64) int64 {
 // balance weighs a choice of victims against waiting for the entity's earliest place.
 func (t *turn) balance(c choice) Balance {
 	e := &t.s.Entity
-	out := Balance{Lost: c.cost}
+	out := Balance{Lost: lost(c.victims, t.w.Now, t.policy.Terms.Restart)}
 	at := int64(None)
 	if next, ok := t.withoutEviction(); ok {
 		at = next.Instant
@@ -143,7 +143,7 @@ func (t *turn) balance(c choice) Balance {
 	at = min(at, t.w.Now+horizon)
 	var grace int64
 	for _, u := range c.victims {
-		if out.Lost += u.restarts(t.policy.Terms.Restart); !u.Leaving {
+		if !u.Leaving {
 			grace = max(grace, u.Grace)
 		}
 	}
@@ -196,8 +196,8 @@ const mostEvicted = 2048
 
 // reached reports whether a unit was evicted as often within the last day as may be.
 func (e evictions) reached(most int, u *Unit, now int64) bool {
-	of := e[u.ID]
-	return most > 0 && u.Accelerators <= of.Accelerators && len(sinceYesterday(of.At, now)) >= most
+	of := e[u.gang()]
+	return most > 0 && max(u.Accelerators, u.Stops) <= of.Accelerators && len(sinceYesterday(of.At, now)) >= most
 }
 
 // sinceYesterday returns the instants that are less than a day ago.
@@ -206,11 +206,17 @@ func sinceYesterday(at []int64, now int64) []int64 {
 	return at[first:]
 }
 
-// note notes that units are evicted. It forgets what was a day ago and, of too many units, those whose last eviction is longest ago.
+// note notes that units are evicted; of the units of one gang, that the gang is. It forgets what was a day ago and, of too many units, those whose last eviction is longest ago.
 func (e evictions) note(units []*Unit, now int64) {
+	noted := make(map[ID]bool, len(units))
 	for _, u := range units {
-		of := e[u.ID]
-		e[u.ID] = Evictions{append(slices.Clone(sinceYesterday(of.At, now)), now), max(of.Accelerators, u.Accelerators)}
+		id := u.gang()
+		of := e[id]
+		if !noted[id] {
+			of.At = append(slices.Clone(sinceYesterday(of.At, now)), now)
+		}
+		of.Accelerators, noted[id] = max(of.Accelerators, u.Accelerators, u.Stops), true
+		e[id] = of
 	}
 	if len(e) <= mostEvicted {
 		return

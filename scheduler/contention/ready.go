@@ -84,7 +84,7 @@ func closedTo(gang topology.Gang, node int) bool {
 func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
 	here := t.scratch.here[:0]
 	for _, u := range w.Running.On(node) {
-		if x := expectation(u, w.Now, t.policy.MinRemaining); x.At != None && u.ID != owner.ID {
+		if x := expectation(u, w.Now, t.policy.MinRemaining); x.At != None && u.gang() != owner.ID {
 			here = append(here, x)
 		}
 	}

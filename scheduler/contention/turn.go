@@ -67,6 +67,9 @@ func (t *turn) decide() {
 		return
 	}
 	reason := Wait{Cause: NoRoom, Refusal: own.Refusal, At: None}
+	if own.Refusal == nil && t.costly(own) {
+		return
+	}
 	if own.Refusal == nil {
 		var refusing []*Lease
 		if refusing = t.place(own); refusing == nil {

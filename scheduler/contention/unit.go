@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/lockstep-project/lockstep/topology"
@@ -53,9 +54,16 @@ type Unit struct {
 	Grace int64
 	// Accelerators is how many it holds.
 	Accelerators int64
+	// Of is the gang of a member beyond the fewest of an elastic gang: the member is a unit of its own, and the gang goes on without it. "" for any other
+	// unit.
+	Of ID
+	// Stops counts the accelerators of all units of an elastic gang: when one leaves, all start again from their last checkpoint. 0 is Accelerators.
+	Stops int64
 	// Started is the instant at which its work began, Saved that of its last checkpoint; 0 if there is none.
 	Started, Saved int64
-	// SavesEvery is the time between two checkpoints in seconds if they are periodic from the start on, else 0.
+	// Resumed is when an elastic gang last went on from a checkpoint, with other members than before; 0 if it never did.
+	Resumed int64
+	// SavesEvery is the time between two checkpoints in seconds if they are periodic from the start, or Resumed, on, else 0.
 	SavesEvery int64
 	End        End
 	// Leaving says that its eviction has begun: nothing more is lost with it, and it ends soon.
@@ -90,11 +98,12 @@ func (u *Unit) Lost(now int64) int64 {
 	if u.Leaving {
 		return 0
 	}
-	since := max(u.Started, u.Saved)
-	if u.SavesEvery > 0 && now > u.Started {
-		since = max(since, now-(now-u.Started)%u.SavesEvery)
+	began := max(u.Started, u.Resumed)
+	since := max(began, u.Saved)
+	if u.SavesEvery > 0 && now > began {
+		since = max(since, now-(now-began)%u.SavesEvery)
 	}
-	return u.Accelerators * max(0, now-since)
+	return max(u.Accelerators, u.Stops) * max(0, now-since)
 }
 
 // restarts returns the accelerator-seconds that the unit needs to start again if it is evicted now and a start takes so many seconds.
@@ -102,5 +111,8 @@ func (u *Unit) restarts(seconds int64) int64 {
 	if u.Leaving {
 		return 0
 	}
-	return u.Accelerators * seconds
+	return max(u.Accelerators, u.Stops) * seconds
 }
+
+// gang returns the ID under which the unit waits, ends and is evicted: that of its gang if it is a member of its own.
+func (u *Unit) gang() ID { return cmp.Or(u.Of, u.ID) }

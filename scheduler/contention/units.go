@@ -19,6 +19,8 @@ type Units struct {
 	guessed []*Unit
 	// preemptible are the units that may be evicted, by (priority, ID).
 	preemptible []*Unit
+	// parts are the units of elastic gangs beside those of their fewest members, by gang.
+	parts map[ID][]*Unit
 	// byNode are the units on each node, by its number, as far as there was one.
 	byNode [][]*Unit
 	// changes counts Add and Remove, services those of units that never end.
@@ -53,6 +55,13 @@ func (u *Units) Add(unit *Unit) {
 	}
 	u.changes++
 	u.all[unit.ID] = unit
+	if unit.Of != "" {
+		if u.parts == nil {
+			u.parts = make(map[ID][]*Unit)
+		}
+		at, _ := slices.BinarySearchFunc(u.parts[unit.Of], unit, byPriority)
+		u.parts[unit.Of] = slices.Insert(u.parts[unit.Of], at, unit)
+	}
 	if unit.End.Certainty == Never {
 		u.services++
 	}
@@ -93,6 +102,12 @@ func (u *Units) Remove(id ID) *Unit {
 	}
 	u.changes++
 	delete(u.all, id)
+	if unit.Of != "" {
+		u.parts[unit.Of] = slices.DeleteFunc(u.parts[unit.Of], func(other *Unit) bool { return other == unit })
+		if len(u.parts[unit.Of]) == 0 {
+			delete(u.parts, unit.Of)
+		}
+	}
 	if unit.End.Certainty == Never {
 		u.services++
 	}
@@ -179,6 +194,9 @@ func (u *Units) sorted(unit *Unit) (list *[]*Unit, compare func(a, b *Unit) int)
 
 // Get returns the unit of that ID, nil if there is none.
 func (u *Units) Get(id ID) *Unit { return u.all[id] }
+
+// Parts returns the members beyond the fewest of an elastic gang, by ID. The slice belongs to the set.
+func (u *Units) Parts(gang ID) []*Unit { return u.parts[gang] }
 
 // All returns all units by ID.
 func (u *Units) All() []*Unit {

@@ -170,3 +170,12 @@ func appTerms(app, key string) []corev1.PodAffinityTerm {
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, TopologyKey: key,
 	}}
 }
+
+// ElasticGang returns a gang of which so many members have to run, and that gives and takes the others.
+func ElasticGang(name string, least, most int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
+	group, members := Gang(name, most, "")
+	group.Spec.SchedulingPolicy.Gang.MinCount = int32(least)
+	metav1.SetMetaDataAnnotation(&group.ObjectMeta, topology.AnnotationMinNodes, strconv.Itoa(least))
+	metav1.SetMetaDataAnnotation(&group.ObjectMeta, topology.AnnotationMaxNodes, strconv.Itoa(most))
+	return group, members
+}

@@ -15,6 +15,8 @@ type Work struct {
 	Accelerators int64
 	// Done is how much of the nominal run time is saved when the run begins, in seconds.
 	Done int64
+	// Scales has the work take longer with fewer members than all: half of them take twice as long.
+	Scales bool
 }
 
 // Pace is how a run turns time into work.
@@ -27,11 +29,14 @@ type Pace struct {
 	Saves int64
 }
 
-// Pace returns that of a run on nodes by rank, as in Slowdown. It holds for the whole run, also when members join an elastic gang.
+// Pace returns that of a run on nodes by rank, as in Slowdown. It holds for the whole run, also when members join an elastic gang whose work does not scale.
 func (m *Model) Pace(w Work, nodes []int) Pace {
 	p := Pace{Startup: m.Assembly(len(nodes)), Slowdown: m.Slowdown(w.Gang, nodes, w.Share), Saves: w.Saves}
 	if w.Done > 0 {
 		p.Startup += m.Reload(w.Accelerators)
+	}
+	if w.Scales && len(nodes) > 0 {
+		p.Slowdown = p.Slowdown * int64(len(w.Gang.Members)) / int64(len(nodes))
 	}
 	return p
 }
@@ -43,6 +48,9 @@ func (m *Model) Slowest(w Work) Pace {
 	}
 	if w.Done > 0 || w.Saves > 0 {
 		p.Startup += m.Reload(w.Accelerators)
+	}
+	if w.Scales && w.Least > 0 {
+		p.Slowdown = (p.Slowdown*int64(len(w.Gang.Members)) + int64(w.Least) - 1) / int64(w.Least)
 	}
 	return p
 }

@@ -42,7 +42,7 @@ type Event struct {
 	Kind Kind
 	// Job is an index into the scenario's jobs, Running one into what ran from the beginning; Nobody for none.
 	Job, Running int
-	// Nodes are numbers in the tree. Started has the node of each rank that runs, and so has Joined, Kept the leased ones,
+	// Nodes are numbers in the tree. Started has the node of each rank that runs, and so have Joined and Shrunk, Kept the leased ones,
 	// NodesFailed, NodesDrained, NodesCordoned and NodesReturned those that it happened to.
 	Nodes []int
 	// From is the instant of the lease, of Kept; scenario.Forever if it rests on guesses.
@@ -75,7 +75,10 @@ const (
 	Disrupted Kind = "disrupted"
 	// Paused is said instead of Disrupted of a job of which only the members on lost nodes are replaced: it trains nothing until it is joined
 	// by them. Its Nodes are the lost ones.
-	Paused       Kind = "paused"
+	Paused Kind = "paused"
+	// Shrunk is said of an elastic job that loses members, to another job or with a node, and goes on with the others. Its Nodes are theirs, by rank; -1
+	// for a rank without one.
+	Shrunk       Kind = "shrunk"
 	NodesFailed  Kind = "nodes-failed"
 	NodesDrained Kind = "nodes-drained"
 	// NodesCordoned is reported of nodes on which nothing starts; what runs there stays.

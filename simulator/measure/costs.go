@@ -57,13 +57,17 @@ func (t *Tally) spent(job int, keeps time.Duration) split {
 		return split{paused: float64(j.held) * t.window.overlap(j.since, t.now)}
 	}
 	pace, accelerators := j.progress.Pace, float64(of.Accelerators)
+	held := accelerators
+	if of.Shrinks { // Pace says how long all of the work takes with the members that it has
+		held = float64(t.heldBy(job))
+	}
 	trains := min(j.since+time.Duration(pace.Startup)*time.Second, t.now)
 	useful := float64(thousand) / float64(pace.Slowdown)
-	training := accelerators * t.window.overlap(trains, t.now)
+	trained := t.window.overlap(trains, t.now)
 	return split{
-		startup:  accelerators * t.window.overlap(j.since, trains),
-		training: training,
-		slowed:   training * (1 - useful),
+		startup:  held * t.window.overlap(j.since, trains),
+		training: held * trained,
+		slowed:   held*trained - accelerators*trained*useful,
 		lost:     accelerators * t.window.overlap(min(trains+keeps, t.now), t.now) * useful,
 	}
 }

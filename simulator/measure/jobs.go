@@ -125,7 +125,9 @@ func (t *Tally) joins(job int, nodes []int) {
 			t.holdings.take(all.nodes[i], all.demand(i), 1)
 		}
 	}
-	j.holds, j.members = all.holds, int32(len(all.nodes))
+	if j.holds = all.holds; !of.Shrinks {
+		j.members = int32(len(all.nodes))
+	}
 	t.pods += len(fresh.nodes)
 	t.violations.count(t.domains.broken(all), t.holdings.booked(&fresh), false)
 }

@@ -89,7 +89,7 @@ func (t *Tally) Happens(e engine.Event) {
 			t.holdings.open(node)
 		}
 	case engine.Submitted, engine.Suspended, engine.Resumed,
-		engine.Started, engine.Joined, engine.Paused, engine.Ended, engine.Preempted, engine.Disrupted:
+		engine.Started, engine.Joined, engine.Paused, engine.Shrunk, engine.Ended, engine.Preempted, engine.Disrupted:
 		switch {
 		case e.Job != engine.Nobody:
 			t.happensTo(e)
@@ -128,10 +128,16 @@ func (t *Tally) happensTo(e engine.Event) {
 		}
 		t.starts(e.Job, e.Nodes)
 	case engine.Joined:
+		t.resizes(e.Job)
 		t.joins(e.Job, e.Nodes)
 		t.resumes(e.Job, e.Nodes)
+		t.goesOn(e.Job, e.Nodes)
 	case engine.Paused:
 		t.pauses(e.Job, e.Nodes)
+	case engine.Shrunk:
+		t.resizes(e.Job)
+		t.shrinks(e.Job, e.Nodes)
+		t.goesOn(e.Job, e.Nodes)
 	case engine.Ended:
 		if j.phase == running {
 			t.ends(e.Job)

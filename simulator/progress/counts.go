@@ -102,6 +102,8 @@ func (c *counts) apply(e engine.Event) {
 		c.join(e)
 	case engine.Paused:
 		c.pause(e)
+	case engine.Shrunk:
+		c.shrink(e)
 	case engine.Ended:
 		c.leave(e, unasked)
 	case engine.Evicted: // it runs on until it is preempted
@@ -193,6 +195,15 @@ func (c *counts) pause(e engine.Event) {
 		if slices.Contains(e.Nodes, int(node)) {
 			c.holds[e.Job][rank] = -1
 		}
+	}
+	c.ranks(e.Job, 1)
+}
+
+// shrink takes the members off their nodes that an elastic job lost.
+func (c *counts) shrink(e engine.Event) {
+	c.ranks(e.Job, -1)
+	for rank, node := range e.Nodes {
+		c.holds[e.Job][rank] = int32(node)
 	}
 	c.ranks(e.Job, 1)
 }

@@ -88,7 +88,7 @@ func (r *Recorder) Happens(e engine.Event) {
 		if e.Job != engine.Nobody {
 			r.starts(e)
 		}
-	case engine.Joined: // another stay, with all members
+	case engine.Joined, engine.Shrunk: // another stay, with other members
 		r.leaves(&r.jobs[e.Job], e.At)
 		r.starts(e)
 	case engine.Paused: // another stay, without the lost members

@@ -84,6 +84,9 @@ type Job struct {
 	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
 	// queue and join it while it runs. 0 stands for a job that is not elastic. Engines and policies that ignore Min place Needed.
 	Min int
+	// Shrinks has an elastic job give members beyond Min to jobs of a higher priority, and to nodes that fail, and take them back behind all that
+	// wait. It resumes from its last checkpoint each time, and its work takes longer with fewer members. Policies place all members.
+	Shrinks bool
 	// Accelerators is the sum over all members.
 	Accelerators int64
 	Priority     int32

@@ -8,13 +8,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// begin makes members run on nodes; members without a node keep waiting.
+// begin makes the first members that wait run on nodes; members without a node keep waiting.
 func (p *Player) begin(j *job, nodes []int, since int64) {
 	fresh := !j.runs
-	for rank, node := range nodes {
-		if j.nodes[rank] < 0 {
-			j.nodes[rank] = node
-			p.take(node, j.demand(), 1)
+	for rank := range j.nodes {
+		if j.nodes[rank] < 0 && len(nodes) > 0 {
+			j.nodes[rank] = nodes[0]
+			p.take(nodes[0], j.demand(), 1)
+			nodes = nodes[1:]
 		}
 	}
 	if fresh {
@@ -25,20 +26,55 @@ func (p *Player) begin(j *job, nodes []int, since int64) {
 		}
 	}
 	j.whole = j.whole || j.alive() >= j.least()
+	if j.resumed = 0; j.Elastic && !fresh {
+		j.resumed = p.now
+	}
 	p.unit(j)
 }
 
-// unit tells the running units of the job as it is.
+// unit tells the running units of the job as it is: one, and one for each member that an elastic job can do without.
 func (p *Player) unit(j *job) {
+	for _, part := range slices.Clone(p.running.Parts(contention.ID(j.Name))) {
+		p.running.Remove(part.ID)
+	}
+	fewest := j.newUnit()
+	var parts []*contention.Unit
+	for rank, node := range j.nodes {
+		held := []topology.Held{{Node: node, Demand: j.demand()}}
+		switch {
+		case node < 0:
+		case j.Elastic && len(fewest.Holds) == j.least():
+			parts = append(parts, j.newPart(rank, held))
+		default:
+			fewest.Holds = append(fewest.Holds, held...)
+		}
+	}
+	if len(parts) > 0 {
+		fewest.Stops, fewest.Accelerators = fewest.Accelerators, int64(len(fewest.Holds)*j.GPUs)
+	}
+	p.running.Add(fewest)
+	for _, part := range parts {
+		p.running.Add(part)
+	}
+}
+
+// newPart returns the unit of a member that an elastic job can do without.
+func (j *job) newPart(rank int, holds []topology.Held) *contention.Unit {
+	u := j.newUnit()
+	u.ID, u.Of, u.Holds = partOf(j, rank), u.ID, holds
+	u.Stops, u.Accelerators = u.Accelerators, int64(j.GPUs)
+	if at, leaves := j.parting[rank]; leaves {
+		u.Leaving, u.End = true, contention.End{At: at, Certainty: contention.Certain}
+	}
+	return u
+}
+
+// newUnit returns the unit of all members, without what they hold.
+func (j *job) newUnit() *contention.Unit {
 	u := &contention.Unit{
 		ID: contention.ID(j.Name), Priority: j.Priority, Preemptible: j.Preemptible, Grace: j.Grace,
-		Accelerators: int64(j.alive() * j.GPUs), Started: j.started, SavesEvery: j.Saves,
+		Accelerators: int64(j.alive() * j.GPUs), Started: j.started, SavesEvery: j.Saves, Resumed: j.resumed,
 		Leaving: j.evicted != contention.None,
-	}
-	for _, node := range j.nodes {
-		if node >= 0 {
-			u.Holds = append(u.Holds, topology.Held{Node: node, Demand: j.demand()})
-		}
 	}
 	switch {
 	case u.Leaving:
@@ -48,7 +84,7 @@ func (p *Player) unit(j *job) {
 	case j.Says > 0 && !j.unknown:
 		u.End = contention.End{At: j.started + j.Says, Certainty: j.Certainty}
 	}
-	p.running.Add(u)
+	return u
 }
 
 // take takes a demand on a node; sign -1 gives it back. What a node that is away has free is kept apart.
@@ -67,8 +103,8 @@ func (p *Player) take(node int, demand topology.Capacity, sign int64) {
 	}
 }
 
-// stop takes all members of a job off their nodes and returns what ran.
-func (p *Player) stop(j *job) *contention.Unit {
+// stop takes all members of a job off their nodes, and tells the machine what ran.
+func (p *Player) stop(j *job) {
 	for rank, node := range j.nodes {
 		if node >= 0 {
 			p.take(node, j.demand(), -1)
@@ -77,7 +113,14 @@ func (p *Player) stop(j *job) *contention.Unit {
 	}
 	delete(p.alive, j.Name)
 	j.runs, j.whole, j.ends, j.evicted = false, false, contention.None, contention.None
-	return p.running.Remove(contention.ID(j.Name))
+	j.parting = nil
+	ended := []*contention.Unit{p.running.Remove(contention.ID(j.Name))}
+	for _, part := range slices.Clone(p.running.Parts(ended[0].ID)) {
+		ended = append(ended, p.running.Remove(part.ID))
+	}
+	for _, u := range ended {
+		p.machine.Ended(u, p.now)
+	}
 }
 
 // finish ends a job.
@@ -87,7 +130,7 @@ func (p *Player) finish(j *job) {
 	if j.waits { // its surplus
 		p.unqueue(j)
 	}
-	p.machine.Ended(p.stop(j), p.now)
+	p.stop(j)
 }
 
 // evict begins the eviction of a job.
@@ -116,7 +159,7 @@ func (p *Player) leave(j *job) {
 	if j.waits {
 		p.unqueue(j)
 	}
-	p.machine.Ended(p.stop(j), p.now)
+	p.stop(j)
 	p.queue(j)
 }
 

@@ -166,6 +166,9 @@ func (p *Player) checkRound() {
 		if i == mostChecked || p.fault != nil {
 			return
 		}
+		if reason, _ := p.machine.Reason(id); reason.Cause == contention.Costly {
+			continue // it fits, and waits until growing pays
+		}
 		j := p.jobs[string(id)]
 		p.checkConserved(j.entity(p.now))
 	}

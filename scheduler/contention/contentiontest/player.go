@@ -56,13 +56,17 @@ type job struct {
 	due time.Time
 	// nodes are those of the running members, by rank; -1 for a member that waits.
 	nodes []int
+	// parting are the ranks that leave alone, and when.
+	parting map[int]int64
 	// ends is the instant at which it ends by itself, evicted that at which it leaves after an eviction.
 	ends, evicted  int64
 	started, first int64
-	unknown        bool
-	waits, whole   bool
-	waited         int64
-	runs           bool
+	// resumed is when an elastic job last went on from a checkpoint.
+	resumed      int64
+	unknown      bool
+	waits, whole bool
+	waited       int64
+	runs         bool
 }
 
 // mostTurns bounds the evaluations at one instant: a machine that needs more does not come to rest.
@@ -141,7 +145,7 @@ func (p *Player) Play(until int64) error {
 func (p *Player) next() int64 {
 	next := p.recheck
 	for _, j := range p.alive {
-		next = min(next, j.ends, j.evicted)
+		next = min(next, j.ends, j.evicted, j.firstParting())
 	}
 	if len(p.arrivals) > 0 {
 		next = min(next, p.arrivals[0].Arrives)
@@ -159,6 +163,9 @@ func (p *Player) happen() {
 	}
 	for _, j := range p.sorted(func(j *job) bool { return j.evicted <= p.now }) {
 		p.leave(j)
+	}
+	for _, j := range p.sorted(func(j *job) bool { return j.firstParting() <= p.now }) {
+		p.shrink(j)
 	}
 	for _, j := range p.sorted(func(j *job) bool { return j.ends <= p.now }) {
 		p.finish(j)
@@ -249,9 +256,7 @@ func (p *Player) act(a contention.Action) {
 		p.start(a)
 	case contention.Preempted:
 		p.logf("%s preempts %s%s", a.ID, join(a.Victims), p.weighed(a))
-		for _, victim := range a.Victims {
-			p.evict(p.jobs[string(victim)])
-		}
+		p.evictAll(a.Victims)
 	case contention.Leased:
 		p.logf("%s", describe(a.Lease))
 	case contention.Released:
@@ -283,6 +288,7 @@ func (j *job) order() contention.Order {
 		Due:         j.due,
 		Name:        j.Name,
 		Replacement: j.whole && j.runs && !j.elasticOnly(),
+		Grows:       j.Elastic && j.runs && j.elasticOnly(),
 	}
 }
 
@@ -350,9 +356,8 @@ func (p *Player) queue(j *job) {
 // start starts what the machine placed.
 func (p *Player) start(a contention.Placed) {
 	j := p.jobs[string(a.ID)]
-	nodes := slices.Clone(a.Placement.Nodes)
 	var fresh []int
-	for rank, node := range nodes {
+	for rank, node := range a.Placement.Nodes {
 		if !a.Gang.Members[rank].Placed {
 			fresh = append(fresh, node)
 		}
@@ -368,7 +373,7 @@ func (p *Player) start(a contention.Placed) {
 	if j.first < 0 {
 		j.first = p.now
 	}
-	p.begin(j, nodes, p.now)
+	p.begin(j, fresh, p.now)
 	for _, action := range p.machine.Started(a.ID, fresh, p.now) {
 		p.act(action)
 	}

@@ -125,6 +125,8 @@ func (p *Player) Queue() string {
 		}
 		switch b := reason.Unpaid; {
 		case b == nil:
+		case reason.Cause == contention.Costly:
+			fmt.Fprintf(&out, ", %d GPU-min for %d", b.Won/minute, b.Lost/minute)
 		case b.More:
 			fmt.Fprintf(&out, "; evicting wins at most %d GPU-min and loses more", b.Won/minute)
 		default:

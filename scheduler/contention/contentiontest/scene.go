@@ -27,12 +27,14 @@ type Scene struct {
 
 // Job is a gang that arrives, or that runs when the scene begins.
 type Job struct {
-	Name     string
-	Arrives  int64
-	Members  int
-	GPUs     int
-	CPUs     int
-	Min      int
+	Name    string
+	Arrives int64
+	Members int
+	GPUs    int
+	CPUs    int
+	Min     int
+	// Elastic members beyond Min may be evicted alone, and wait behind all others.
+	Elastic  bool
 	Require  string
 	Priority int32
 	// Runs is how long it runs; contention.None if it does not end by itself.

@@ -16,7 +16,7 @@ import (
 //	policy heads=8 budget=1h …          other numbers than the defaults
 //	job NAME at=10:00 nodes=4 …         a gang that arrives: nodes= whole nodes, or members= and gpus=. runs= is its run time (none: it
 //	                                    does not end); deadline=, reported= or predicted= what is known of that, service= that it never
-//	                                    ends; priority= preemptible never min= require= grace= cpus=, daemon pods start on=
+//	                                    ends; priority= preemptible never min= shrinks require= grace= cpus=, daemon pods start on=
 //	job NAME on=n1-n4 at=08:00 …        one that runs since then
 //	fill PREFIX on=n1-n64 gpus=1 …      as many such jobs as the nodes hold; runs=30m..60m draws
 //	stream PREFIX count=9 over=48h …    as many jobs as that, evenly over the time from at= on; leaves= is when they give up
@@ -153,11 +153,22 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 // read reads what all jobs have.
 func (s *Script) read(a arguments) Job {
 	j := Job{
-		Arrives: a.instant("at"), Members: a.number("members", 1), GPUs: a.number("gpus", s.scene.GPUs),
-		Min: a.number("min", 0), Require: a.values["require"], Priority: int32(a.number("priority", 0)),
-		Runs: contention.None, Preemptible: a.has("preemptible"), NeverPreempts: a.has("never"),
-		Grace: a.duration("grace", 0), Saves: a.duration("saves", 0), CPUs: a.number("cpus", 0),
-		Daemon: a.has("daemon"),
+		Elastic: a.has(
+			"shrinks",
+		),
+		Arrives:       a.instant("at"),
+		Members:       a.number("members", 1),
+		GPUs:          a.number("gpus", s.scene.GPUs),
+		Min:           a.number("min", 0),
+		Require:       a.values["require"],
+		Priority:      int32(a.number("priority", 0)),
+		Runs:          contention.None,
+		Preemptible:   a.has("preemptible"),
+		NeverPreempts: a.has("never"),
+		Grace:         a.duration("grace", 0),
+		Saves:         a.duration("saves", 0),
+		CPUs:          a.number("cpus", 0),
+		Daemon:        a.has("daemon"),
 	}
 	if a.has("nodes") {
 		j.Members, j.GPUs = a.number("nodes", 1), s.scene.GPUs

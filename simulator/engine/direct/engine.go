@@ -59,6 +59,8 @@ type player struct {
 	// begun is what ran from the beginning and still runs.
 	begun []*run
 	ends  ends
+	// parting are the runs of which members leave alone.
+	parting []*run
 	// number counts the runs.
 	number int
 	// events are the events of nodes that are to come, closed the nodes on which nothing starts (see nodes.go).
@@ -221,6 +223,7 @@ func (p *player) happen() {
 			p.finish(r, Ended)
 		}
 	}
+	p.partAll()
 	for len(p.events) > 0 && p.events[0].At <= p.now {
 		p.carryOut(p.events[0])
 		p.events = p.events[1:]
@@ -296,9 +299,7 @@ func (p *player) act(actions []contention.Action) {
 		case contention.Placed:
 			p.start(a)
 		case contention.Preempted:
-			for _, victim := range a.Victims {
-				p.preempt(p.byID[victim])
-			}
+			p.preemptAll(a.Victims)
 		case contention.Leased:
 			p.leased = true
 		case contention.Released:

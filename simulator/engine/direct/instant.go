@@ -34,6 +34,9 @@ func (p *player) next() instant {
 			next = other
 		}
 	}
+	if at := p.firstParting(); at != Forever {
+		soonest(instant{second: at})
+	}
 	if len(p.events) > 0 {
 		soonest(instant{second: p.events[0].At})
 	}

@@ -121,6 +121,7 @@ func (p *player) surplus(i int) contention.Entity {
 		}
 	}
 	e.Ask.Needed, e.Question = 1, ""
+	e.Order.Grows = p.shrinks(i)
 	if known := r.unit.End.At; e.RunTime > 0 { // it ends with those that run
 		e.RunTime = max(known-p.now, 0)
 	}
@@ -134,7 +135,7 @@ func (p *player) surplus(i int) contention.Entity {
 // runTime returns the known bound of the run time in seconds, 0 for none.
 func (p *player) runTime(i int) int64 {
 	if p.options.Foresight != Perfect {
-		return cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted)
+		return p.atWorst(i, cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted))
 	}
 	if left := p.atMost(i); left != Forever {
 		return max(left, 1)

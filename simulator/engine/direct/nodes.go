@@ -89,9 +89,12 @@ func (p *player) change(event SceneEvent) {
 		return
 	}
 	for _, r := range p.on(event.Nodes) {
-		if p.replaced(r, event.Nodes) {
+		switch {
+		case p.replaced(r, event.Nodes):
 			p.pause(r, event.Nodes)
-		} else {
+		case p.survives(r, event.Nodes):
+			p.shrink(r, func(rank int) bool { return slices.Contains(event.Nodes, r.nodes[rank]) })
+		default:
 			p.disrupt(r)
 		}
 	}
@@ -125,7 +128,7 @@ func (p *player) on(nodes []int) []*run {
 	}
 	for _, node := range nodes {
 		for _, u := range p.units.On(node) {
-			if i, ok := p.byID[u.ID]; ok && p.scene.Jobs[i].Bound == nil {
+			if i, ok := p.byID[cmp.Or(u.Of, u.ID)]; ok && p.scene.Jobs[i].Bound == nil {
 				out = append(out, p.jobs[i].run)
 			}
 		}

@@ -63,9 +63,17 @@ func translate(s *scenario.Scenario) Scene {
 			Kind:         forecast.Key{Namespace: j.Tenant, Stem: forecast.Stem(j.ID), Size: j.Accelerators},
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
 			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound, Replaces: j.Replaces,
+			Shrinks: j.Shrinks,
 		})
+		if j.Shrinks { // its trainer reports its checkpoints
+			out.Jobs[len(out.Jobs)-1].Saves = seconds(j.Saves)
+		}
 	}
-	if !s.Options.Costs.Off() { // Job.Saves stays 0: no trainer reports its checkpoints, so the machine does not know them
+	if !s.Options.Costs.Off() ||
+		slices.ContainsFunc(
+			s.Jobs,
+			func(j scenario.Job) bool { return j.Shrinks },
+		) { // Job.Saves stays 0: no trainer reports its checkpoints, so the machine does not know them
 		out.Pace, out.Slowest = s.Pace, s.Slowest
 	}
 	for _, e := range s.Events {
@@ -140,7 +148,7 @@ func shared(e Event) engine.Event {
 		Nodes:   e.Nodes,
 	}
 	switch e.Kind {
-	case Started, Joined:
+	case Started, Joined, Shrunk:
 		out.Nodes = e.Placement.Nodes
 	case Kept:
 		out.Nodes, out.From = slices.Compact(slices.Sorted(slices.Values(e.Placement.Nodes))), scenario.Forever

@@ -101,8 +101,15 @@ func moves(line string) []string {
 		line, _, _ = strings.Cut(line, " (") // what it wins and loses
 		words = strings.Fields(line)
 		var out []string
-		for _, victim := range words[3:] {
-			out = append(out, words[0]+" "+strings.TrimSuffix(victim, ",")+" is preempted")
+		victims := strings.Split(strings.Join(words[3:], ""), ",")
+		for _, victim := range victims {
+			if of, _, part := strings.Cut(
+				victim,
+				"/",
+			); !part ||
+				!slices.Contains(victims, of) { // members leave with their job
+				out = append(out, words[0]+" "+victim+" is preempted")
+			}
 		}
 		return out
 	}
@@ -127,7 +134,7 @@ func told(t *testing.T, script scenetest.Script) []string {
 	_, err := direct.Run(of, options, func(e direct.Event) {
 		switch e.Kind {
 		case direct.Started, direct.Joined:
-			fresh := e.Placement.Nodes[len(runs[e.Name]):]
+			fresh := joined(runs[e.Name], e.Placement.Nodes)
 			runs[e.Name] = slices.Clone(e.Placement.Nodes)
 			if on, ran := begun[e.Name]; ran {
 				delete(begun, e.Name)
@@ -147,6 +154,13 @@ func told(t *testing.T, script scenetest.Script) []string {
 			if leaves[e.Name] = e.Kind == direct.Evicted; !leaves[e.Name] {
 				delete(runs, e.Name)
 			}
+		case direct.Shrunk:
+			for rank, node := range runs[e.Name] {
+				if node >= 0 && e.Placement.Nodes[rank] < 0 {
+					out = append(out, fmt.Sprintf("%s %s/%d is preempted", contentiontest.Clock(e.At), e.Name, rank))
+				}
+			}
+			runs[e.Name] = slices.Clone(e.Placement.Nodes)
 		case direct.Ended, direct.Disrupted:
 			delete(runs, e.Name)
 			delete(leaves, e.Name)
@@ -155,6 +169,17 @@ func told(t *testing.T, script scenetest.Script) []string {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return out
+}
+
+// joined returns the nodes of the ranks that run now and did not before.
+func joined(before, now []int) []int {
+	var out []int
+	for rank, node := range now {
+		if node >= 0 && (rank >= len(before) || before[rank] < 0) {
+			out = append(out, node)
+		}
 	}
 	return out
 }
@@ -225,7 +250,7 @@ func jobOf(j contentiontest.Job) direct.Job {
 		Name: j.Name, Gang: gang, Needed: j.Members, Min: j.Min, Arrives: j.Arrives, Runs: j.Runs, Promises: j.Says,
 		Order:        contention.Order{Priority: j.Priority, Since: time.Unix(j.Arrives, 0).UTC(), Name: j.Name},
 		Accelerators: int64(j.Members * j.GPUs), Preemptible: j.Preemptible, NeverPreempts: j.NeverPreempts,
-		Grace: j.Grace, Saves: j.Saves, Bound: j.Pinned,
+		Grace: j.Grace, Saves: j.Saves, Bound: j.Pinned, Shrinks: j.Elastic,
 	}
 }
 

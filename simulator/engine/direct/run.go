@@ -18,7 +18,10 @@ type run struct {
 	holds  []topology.Held
 	// nodes are those of the members that run, by rank. What ran from the beginning has none.
 	nodes []int
-	start int64
+	// start is when it began or, of an elastic job, when it resumed with other members; first is when it began.
+	start, first int64
+	// parting are the ranks that leave alone when a grace is over.
+	parting []parting
 	// ends is when it ends or leaves, Forever for never, and past how long after that second.
 	ends int64
 	past time.Duration
@@ -40,6 +43,10 @@ func (r *run) ending() instant { return instant{r.ends, r.past} }
 func (p *player) start(a contention.Placed) {
 	i := p.byID[a.ID]
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
+	if p.shrinks(i) && j.run != nil {
+		p.grow(j.run, a)
+		return
+	}
 	kind := Joined
 	if j.run == nil {
 		kind = Started
@@ -56,6 +63,9 @@ func (p *player) start(a contention.Placed) {
 		}
 	}
 	r.nodes = a.Placement.Nodes
+	if p.shrinks(i) {
+		r.nodes = append(slices.Clone(r.nodes), slices.Repeat([]int{lostNode}, len(asked.Gang.Members)-len(r.nodes))...)
+	}
 	if r.lost > 0 {
 		p.train(r)
 	}
@@ -67,7 +77,7 @@ func (p *player) start(a contention.Placed) {
 	j.surplus = false
 	p.act(p.machine.Started(a.ID, taken, p.now))
 	p.emit(Event{At: p.now, Kind: kind, Job: i, Running: nobody, Name: asked.Name, Placement: a.Placement})
-	if p.elastic(i) && len(r.nodes) < len(asked.Gang.Members) {
+	if p.elastic(i) && len(a.Placement.Nodes) < len(asked.Gang.Members) {
 		j.surplus = true
 		p.add(p.surplus(i))
 	}
@@ -112,6 +122,7 @@ func (p *player) begin(i int, nodes []int) {
 		number: p.number,
 		pace:   pace,
 		start:  p.now,
+		first:  p.now,
 		ends:   p.later(p.takes(i, pace)), past: p.past,
 		leaves: Forever,
 	}
@@ -141,6 +152,10 @@ func (p *player) count(r *run) {
 	if len(r.nodes) < len(asked.Gang.Members) || r.lost > 0 {
 		u.Accelerators = accelerators(r.holds, p.scene.Accelerator)
 	}
+	if p.shrinks(r.job) {
+		u.Accelerators = accelerators(r.holds, p.scene.Accelerator)
+		u.Started, u.Resumed = r.first, r.start
+	}
 	switch {
 	case u.Leaving:
 		u.End = known(r.leaves)
@@ -149,6 +164,8 @@ func (p *player) count(r *run) {
 	case r.lost > 0: // its end depends on when the lost members are replaced
 	case p.options.Foresight == Perfect:
 		u.End = known(r.ends)
+	case p.shrinks(r.job) && asked.Promises > 0:
+		u.End = contention.End{At: p.later(p.remains(r)), Certainty: contention.Reported}
 	case asked.Promises > 0:
 		u.End = contention.End{
 			At:        r.start + min(asked.Promises, Forever-1-max(r.start, 0)),
@@ -162,7 +179,7 @@ func (p *player) count(r *run) {
 	}
 	p.tally.used += u.Accelerators
 	r.unit = u
-	p.units.Add(u)
+	p.addUnits(r)
 }
 
 // finish ends a run.
@@ -177,14 +194,16 @@ func (p *player) finish(r *run, kind Kind) {
 		p.begun = slices.DeleteFunc(p.begun, func(o *run) bool { return o == r })
 	} else {
 		j := &p.jobs[r.job]
+		p.parting = slices.DeleteFunc(p.parting, func(other *run) bool { return other == r })
 		event.Name, j.run = p.scene.Jobs[r.job].Name, nil
 		if kind == Ended {
 			p.tally.jobs[r.job].Ended = p.now
 		}
 		p.withdraw(r.job)
 	}
-	p.units.Remove(r.unit.ID)
-	p.machine.Ended(r.unit, p.now)
+	for _, u := range p.removeUnits(r) {
+		p.machine.Ended(u, p.now)
+	}
 	p.emit(event)
 }
 

@@ -27,6 +27,9 @@ type Job struct {
 	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
 	// queue and join it while it runs. Needed is ignored then. 0 stands for a job that is not elastic. Policies ignore Min.
 	Min int
+	// Shrinks has an elastic job give members beyond Min to jobs of a higher priority, and take them back behind all that wait. It goes on from its last
+	// checkpoint whenever members leave or join, and its work takes longer with fewer (Pace says how much).
+	Shrinks bool
 	// Arrives is the second of the arrival. It is before the scene's Now if the job waits already.
 	Arrives int64
 	// Past is how long after that second the job arrives: from 0 to less than a second.
@@ -238,6 +241,8 @@ const (
 	Disrupted
 	// Paused is reported instead of Disrupted if only the members on lost nodes are replaced. Joined follows when they are.
 	Paused
+	// Shrunk is reported when an elastic job loses members and goes on.
+	Shrunk
 	// NodesFailed, NodesDrained and NodesCordoned are reported of nodes on which nothing starts until NodesReturned. What runs on
 	// NodesCordoned stays.
 	NodesFailed
@@ -255,7 +260,7 @@ const (
 func (k Kind) String() string {
 	names := [...]string{
 		Arrived: "arrived", Refused: "refused", Kept: "kept", Started: "started", Joined: "joined", Ended: "ended",
-		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted", Paused: "paused",
+		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted", Paused: "paused", Shrunk: "shrunk",
 		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesCordoned: "nodes-cordoned",
 		NodesReturned: "nodes-returned",
 		Suspended:     "suspended", Resumed: "resumed", Extended: "extended",
@@ -276,7 +281,7 @@ type Event struct {
 	Job, Running int
 	// Name is that of the job, or of what ran from the beginning.
 	Name string
-	// Placement is where the job runs, of Started and Joined, or the leased place, of Kept. Members that run have their node.
+	// Placement is where the job runs, of Started, Joined and Shrunk, or the leased place, of Kept. Members that run have their node.
 	Placement topology.Placement
 	// Reserved is the instant of the lease, of Kept: Forever if it rests on guesses.
 	Reserved int64

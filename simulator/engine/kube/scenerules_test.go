@@ -112,7 +112,7 @@ func (r *rules) instant(events []engine.Event) {
 			}
 		case engine.Kept:
 			r.leases[e.Job] = e
-		case engine.Refused, engine.Paused: // this engine pauses no job
+		case engine.Refused, engine.Paused, engine.Shrunk: // this engine pauses no job, and shrinks none
 		}
 	}
 	for _, job := range started {

@@ -29,12 +29,16 @@ const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 // unplayed names the scenes that engines do not play: what a scenario cannot express, and the test that covers the scene on the real
 // scheduler.
 func unplayed() map[string]string {
+	const shrinks = "members that leave alone: the engine takes whole jobs away; scheduler/gangpreemption TestElasticGangShrinksAndGrows"
 	return map[string]string{
-		"09_move.txt":                 "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
-		"46_preemption_of_savers.txt": "checkpoints: no trace has any",
-		"43_outranked.txt":            "hold: jobs of a scenario lose no members by themselves",
-		"44_unearned.txt":             "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
-		"42_crash_in_a_place.txt":     "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
+		"09_move.txt":                     "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
+		"53_elastic_shrinks.txt":          shrinks,
+		"54_elastic_is_cheaper_whole.txt": shrinks,
+		"55_growing_pays.txt":             shrinks,
+		"46_preemption_of_savers.txt":     "checkpoints: no trace has any",
+		"43_outranked.txt":                "hold: jobs of a scenario lose no members by themselves",
+		"44_unearned.txt":                 "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
+		"42_crash_in_a_place.txt":         "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
 			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back, and scheduler/gangqueue " +
 			"TestGangQueue_PlacesOfLostMembers that a younger gang waits meanwhile",
@@ -58,6 +62,9 @@ func inexpressible(s contentiontest.Scene) string {
 	for _, j := range s.Jobs {
 		if arrives(j) && (j.Certainty == contention.Never || j.Certainty == contention.Predicted) {
 			return "certainty"
+		}
+		if j.Elastic {
+			return "members that leave alone"
 		}
 		if j.Saves > 0 {
 			return "checkpoints"

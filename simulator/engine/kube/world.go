@@ -3,7 +3,9 @@ package kube
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,9 +106,15 @@ func (w *world) byStart(a, b owner) int {
 // early is how long before the scenario's beginning the scheduler starts: it waits until it has seen all that is there.
 const early = 10 * time.Second
 
+// errShrinks refuses elastic jobs whose members leave alone: this engine takes whole jobs away.
+var errShrinks = errors.New("elastic jobs that shrink are played by engine direct only")
+
 func newWorld(
 	ctx context.Context, s *scenario.Scenario, objects *importer.Objects, w engine.Watcher, o Options,
 ) (*world, error) {
+	if slices.ContainsFunc(s.Jobs, func(j scenario.Job) bool { return j.Shrinks }) {
+		return nil, errShrinks
+	}
 	out := &world{
 		scene:    s,
 		given:    objects,

@@ -1,0 +1,152 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// An elastic gang runs as several units: one of its fewest members, and one for each member beyond these, with the gang as its Of. The gang goes on without
+// any of those, and none of them goes on without the fewest.
+
+// option is what leaves together if it leaves at all, in a search for victims.
+type option struct {
+	units []*Unit
+	holds []topology.Held
+	cost  int64
+}
+
+// chooseParts finds the victims that lose least, as choose does: elastic gangs give what they can do without, if that makes room and loses no more than whole
+// victims do.
+func chooseParts(w *World, ask Ask, units []*Unit, restart int64) (choice, bool) {
+	wholes, elastic := options(w, units, restart, wholeGang)
+	whole, ok := choose(w, ask, wholes)
+	if !elastic {
+		return whole, ok
+	}
+	parts, _ := options(w, units, restart, partsOfGang)
+	part, fits := choose(w, ask, parts)
+	if !fits || len(part.victims) == 0 {
+		return whole, ok
+	}
+	if ok && lost(part.victims, w.Now, restart) > lost(whole.victims, w.Now, restart) {
+		return whole, ok
+	}
+	part.victims = needed(part)
+	return part, true
+}
+
+// Which units of an elastic gang are one option.
+const (
+	wholeGang = iota
+	partsOfGang
+)
+
+// options returns what may leave, and whether an elastic gang is among it. A restart costs so many seconds.
+func options(w *World, units []*Unit, restart int64, of int) (out []option, elastic bool) {
+	out = make([]option, 0, len(units))
+	at := make(map[ID]int) // of the parts of a gang
+	for i, u := range units {
+		parts := w.Running.Parts(u.gang())
+		elastic = elastic || len(parts) > 0
+		switch {
+		case len(parts) == 0, of == partsOfGang && u.Of != "" && u.Leaving:
+			out = append(out, option{units[i : i+1 : i+1], u.Holds, u.Lost(w.Now) + u.restarts(restart)})
+		case of == wholeGang && u.Of == "":
+			out = append(out, newOption(w, append([]*Unit{u}, parts...), restart))
+		case of == partsOfGang && u.Of != "":
+			j, known := at[u.Of]
+			if !known {
+				j, at[u.Of] = len(out), len(out)
+				out = append(out, option{})
+			}
+			out[j].units = append(out[j].units, u)
+		default:
+		}
+	}
+	for _, j := range at {
+		out[j] = newOption(w, out[j].units, restart)
+	}
+	return out, elastic
+}
+
+func newOption(w *World, units []*Unit, restart int64) option {
+	o := option{units: units, cost: lost(units, w.Now, restart)}
+	for _, u := range units {
+		o.holds = append(o.holds, u.Holds...)
+	}
+	return o
+}
+
+// lost returns the accelerator-seconds that are lost if units leave, a restart of so many seconds included. What an elastic gang loses, it loses once.
+func lost(units []*Unit, now, restart int64) int64 {
+	of := make(map[ID]int64, len(units))
+	sum := int64(0)
+	for _, u := range units {
+		id, loses := u.gang(), u.Lost(now)+u.restarts(restart)
+		sum += max(loses-of[id], 0)
+		of[id] = max(of[id], loses)
+	}
+	return sum
+}
+
+// needed returns the victims without those parts of elastic gangs on whose nodes the entity has no member: as few as possible leave.
+func needed(c choice) []*Unit {
+	nodes := slices.Clone(c.placement.Nodes)
+	slices.Sort(nodes)
+	return slices.DeleteFunc(slices.Clone(c.victims), func(u *Unit) bool {
+		return u.Of != "" && !slices.ContainsFunc(u.Holds, func(h topology.Held) bool {
+			_, ok := slices.BinarySearch(nodes, h.Node)
+			return ok
+		})
+	})
+}
+
+// withParts adds the other members of elastic gangs whose fewest members leave.
+func (t *turn) withParts(victims []ID) []ID {
+	out := slices.Clone(victims)
+	for _, id := range victims {
+		for _, part := range t.w.Running.Parts(id) {
+			if !part.Leaving && !slices.Contains(out, part.ID) {
+				out = append(out, part.ID)
+			}
+		}
+	}
+	return out
+}
+
+// byGang orders units by priority, the members that an elastic gang can do without first, then by ID.
+func byGang(a, b *Unit) int {
+	return cmp.Or(
+		cmp.Compare(a.Priority, b.Priority), compareBools(b.Of != "", a.Of != ""), cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// costly reports whether members that would join an elastic gang wait because that loses more than it wins: all of the gang starts again from its last checkpoint
+// then. They win the accelerators that join, for as long as the gang still runs: as long as it has run, if that is not known.
+func (t *turn) costly(own Answer) bool {
+	e := &t.s.Entity
+	gang := t.w.Running.Get(e.ID)
+	if !e.Order.Grows || gang == nil {
+		return false
+	}
+	remaining := e.RunTime
+	if remaining <= 0 {
+		at, _ := gang.Expected(t.w.Now, t.policy.MinRemaining)
+		remaining = at - t.w.Now
+	}
+	var joins int64
+	for _, h := range holdsOf(own.Gang, own.Placement) {
+		joins += t.w.accelerators(h.Demand)
+	}
+	balance := Balance{Won: joins * remaining, Lost: gang.Lost(t.w.Now) + gang.restarts(t.policy.Terms.Restart)}
+	if balance.Pays() {
+		return false
+	}
+	t.s.lane.full = true
+	t.s.lane.lacks.forget()
+	t.queue.putOff(t.s.lane, balance, t.w.Now+t.policy.MinRemaining)
+	t.wait(Wait{Cause: Costly, At: None})
+	return true
+}
