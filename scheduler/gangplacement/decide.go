@@ -101,9 +101,9 @@ func placeOf(plan *plan) *standing.Place {
 
 func instant(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
 
-// tell explains a refusal. What would be without the victims of a preemption concerns no one. lease is the gang's own, nil for none.
+// tell explains a refusal. What would be without the victims of a preemption concerns no one, and an elastic gang that would take more members does not wait. lease is the gang's own, nil for none.
 func (p *GangPlacement) tell(q question, no refusal, lease *contention.Lease) {
-	if q.fleet == withoutVictims {
+	if q.fleet == withoutVictims || q.grows() {
 		return
 	}
 	turn, id := turnOf(lease), waiting.IDOf(q.key)

@@ -39,6 +39,9 @@ type question struct {
 	began time.Time
 }
 
+// grows reports whether the gang runs with all members that it needs, and would take more.
+func (q question) grows() bool { return q.needed <= 0 && snapshot.IsElastic(q.group) }
+
 // GeneratePlacements plans a gang on the nodes of the parent placement. Groups that are no gangs are left alone.
 func (p *GangPlacement) GeneratePlacements(
 	ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement,
@@ -65,6 +68,7 @@ func (p *GangPlacement) GeneratePlacements(
 	}
 	if q.fleet == asItIs {
 		order := p.queue.OrderOf(group, q.waiting[0])
+		order.Grows = q.grows()
 		p.considerOthers(ctx, q, &order)
 	}
 	plan, status := p.answer(ctx, state, q)
@@ -155,8 +159,10 @@ func (p *GangPlacement) dryRun(ctx context.Context, q question, x *waiting.Quest
 func (p *GangPlacement) waits(
 	ctx context.Context, state fwk.PodGroupCycleState, q question, x *waiting.Question, out waiting.Outcome,
 ) *fwk.Status {
-	if out.Deferred {
+	if out.Deferred && !q.grows() {
 		p.explain.Queued(q.group, standing.Turn{Position: p.queue.Position(waiting.IDOf(q.key))})
+	}
+	if out.Deferred {
 		metrics.Shortfalls.WithLabelValues(ruleTurn).Inc()
 		p.observe(ctx, q, metrics.ResultWaits, "why", "earlier entities are evaluated first")
 		return rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too

@@ -3,6 +3,7 @@ package gangpreemption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +55,16 @@ func (c cause) to(namespace string) string {
 	return c.others
 }
 
+// shrinks is the same cause of a member that its gang can do without.
+func (c cause) shrinks() cause {
+	c.event, c.action = "Shrunk", "Shrinking"
+	c.message = "gives a member that it can do without: " + c.message
+	if c.others != "" {
+		c.others = "gives a member that it can do without: " + c.others
+	}
+	return c
+}
+
 // record tells the owner of a unit why it leaves.
 func (c cause) record(recorder events.EventRecorder, u snapshot.Unit) {
 	if u.Group == nil {
@@ -100,7 +111,11 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 		if u.Leaving() {
 			continue
 		}
-		if !p.underway.holds(u) {
+		switch whole := slices.ContainsFunc(leave, func(other snapshot.Unit) bool { return other.Name == u.Of }); {
+		case p.underway.holds(u) || u.Of != "" && whole: // told already, or with its gang
+		case u.Of != "":
+			why.shrinks().record(p.handle.EventRecorder(), u)
+		default:
 			why.record(p.handle.EventRecorder(), u)
 			p.mark(u.Group, why)
 		}

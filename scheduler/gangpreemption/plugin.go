@@ -171,7 +171,7 @@ func (p *GangPreemption) recordVictims(
 			continue
 		}
 		names, devices = append(names, u.Name), devices+u.Accelerators(x.Kinds)
-		if u.Group != nil {
+		if u.Group != nil && u.Of == "" {
 			metrics.PreemptedGangs.Inc()
 		}
 	}

@@ -93,7 +93,7 @@ func (q *GangQueue) complete(group *schedulingv1beta1.PodGroup) bool {
 	}
 	state, err := q.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
 	leave := q.leavers(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
-	return err == nil && state.AllPodsCount()-leave >= minCount(group) &&
+	return err == nil && state.AllPodsCount()-leave >= q.wanted(group) &&
 		q.wantedNote(group, state) == finished.On(group)
 }
 
@@ -163,6 +163,7 @@ func (q *GangQueue) forget(obj any) {
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()
 	delete(q.gangs.succeeded, key)
+	delete(q.gangs.enough, key)
 	if q.gangs.open[key] == group.UID {
 		delete(q.gangs.open, key)
 		delete(q.gangs.events.gangs, key)

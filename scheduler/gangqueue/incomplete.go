@@ -38,6 +38,9 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 	if err != nil || group.DeletionTimestamp != nil || q.complete(group) {
 		return
 	}
+	if q.startsWithFewer(group) {
+		return
+	}
 	if !q.acts() {
 		q.watchMembers(key) // this scheduler may lead by then
 		return

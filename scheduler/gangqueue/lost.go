@@ -153,6 +153,13 @@ func (q *GangQueue) leavers(key types.NamespacedName) int {
 	return len(q.gangs.leaving[key])
 }
 
+// holding returns how many members of a gang hold their places.
+func (q *GangQueue) holding(key types.NamespacedName) int {
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	return len(q.gangs.holders[key])
+}
+
 // survivors returns how many other members of the pod's gang hold their places.
 func (q *GangQueue) survivors(lost *corev1.Pod) int {
 	key, _ := snapshot.GroupOf(lost)

@@ -37,6 +37,9 @@ func (q *GangQueue) orderOf(o metav1.Object, priority int32) contention.Order {
 		id = waiting.IDOfPod(pod)
 	}
 	order := snapshot.OrderOf(o, priority)
+	if group, ok := o.(*schedulingv1beta1.PodGroup); ok && snapshot.IsElastic(group) {
+		order.Grows = q.holding(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}) >= minCount(group)
+	}
 	order.Due = q.queue.DueOf(id, order.Since)
 	return order
 }

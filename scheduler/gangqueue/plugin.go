@@ -87,6 +87,8 @@ type gangs struct {
 	revised sets.Set[types.NamespacedName]
 	// watched holds the gangs that are looked at later, since they lack members.
 	watched map[types.NamespacedName]bool
+	// enough holds the elastic gangs that are let in with the members that exist: the others were not made in time.
+	enough map[types.NamespacedName]types.UID
 	// noting holds the gangs about whose finished members something is being written.
 	noting sets.Set[types.NamespacedName]
 	// succeeded is how many pods of a Job have succeeded, as the Job says, by PodGroup and by the Job's UID.
@@ -102,6 +104,7 @@ func newGangs() *gangs {
 		holders:   make(membersOf),
 		leaving:   make(membersOf),
 		watched:   make(map[types.NamespacedName]bool),
+		enough:    make(map[types.NamespacedName]types.UID),
 		noting:    sets.New[types.NamespacedName](),
 		revised:   sets.New[types.NamespacedName](),
 		succeeded: make(map[types.NamespacedName]map[types.UID]int),

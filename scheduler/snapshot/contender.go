@@ -95,7 +95,13 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 			out.End = contention.End{At: at, Certainty: contention.Predicted}
 		}
 	}
-	out.Grace = u.tally.grace
+	if out.Grace = u.tally.grace; u.whole != nil {
+		out.Of, out.Started = contention.ID(u.Of), seconds(u.whole.Started())
+		out.Stops = u.whole.Accelerators(r.Accelerators)
+		if r.Devices != nil {
+			out.Stops += r.Devices(*u.whole)
+		}
+	}
 	if out.Leaving { // it is gone when the grace is over, whatever was known of its end before
 		out.End = contention.End{At: u.tally.deleted, Certainty: contention.Certain}
 	}

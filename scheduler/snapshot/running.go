@@ -239,6 +239,9 @@ func (m *members) build(key unitKey, group *schedulingv1beta1.PodGroup, resource
 			add(&units[len(units)-1], at.node, t, resources)
 		}
 	}
+	if group != nil {
+		units = units[0].parts(resources)
+	}
 	return units
 }
 

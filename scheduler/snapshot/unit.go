@@ -17,8 +17,10 @@ import (
 
 // Unit is what runs, and leaves, together: a whole gang, or a pod that is in none. See Draining for one without pods.
 type Unit struct {
-	// Name is namespace/name of the PodGroup, or of the pod with a slash after it.
+	// Name is namespace/name of the PodGroup, or of the pod with a slash after it; that of a part is PartName.
 	Name string
+	// Of is the name of an elastic gang that goes on without the unit, which is one member of it; empty for any other unit.
+	Of string
 	// Group is nil for a single pod.
 	Group    *schedulingv1beta1.PodGroup
 	Priority int32
@@ -32,6 +34,8 @@ type Unit struct {
 	until  time.Time
 	// tally sums up what the pods say, nil if that was not done.
 	tally *tally
+	// whole is the gang of which the unit is a part, nil for one that is not divided.
+	whole *Unit
 }
 
 // Draining is a ComputeDomain that nobody uses on these nodes any more. It is taken off them by itself, at about that time; until
@@ -52,7 +56,7 @@ func single(pod *corev1.Pod) Unit {
 
 // Part is the unit as if it had these of its pods only. What they hold is as before.
 func (u Unit) Part(pods []*corev1.Pod) Unit {
-	u.Pods, u.tally = pods, nil
+	u.Pods, u.tally, u.whole = pods, nil, nil
 	return u
 }
 

@@ -24,7 +24,7 @@ func (q *Queue) Left(pod *corev1.Pod) {
 	}
 	clear(q.vain)
 	at := q.numbers([]string{pod.Spec.NodeName})
-	if of := q.unitOf(pod); of != nil && len(at) > 0 {
+	if of := q.partOf(pod); of != nil && len(at) > 0 {
 		from := vacancy{of.ID, at[0]}
 		if q.vacated[from] {
 			return
@@ -65,6 +65,16 @@ func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
 		}
 	}
 	return q.seen.units.Get(IDOfPod(pod))
+}
+
+// partOf returns the unit that a pod is, or in which it is: a member that an elastic gang can do without is a unit of its own.
+func (q *Queue) partOf(pod *corev1.Pod) *contention.Unit {
+	if group, ok := snapshot.GroupOf(pod); ok && q.seen.units != nil {
+		if u := q.seen.units.Get(contention.ID(snapshot.PartName(string(IDOf(group)), pod))); u != nil {
+			return u
+		}
+	}
+	return q.unitOf(pod)
 }
 
 // EndChanged reports that a gang is expected to end at another instant than before: leases in its place rest on it.

@@ -62,11 +62,13 @@ func IDOfPod(pod *corev1.Pod) contention.ID {
 // IDOfSingle returns the ID of a pod of this name that is in no gang.
 func IDOfSingle(pod types.NamespacedName) contention.ID { return contention.ID(pod.String() + "/") }
 
-// NameOf returns the namespace and name of an entity, and whether it is a single pod.
+// NameOf returns the namespace and name of an entity, and whether it is a single pod. Of a part of an elastic gang, it is the gang.
 func NameOf(id contention.ID) (name types.NamespacedName, single bool) {
 	namespace, rest, _ := strings.Cut(string(id), "/")
 	name.Namespace = namespace
-	name.Name, single = strings.CutSuffix(rest, "/")
+	if name.Name, single = strings.CutSuffix(rest, "/"); !single {
+		name.Name, _, _ = strings.Cut(rest, "/")
+	}
 	return name, single
 }
 
@@ -105,6 +107,7 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 		Accelerators:  x.Accelerators,
 	}
 	e.Order.Replacement = len(x.Running) > 0 && x.Needed() > 0
+	e.Order.Grows = len(x.Running) > 0 && x.Needed() <= 0 && snapshot.IsElastic(x.Group)
 	e.RunTime = cmp.Or(declared(x.Group, pod, now), q.predicted(x, now))
 	if e.RunTime > 0 {
 		e.Ask.End = now.Unix() + e.RunTime

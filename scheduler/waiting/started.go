@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -49,6 +50,7 @@ func (q *Queue) begin() {
 	defer func() { q.begun[e.ID] = u }() // the World does not have it yet
 	if surplus, ok := surplusOf(e, placed); ok {
 		surplus.Question = q.question(x, surplus.Ask.Gang)
+		surplus.Order.Grows = snapshot.IsElastic(x.Group)
 		q.machine.Add(surplus)
 	}
 	if !q.goesOn() {

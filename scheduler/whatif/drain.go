@@ -75,7 +75,7 @@ func (w *WhatIf) Drain(ctx context.Context, selection []string) (Displaced, erro
 		d.nodes[name] = true
 		d.out.Nodes = append(d.out.Nodes, name)
 	}
-	if err := d.displace(view.Units(c.groups)); err != nil {
+	if err := d.displace(snapshot.Wholes(view.Units(c.groups))); err != nil {
 		return Displaced{}, err
 	}
 	c.cordon(d.out.Nodes)

@@ -282,9 +282,17 @@ func (r *run) evict(ctx context.Context, x *waiting.Question, ids []contention.I
 			continue
 		}
 		key := types.NamespacedName{Namespace: u.Group.Namespace, Name: u.Group.Name}
+		if u.Of != "" && slices.Contains(ids, contention.ID(u.Of)) {
+			continue // all of the gang leaves
+		}
 		r.queue.Remove(waiting.IDOf(key))
 		delete(r.verdicts, waiting.IDOf(key))
-		r.gangs[key] = r.gangs[key].restarted(r.now)
+		if u.Of != "" {
+			r.gangs[key] = r.gangs[key].bereft(u.Pods, r.now)
+			again = slices.DeleteFunc(again, func(g *gang) bool { return g.key == key })
+		} else {
+			r.gangs[key] = r.gangs[key].restarted(r.now)
+		}
 		again = append(again, r.gangs[key])
 	}
 	for _, g := range again {

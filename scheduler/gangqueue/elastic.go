@@ -1,0 +1,41 @@
+package gangqueue
+
+import (
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// wanted returns how many members have to exist before a gang is let in. An elastic gang that has no nodes yet waits for all, so that it starts with as many
+// as fit and not with those that its Job made first; but not for longer than patienceForMembers, since a quota may allow no more.
+func (q *GangQueue) wanted(group *schedulingv1beta1.PodGroup) int {
+	need, key := minCount(group), types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	span, ok := topology.SpanOf(group.Annotations)
+	if !ok || !snapshot.IsElastic(group) || q.holding(key) > 0 {
+		return need
+	}
+	q.gangs.mu.Lock()
+	defer q.gangs.mu.Unlock()
+	if uid, ok := q.gangs.enough[key]; ok && uid == group.UID {
+		return need
+	}
+	return need - span.Least + span.Most
+}
+
+// startsWithFewer lets an elastic gang in whose Job has not made all members, but enough of them, and reports whether it did.
+func (q *GangQueue) startsWithFewer(group *schedulingv1beta1.PodGroup) bool {
+	if !snapshot.IsElastic(group) {
+		return false
+	}
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+	q.gangs.mu.Lock()
+	q.gangs.enough[key] = group.UID
+	q.gangs.mu.Unlock()
+	if _, fresh := q.openIfComplete(key); !fresh {
+		return false
+	}
+	q.activate(key)
+	return true
+}

@@ -1,0 +1,32 @@
+//go:build !race
+
+package gangqueue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+)
+
+// An elastic gang is not let in with the members that its Job makes first, although they would be enough; and with those that there are when no more have
+// come for a while.
+func TestGangQueue_ElasticGangWaitsForAllItsMembers(t *testing.T) {
+	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 8))
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	c.StartScheduler(ctx, t, c, schedulertest.Config(t), schedulertest.Registry(quick{}))
+	group, members := schedulertest.ElasticGang("whole", 2, 4)
+	c.Create(t, group, members[:3])
+	time.Sleep(100 * time.Millisecond)
+	if node := c.NodeOf(members[0].Name); node != "" {
+		t.Errorf("the gang started on %s and elsewhere before all its members existed", node)
+	}
+	c.Create(t, members[3:])
+	c.WaitBound(t, members)
+
+	group, members = schedulertest.ElasticGang("short", 2, 4)
+	c.Create(t, group, members[:3]) // a quota allows no more
+	c.WaitBound(t, members[:3])
+}
