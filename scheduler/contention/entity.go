@@ -26,6 +26,11 @@ type Entity struct {
 	NeverPreempts bool
 	// Accelerators is how many it asks for.
 	Accelerators int64
+	// Elastic says that the gang may start with fewer members than all, with Ask.Needed at least, and gets the others later. It waits for all if it ends sooner
+	// so. Members that join others are not Elastic.
+	Elastic bool
+	// Work is how many seconds an elastic gang runs with all members, 0 if that is not known.
+	Work int64
 	// Discipline is that of its queue; nil is the policy's.
 	Discipline *Discipline
 
@@ -122,6 +127,7 @@ func (e *Entity) lane() laneKey {
 		priority:    e.Order.Priority,
 		replacement: e.Order.Replacement,
 		grows:       e.Order.Grows,
+		elastic:     e.Elastic,
 		preemptible: e.Preemptible,
 		never:       e.NeverPreempts,
 		apart:       e.apart || e.RunTime <= 0 && e.wishesNothing(),

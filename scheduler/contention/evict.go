@@ -22,7 +22,8 @@ func (t *turn) preempt(reason Wait) bool {
 	if len(units) == 0 || t.s.lane.unpaid > t.w.Now {
 		return false
 	}
-	asked := without(t.w, Ask{Gang: t.ask(t.w, e).Fewest(), Needed: e.Ask.Needed}, t.binding)
+	asked := t.ask(t.w, e)
+	asked = without(t.w, Ask{Gang: asked.Fewest(), Needed: asked.Needed}, t.binding)
 	found, balance, ok := t.chosen(asked, units)
 	if !ok || !t.policy.insists(e) && !balance.Pays() {
 		t.bar()

@@ -123,6 +123,56 @@ func byGang(a, b *Unit) int {
 	)
 }
 
+// waitsForAll reports whether an elastic gang may wait until there is room for all its members. One that insists starts with those that it can have now, and
+// evicts for the fewest.
+func (m *Machine) waitsForAll(e *Entity) bool { return e.Elastic && !m.policy.insists(e) }
+
+// startsSmall starts an elastic gang that has no room for all its members with fewer, if that pays and no lease is in the way of the longer run.
+func (t *turn) startsSmall() bool {
+	e := &t.s.Entity
+	if !t.waitsForAll(e) {
+		return false
+	}
+	few := t.w.placer().Place(t.w.Ledger, e.Ask)
+	if few.Refusal != nil || !t.smallPays(few) {
+		return false
+	}
+	whole, binding := *e, t.binding
+	e.RunTime = e.RunTime * int64(all(e.Ask)) / int64(len(holdsOf(few.Gang, few.Placement)))
+	t.binding = t.Machine.binding(e, t.w.Now)
+	started := len(touching(t.binding, few.Placement.Nodes)) == 0
+	if started {
+		t.start(few)
+	}
+	*e, t.binding = whole, binding
+	return started
+}
+
+// smallPays reports whether an elastic gang ends sooner if it starts with the members that have a place now than if it waited for a place for all: its work
+// takes as many times longer as it has fewer members. Of unknown work it is assumed that it takes as long as the wait. Members that would join later are not
+// counted on.
+func (t *turn) smallPays(few Answer) bool {
+	e := &t.s.Entity
+	next, ok := t.reserve(t.w, e, t.ask(t.w, e))
+	if !ok {
+		return true
+	}
+	wait := next.Instant - t.w.Now
+	work := cmp.Or(e.Work, wait)
+	return work*int64(all(e.Ask)) <= (wait+work)*int64(len(holdsOf(few.Gang, few.Placement)))
+}
+
+// all counts the members of a question that wait.
+func all(ask Ask) int {
+	n := 0
+	for _, m := range ask.Gang.Members {
+		if !m.Placed && !m.Late {
+			n++
+		}
+	}
+	return n
+}
+
 // costly reports whether members that would join an elastic gang wait because that loses more than it wins: all of the gang starts again from its last checkpoint
 // then. They win the accelerators that join, for as long as the gang still runs: as long as it has run, if that is not known.
 func (t *turn) costly(own Answer) bool {

@@ -8,11 +8,11 @@ import (
 
 // laneKey is what the entities of a lane have in common. What becomes of two of them differs by their order and run time only.
 type laneKey struct {
-	question                  string
-	needed                    int
-	priority                  int32
-	replacement, grows        bool
-	preemptible, never, apart bool
+	question                    string
+	needed                      int
+	priority                    int32
+	replacement, grows, elastic bool
+	preemptible, never, apart   bool
 	// grace is that of a preemptible entity: it decides whether a lease can be left in time.
 	grace int64
 }

@@ -36,6 +36,9 @@ func (m *Machine) Asks(e Entity, w *World) Ask {
 func (m *Machine) ask(w *World, e *Entity) Ask {
 	ask := e.Ask
 	ask.Gang.Required = m.within(w, e)
+	if m.waitsForAll(e) {
+		ask.Needed = all(ask)
+	}
 	return ask
 }
 

@@ -58,6 +58,9 @@ func (t *turn) decide() {
 		return
 	}
 	own := t.w.placer().Place(t.w.Ledger, t.ask(t.w, e))
+	if own.Refusal != nil && t.startsSmall() {
+		return
+	}
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
 		t.s.lane.full = true
 		t.s.lane.lacks.forget()
@@ -80,7 +83,9 @@ func (t *turn) decide() {
 		t.refuse(refusing)
 	} else {
 		t.s.lane.full = true
-		t.lacks()
+		if t.lacks(); t.waitsForAll(e) { // fewer members may do with what the next end frees
+			t.s.lane.lacks.forget()
+		}
 	}
 	switch {
 	case t.preempt(reason):

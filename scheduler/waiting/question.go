@@ -109,6 +109,7 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 	e.Order.Replacement = len(x.Running) > 0 && x.Needed() > 0
 	e.Order.Grows = len(x.Running) > 0 && x.Needed() <= 0 && snapshot.IsElastic(x.Group)
 	e.RunTime = cmp.Or(declared(x.Group, pod, now), q.predicted(x, now))
+	e.Elastic, e.Work = len(x.Running) == 0 && snapshot.IsElastic(x.Group), e.RunTime
 	if e.RunTime > 0 {
 		e.Ask.End = now.Unix() + e.RunTime
 	}

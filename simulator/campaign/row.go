@@ -52,6 +52,9 @@ func (e *entry) command(of []string, seeds []uint64) string {
 	if e.options.Wishes {
 		words = append(words, "--wishes")
 	}
+	if e.options.Elastic > 0 {
+		flag("--elastic", e.options.Elastic)
+	}
 	words = append(words, e.costWords()...)
 	if e.options.First > 0 {
 		words = append(words, "--first", strconv.Itoa(e.options.First))

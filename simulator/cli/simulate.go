@@ -49,6 +49,8 @@ func (o *replayOptions) add(command *cobra.Command) {
 		false,
 		"give gangs without topology wishes such as are usual: required racks, preferred blocks, segments, NVLink domains",
 	)
+	flags.Float64Var(&o.options.Elastic, "elastic", 0,
+		"the share of the gangs that may train with a quarter of their members, and take longer then: from 0 to 1")
 	flags.IntVar(&o.options.First, "first", 0, "how many jobs of the trace are played, the first ones; 0 for all")
 	flags.DurationVar(&o.options.DefaultRunTime, "run-time", time.Hour,
 		"how long what waits in a snapshot runs, if it has no deadline")
@@ -75,6 +77,12 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 		return nil, &badinput.Error{
 			Where: "--run-time " + o.options.DefaultRunTime.String(), What: "nothing runs so short",
 			Mend: "write a second or more, such as 1h",
+		}
+	}
+	if !(o.options.Elastic >= 0 && o.options.Elastic <= 1) {
+		return nil, &badinput.Error{
+			Where: fmt.Sprintf("--elastic %g", o.options.Elastic), What: "that is no share of the gangs",
+			Mend: "write a number from 0 to 1",
 		}
 	}
 	if o.options.First < 0 {

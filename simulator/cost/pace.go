@@ -35,10 +35,21 @@ func (m *Model) Pace(w Work, nodes []int) Pace {
 	if w.Done > 0 {
 		p.Startup += m.Reload(w.Accelerators)
 	}
-	if w.Scales && len(nodes) > 0 {
-		p.Slowdown = p.Slowdown * int64(len(w.Gang.Members)) / int64(len(nodes))
+	if w.Scales {
+		p.Slowdown = p.Slowdown * int64(len(w.Gang.Members)) / max(ranks(nodes), 1)
 	}
 	return p
+}
+
+// ranks counts the nodes of ranks that run.
+func ranks(nodes []int) int64 {
+	n := int64(0)
+	for _, node := range nodes {
+		if node >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Slowest returns the pace of the slowest run, on any nodes.

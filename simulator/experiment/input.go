@@ -30,10 +30,12 @@ type Options struct {
 	DefaultRunTime time.Duration `json:"Unsaid"`
 	// Quick plays the most contended stretch of the trace only, at most QuickJobs.
 	Quick bool
-	// Silent and Wishes are those of scenario.Options. Like First they are left out of the config_hash if they are not set, so that the hashes
+	// Silent and Wishes are those of scenario.Options. Like Elastic and First they are left out of the config_hash if they are not set, so that the hashes
 	// of older results stay.
 	Silent float64 `json:",omitempty"`
 	Wishes bool    `json:",omitempty"`
+	// Elastic is that of scenario.Options.
+	Elastic float64 `json:",omitempty"`
 	// First is how many of the trace's jobs are played, the first ones; 0 for all.
 	First int `json:",omitempty"`
 	// Costs are those of scenario.Options. The key is left out if nothing costs time, so that such runs have the config_hash that they had before
@@ -115,10 +117,10 @@ func (in *Input) openLists() error {
 			Mend: "leave out --load and --estimates",
 		}
 	}
-	if in.options.Silent != 0 || in.options.Wishes || in.options.First != 0 {
+	if in.options.Silent != 0 || in.options.Wishes || in.options.Elastic != 0 || in.options.First != 0 {
 		return &badinput.Error{
 			What: "openb's pods state no deadlines, have no topology, and are drawn until they ask for all GPUs",
-			Mend: "leave out --declared, --wishes and --first",
+			Mend: "leave out --declared, --wishes, --elastic and --first",
 		}
 	}
 	if !in.options.Costs.Off() {
@@ -166,8 +168,14 @@ func (in *Input) scenario(seed uint64) (*scenario.Scenario, error) {
 		workload = &t
 	}
 	options := scenario.Options{
-		Seed: seed, Load: in.options.Load, Estimates: in.options.Estimates, Silent: in.options.Silent,
-		Wishes: in.options.Wishes, DefaultRunTime: in.options.DefaultRunTime, Costs: in.options.Costs,
+		Seed:           seed,
+		Load:           in.options.Load,
+		Estimates:      in.options.Estimates,
+		Silent:         in.options.Silent,
+		Wishes:         in.options.Wishes,
+		Elastic:        in.options.Elastic,
+		DefaultRunTime: in.options.DefaultRunTime,
+		Costs:          in.options.Costs,
 	}
 	var s *scenario.Scenario
 	var err error

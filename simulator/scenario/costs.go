@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"slices"
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/cost"
@@ -10,9 +9,6 @@ import (
 // Pace returns how a run of a job turns time into work on nodes by rank, if so many seconds of its nominal work are saved. Every engine
 // and the ledger that checks it ask here.
 func (s *Scenario) Pace(job int, nodes []int, done int64) cost.Pace {
-	if slices.ContainsFunc(nodes, func(node int) bool { return node < 0 }) { // ranks of an elastic job that have none
-		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node int) bool { return node < 0 })
-	}
 	return s.Costs.Pace(s.work(job, done), nodes)
 }
 

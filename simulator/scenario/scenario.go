@@ -57,6 +57,8 @@ type Options struct {
 	Silent float64
 	// Wishes gives gangs of a trace topology wishes by published practice, if they have none.
 	Wishes bool
+	// Elastic is the share, from 0 to 1, of the gangs that may train with a quarter of their members, chosen by seed.
+	Elastic float64
 	// Exact leaves the submissions of a trace as they are, instead of rounding them to seconds: what ends in one second then ends one by one.
 	Exact bool
 	// DefaultRunTime is assumed for waiting gangs of a snapshot with no deadline (default 1h).

@@ -330,6 +330,8 @@ func (j *job) entity(now int64) contention.Entity {
 		Grace:         j.Grace,
 		NeverPreempts: j.NeverPreempts,
 		Accelerators:  int64(missing * j.GPUs),
+		Elastic:       j.Elastic && !j.runs,
+		Work:          j.Says,
 	}
 	if j.Certainty == contention.Reported || j.Certainty == contention.Certain {
 		e.RunTime = j.Says

@@ -104,12 +104,15 @@ func (p *player) entity(i int) contention.Entity {
 	}
 	if p.elastic(i) {
 		e.Ask.Needed = asked.Min
+		e.Elastic, e.Work = asked.Shrinks && j.run == nil, p.work(i)
 	}
 	return e
 }
 
 // elastic reports whether members of a job may wait while it runs. Other schedulers place all members.
-func (p *player) elastic(i int) bool { return p.scene.Jobs[i].elastic() && p.options.Policy == nil }
+func (p *player) elastic(i int) bool {
+	return p.scene.Jobs[i].elastic() && p.options.Policy == nil && !p.options.Rigid
+}
 
 // surplus returns the waiting members of a job that runs.
 func (p *player) surplus(i int) contention.Entity {
@@ -135,7 +138,7 @@ func (p *player) surplus(i int) contention.Entity {
 // runTime returns the known bound of the run time in seconds, 0 for none.
 func (p *player) runTime(i int) int64 {
 	if p.options.Foresight != Perfect {
-		return p.atWorst(i, cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted))
+		return cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted)
 	}
 	if left := p.atMost(i); left != Forever {
 		return max(left, 1)

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -191,7 +192,7 @@ func (p *player) goOn(r *run) {
 	}
 	p.ends.remove(r)
 	r.start = p.now
-	r.pace = p.pace(r.job, running(r.nodes))
+	r.pace = p.pace(r.job, r.nodes)
 	r.ends, r.past = p.later(p.takes(r.job, r.pace)), p.past
 	p.ends.add(r)
 	p.count(r)
@@ -218,12 +219,12 @@ func (p *player) remains(r *run) int64 {
 	return stretched(max(work, 1), len(asked.Gang.Members), len(running(r.nodes)))
 }
 
-// atWorst is the bound of a run time with as few members as may be.
-func (p *player) atWorst(i int, bound int64) int64 {
-	if asked := &p.scene.Jobs[i]; bound > 0 && p.shrinks(i) {
-		return stretched(bound, len(asked.Gang.Members), asked.Min)
+// work is how long the job runs with all members as far as that is known, 0 if it is not.
+func (p *player) work(i int) int64 {
+	if p.options.Foresight == Perfect && p.jobs[i].left != Forever {
+		return p.jobs[i].left
 	}
-	return bound
+	return cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted)
 }
 
 // stretched is how long work takes with some members that takes so long with all.

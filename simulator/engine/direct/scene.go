@@ -177,6 +177,8 @@ type Options struct {
 	Apart bool
 	// Trusting has the idle of a lease count once while its instant rests on guesses, as it does otherwise (contention.Discipline.GuessWeight).
 	Trusting bool
+	// Rigid has elastic jobs start with all members, and never give one.
+	Rigid bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
 	// all members of a gang, it is asked for the needed ones. Promise is Backfill then.
 	Policy Policy

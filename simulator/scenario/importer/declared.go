@@ -53,6 +53,7 @@ func (s *builder) silence() {
 const (
 	streamSilence uint64 = iota + 12
 	streamWishes
+	streamElastic
 )
 
 // hashed returns a number that depends on the seed and a name only. FNV-1a mixes its last bytes little, so that a round of SplitMix64

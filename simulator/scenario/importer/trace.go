@@ -76,6 +76,7 @@ func (s *builder) addTrace(t trace.Trace) error {
 	s.silence()
 	s.addWishes()
 	s.addCosts()
+	s.addElastic()
 	slices.SortStableFunc(s.Jobs, func(a, b scenario.Job) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.ID, b.ID))
 	})
