@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/admission"
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/fleet"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
@@ -33,13 +34,20 @@ func registerWebhooks(
 	ctx context.Context, mgr ctrl.Manager, resolver *resolve.Resolver, validator *admission.Validator,
 ) error {
 	// The first job must not wait until thousands of nodes are listed.
-	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
+	nodes, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false))
+	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
+	offers, err := fleet.NewWatch(nodes)
+	if err != nil {
+		return fmt.Errorf("keeping what nodes offer: %w", err)
+	}
+	validator.Offers = offers.Fleet
 	admission.Register(mgr.GetWebhookServer(), validator, &admission.Defaulter{
 		Class:    validator.Class,
 		Runtimes: resolver,
 		Live:     mgr.GetAPIReader(),
+		Offers:   offers.Fleet,
 		Reviews:  mgr.GetClient(),
 		Clock:    clock.RealClock{},
 	})

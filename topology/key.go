@@ -43,6 +43,11 @@ const (
 	AnnotationMNNVL = "lockstep.dev/mnnvl"
 	// AnnotationAutoResources set to "true" lets resources be filled in at creation.
 	AnnotationAutoResources = "lockstep.dev/auto-resources"
+	// AnnotationModel describes a training whose memory is to be computed, as controller/sizing reads it.
+	AnnotationModel = "lockstep.dev/model"
+	// AnnotationChosen is on the JobSet of a job with automatic resources: how they were computed, a sentence. Its prefix is not that of the other keys
+	// because earlier releases refuse what they do not know.
+	AnnotationChosen = "state.lockstep.dev/auto-resources"
 	// AnnotationLateMembers announces members that arrive when the others run, so that places are held for them: a JSON
 	// list of pod templates with what scheduling reads (name, the labels by which the pod is known, requests, node selector,
 	// affinity, tolerations); written by the controller only.

@@ -21,9 +21,12 @@ import (
 type Defaulter struct {
 	// Class are the jobs that this controller handles. Others are stored as they were sent.
 	Class class.Class
-	// Runtimes and Live, which reads past caches, find the labels that choose; both may be nil unless its Choice is class.Chosen.
+	// Runtimes and Live, which reads past caches, find the labels that choose; both may be nil unless its Choice is class.Chosen. Without Runtimes no
+	// resources are filled in.
 	Runtimes Runtimes
 	Live     client.Reader
+	// Offers is what the nodes offer, for jobs with automatic resources.
+	Offers Offers
 	// Reviews asks who is a controller.
 	Reviews Reviews
 	Clock   clock.PassiveClock
@@ -42,6 +45,9 @@ func (d *Defaulter) Default(ctx context.Context, change Change) ([]byte, error) 
 	next, handled, err := d.choose(ctx, change)
 	if err != nil || !handled {
 		return next, err
+	}
+	if next, err = d.fill(ctx, change, next); err != nil {
+		return nil, err
 	}
 	next, err = Default(change.Old, next, d.Clock.Now())
 	if err != nil {

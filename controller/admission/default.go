@@ -36,8 +36,9 @@ func Default(old, next []byte, now time.Time) ([]byte, error) {
 		for _, part := range specParts() {
 			part.restore(had, spec)
 		}
-		if patches, isList := spec["runtimePatches"].([]any); isList {
-			hadPatches, _ := had["runtimePatches"].([]any)
+		hadPatches, _ := had["runtimePatches"].([]any)
+		patches, isList := spec["runtimePatches"].([]any)
+		if patches = retained(hadPatches, patches, before, tree); isList || len(patches) > 0 {
 			spec["runtimePatches"] = defaultPatches(hadPatches, patches, now)
 		}
 	}

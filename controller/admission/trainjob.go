@@ -52,6 +52,8 @@ type Validator struct {
 	Nodes nodefit.Nodes
 	// Levels finds pods that their namespace does not let in.
 	Levels podsecurity.Levels
+	// Offers is what the nodes offer, for jobs with automatic resources; nil for a Validator that knows no nodes.
+	Offers Offers
 	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options
 }
@@ -64,6 +66,10 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 		return verdict, err
 	}
 	if fault := unusable(found.Runtime); fault != nil {
+		verdict.Refusal = fault
+		return verdict, nil //nolint:nilerr // it is the verdict
+	}
+	if fault := v.checkFilled(job, found.Runtime); fault != nil {
 		verdict.Refusal = fault
 		return verdict, nil //nolint:nilerr // it is the verdict
 	}

@@ -50,22 +50,22 @@ func tunedModel(runtime string) string {
 
 // tuning is what a job asks of torchtune.
 type tuning struct {
-	world       World
-	model       string
-	lora, qlora bool
+	world             World
+	model             string
+	lora, qlora, dora bool
 }
 
 func tuningOf(world World) tuning {
 	t := tuning{world: world, model: tunedModel(world.Runtime)}
-	quantized, dora := false, false
+	quantized := false
 	for _, arg := range world.Args {
 		key, value, _ := strings.Cut(arg, "=")
 		isTrue := strings.EqualFold(strings.TrimSpace(value), "true")
 		t.lora = t.lora || strings.Contains(arg, "model.lora_attn_modules")
 		quantized = quantized || strings.Contains(key, "model.quantize_base") && isTrue
-		dora = dora || strings.Contains(key, "model.use_dora") && isTrue
+		t.dora = t.dora || strings.Contains(key, "model.use_dora") && isTrue
 	}
-	t.qlora = quantized && !dora
+	t.qlora = quantized && !t.dora
 	return t
 }
 

@@ -19,6 +19,8 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/lockstep-project/lockstep/controller/fleet"
 )
 
 // Nodes lists the nodes that pods can run on: those of the cluster, and shapes of others.
@@ -33,7 +35,8 @@ type Nodes struct {
 	Complete bool
 }
 
-// Keep is a transform of the cache that keeps of a node which resources it has, and of other objects all. Extended resources count that are broken now.
+// Keep is a transform of the cache that keeps of a node which resources it has, and of other objects all. Extended resources count that are broken now. Of a node with GPUs it keeps
+// what package fleet reads, too: those that are allocatable, labels and taints.
 func Keep(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
@@ -46,8 +49,11 @@ func Keep(object any) (any, error) {
 		}
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
-		Status:     corev1.NodeStatus{Capacity: has},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: fleet.Labels(node),
+		},
+		Spec:   fleet.Spec(node),
+		Status: corev1.NodeStatus{Capacity: has, Allocatable: fleet.GPUs(node)},
 	}, nil
 }
 

@@ -115,7 +115,13 @@ func TestNodes_Unfit(t *testing.T) {
 // An extended resource counts that is broken now; cpu counts without what the node keeps for itself.
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}}
+	labels := map[string]string{"a": "b", "feature.node.kubernetes.io/cpu-cpuid.AVX": "true"}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: labels}}
+	node.Spec = corev1.NodeSpec{
+		ProviderID:    "b",
+		Unschedulable: true,
+		Taints:        []corev1.Taint{{Key: "c", Effect: corev1.TaintEffectNoSchedule}},
+	}
 	node.Status.Capacity, node.Status.Allocatable = of(
 		"cpu",
 		"96",
@@ -134,7 +140,18 @@ func TestKeep(t *testing.T) {
 	has := kept.(*corev1.Node)
 	if cpu, gpu := has.Status.Capacity["cpu"], has.Status.Capacity["nvidia.com/gpu"]; cpu.Value() != 90 ||
 		gpu.Value() != 8 ||
-		has.Labels != nil {
+		has.Labels["a"] != "b" || len(has.Labels) != 1 {
 		t.Errorf("it keeps %+v", has)
+	}
+	if gpu := has.Status.Allocatable["nvidia.com/gpu"]; gpu.Value() != 7 || len(has.Status.Allocatable) != 1 ||
+		len(has.Spec.Taints) != 1 || !has.Spec.Unschedulable || has.Spec.ProviderID != "" {
+		t.Errorf("of its GPUs it keeps %+v, %+v", has.Status.Allocatable, has.Spec)
+	}
+	delete(node.Status.Allocatable, "nvidia.com/gpu")
+	if kept, err = nodefit.Keep(
+		node,
+	); err != nil || kept.(*corev1.Node).Labels != nil ||
+		kept.(*corev1.Node).Spec.Taints != nil {
+		t.Errorf("of a node without GPUs it keeps %+v %v", kept, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/lockstep-project/lockstep/controller/sizing"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -25,6 +26,12 @@ const (
 const (
 	gangOn  = "on"
 	gangOff = "off"
+)
+
+// The values of the annotation for automatic resources.
+const (
+	autoOn  = "true"
+	autoOff = "false"
 )
 
 // systemPrefix begins the names of the classes that Kubernetes keeps for its own components.
@@ -173,10 +180,22 @@ func switchAnnotations() []Annotation {
 		),
 		words(
 			topology.AnnotationAutoResources,
-			"Resources are filled in when the job is created. No effect yet; true is refused.",
-			"true",
-			"false",
+			"The number of nodes and of their GPUs is chosen when the job is created, by the memory that it needs and what the nodes have. "+
+				"What the job says of GPUs stays. A job for which it cannot be known is refused.",
+			autoOn,
+			autoOff,
 		),
+		{
+			Key: topology.AnnotationModel,
+			On:  []string{onTrainJob, onRuntime},
+			Values: "parameters=NUMBER (such as 8B), and if need be method, precision, optimizer, sharding, activations, batch, sequence and rank, " +
+				"each as key=value, separated by commas",
+			Meaning: "What is trained, for " + topology.AnnotationAutoResources + ". torchtune's runtimes know it.",
+			check: func(value string) bool {
+				_, err := sizing.Parse(value)
+				return err == nil
+			},
+		},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/framework"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // Options are what the cluster and its administrator decide for all jobs.
@@ -77,6 +78,8 @@ type Plan struct {
 	Notes []string
 	// Warnings tell the owner what the job goes without, and how to mend it.
 	Warnings []string
+	// Chosen tells the owner how resources were filled in; empty for a job that says its own.
+	Chosen string
 }
 
 // Secret is a Secret that the job needs.
@@ -106,7 +109,7 @@ func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan,
 		return Plan{}, &RefusalError{Runtime: runtime.Name, Faults: faults}
 	}
 	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}
-	result.Warnings = draft.warnings
+	result.Warnings, result.Chosen = draft.warnings, draft.annotations[topology.AnnotationChosen]
 	result.ConfigMaps, result.Secrets = draft.files()
 	if result.ForeignGroup, err = draft.joinForeign(&result.JobSet.Spec); err != nil {
 		return Plan{}, err

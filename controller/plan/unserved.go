@@ -14,16 +14,11 @@ import (
 // prefix is that of all annotations that are Lockstep's own.
 const prefix = "lockstep.dev/"
 
-// checkUnserved refuses what nobody would serve: an annotation that does not exist, a switch that does nothing yet, and a hard
+// checkUnserved refuses what nobody would serve: an annotation that does not exist, resources that were to be filled in and were not, and a hard
 // wish that gets lost with the gang off or at a scheduler that cannot read it. A job that started without would be in a
 // place that its owner ruled out, and nobody would tell.
 func (d *draft) checkUnserved(options Options) field.ErrorList {
-	faults := d.checkKeys()
-	for key, instead := range unservedValues() {
-		if value := d.jobWish(key); value == instead.value {
-			faults = append(faults, field.NotSupported(annotationPath(key), value, instead.served))
-		}
-	}
+	faults := append(d.checkKeys(), d.checkFilled()...)
 	slices.SortFunc(faults, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	for _, line := range Annotations() {
 		key, value := line.Key, d.anyWish(line.Key)
@@ -69,18 +64,6 @@ func (d *draft) checkNative(options Options) field.ErrorList {
 		}
 	}
 	return faults
-}
-
-// unserved is a value that means something which does not happen yet, and those that do.
-type unserved struct {
-	value  string
-	served []string
-}
-
-func unservedValues() map[string]unserved {
-	return map[string]unserved{
-		topology.AnnotationAutoResources: {value: "true", served: []string{"false"}},
-	}
 }
 
 // anyWish is what anybody says under a key: the job, else a pod template, else the JobSet template or the runtime.

@@ -68,6 +68,8 @@ type outcome struct {
 	awaits string
 	// notes are for the job's owner; only when its JobSet was made.
 	notes []string
+	// chosen is how resources were filled in, for the job's owner; empty unless its JobSet was made.
+	chosen string
 	// unfit is why no node holds pods of a gang that is to start; empty if some do, or nothing is known.
 	unfit string
 	// again is when to look again whatever happens; zero for never.
@@ -161,7 +163,7 @@ func (r *Reconciler) realize(
 			done.awaits = "a PodGroup, claim, ComputeDomain or JobSet of its last start has not gone yet"
 		default:
 			if jobSet == nil {
-				done.notes = slices.Concat(planned.Notes, planned.Warnings)
+				done.notes, done.chosen = slices.Concat(planned.Notes, planned.Warnings), planned.Chosen
 			}
 			done.again, done.err = r.remainder(ctx, planned.Plan, jobSet)
 		}

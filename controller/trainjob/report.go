@@ -20,6 +20,8 @@ const (
 	reasonFailed = "TrainJobResourcesCreationFailed"
 	// reasonPolicy is the reason of Events that tell what the policy for evicted members did to the runtime's.
 	reasonPolicy = "DisruptionPolicy"
+	// reasonChosen is the reason of the Event that tells how a job's resources were computed.
+	reasonChosen = "ResourcesChosen"
 	// noteLimit keeps an Event's note below the API's limit of 1024 bytes, and the message of a condition far below its own of 32,768.
 	noteLimit = 950
 	// waitForRuntime is how long to wait for a missing runtime, if the watch is not sooner.
@@ -35,6 +37,9 @@ func (r *Reconciler) report(
 	r.Instruments.Reconciled(done.framework, result, r.Clock.Since(done.began))
 	for _, note := range done.notes {
 		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonPolicy, "%s", note)
+	}
+	if done.chosen != "" {
+		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonChosen, "%s", shorten(done.chosen))
 	}
 	switch {
 	case done.unfit != "" && done.awaits != "":

@@ -17,7 +17,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/fleet"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/sizing"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/workload"
@@ -135,7 +137,7 @@ func (c *Cluster) submit(ctx context.Context, object workload.Object, now time.T
 	refuse := func(err error, mend string) error {
 		return &badinput.Error{Where: object.Where(), What: object.String() + " is refused: " + err.Error(), Mend: mend}
 	}
-	job, err := created(object.Object, now)
+	job, err := c.created(object.Object, now)
 	if err != nil {
 		return Submitted{}, refuse(err, "")
 	}
@@ -143,7 +145,12 @@ func (c *Cluster) submit(ctx context.Context, object workload.Object, now time.T
 	if c.Job(name) != nil {
 		return Submitted{}, refuse(fmt.Errorf("the cluster has a TrainJob %s already", name), "give it another name")
 	}
-	validator := &admission.Validator{Runtimes: c, Live: classes(c.snapshot.PriorityClasses), Options: c.options}
+	validator := &admission.Validator{
+		Runtimes: c,
+		Live:     classes(c.snapshot.PriorityClasses),
+		Offers:   c.fleet,
+		Options:  c.options,
+	}
 	verdict, err := validator.Create(ctx, job)
 	if err != nil {
 		return Submitted{}, fmt.Errorf("judging %s: %w", object, err)
@@ -173,16 +180,28 @@ func (c *Cluster) submit(ctx context.Context, object workload.Object, now time.T
 	return out, nil
 }
 
+// fleet is what the nodes of the snapshot offer.
+func (c *Cluster) fleet() sizing.Fleet { return fleet.Value(c.snapshot.Nodes) }
+
 // created is the job as it would be stored.
-func created(object *unstructured.Unstructured, now time.Time) (*trainerv1alpha1.TrainJob, error) {
+func (c *Cluster) created(object *unstructured.Unstructured, now time.Time) (*trainerv1alpha1.TrainJob, error) {
 	text, err := json.Marshal(object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("printing it: %w", err)
 	}
+	job := &trainerv1alpha1.TrainJob{}
+	if err := json.Unmarshal(text, job); err != nil {
+		return nil, fmt.Errorf("reading it: %w", err)
+	}
+	if on, err := c.runtime(job); err == nil { // else the job is refused
+		if text, err = admission.Fill(text, on, c.fleet()); err != nil {
+			return nil, fmt.Errorf("filling in its resources: %w", err)
+		}
+	}
 	if text, err = admission.Default(nil, text, now); err != nil {
 		return nil, fmt.Errorf("defaulting it: %w", err)
 	}
-	job := &trainerv1alpha1.TrainJob{}
+	*job = trainerv1alpha1.TrainJob{}
 	if err := json.Unmarshal(text, job); err != nil {
 		return nil, fmt.Errorf("reading it: %w", err)
 	}
