@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -72,5 +75,45 @@ func TestShippedRuntimesRender(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestShippedRuntimes_GPUVariants holds each runtime for GPUs against the one without: it is that, with one GPU for each node, so that the two do not drift
+// apart. pytorch-distributed-gpu is the one of torch-distributed, with the number of nodes of its guide, and torchtune's have two.
+func TestShippedRuntimes_GPUVariants(t *testing.T) {
+	const folder = "../../manifests/chart/runtimes/"
+	variants := map[string]string{"torch-distributed": "pytorch-distributed-gpu"}
+	for _, name := range []string{
+		"deepspeed-distributed", "flux-distributed", "jax-distributed", "mlx-distributed", "plain", "torch-distributed-with-cache", "xgboost-distributed",
+	} {
+		variants[name] = name + "-gpu"
+	}
+	files, err := filepath.Glob(folder + "*.yaml")
+	if err != nil || len(files) != 2*len(variants)+3 {
+		t.Errorf("%d runtimes, want two of each of %d and three of torchtune: %v", len(files), len(variants), err)
+	}
+	for name, variant := range variants {
+		var plain, gpu trainerv1alpha1.ClusterTrainingRuntime
+		readYAML(t, folder+name+".yaml", &plain)
+		readYAML(t, folder+variant+".yaml", &gpu)
+		want := plain.DeepCopy()
+		want.Name = variant
+		if name == "torch-distributed" {
+			want.Spec.MLPolicy.NumNodes = new(int32(2))
+		}
+		for i := range want.Spec.Template.Spec.ReplicatedJobs {
+			containers := want.Spec.Template.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.Containers
+			for j := range containers {
+				if len(containers[j].Resources.Limits)+len(containers[j].Resources.Requests) > 0 {
+					t.Errorf("%s asks for resources: %v", name, containers[j].Resources)
+				}
+				if containers[j].Name == trainerv1alpha1.NodeName {
+					containers[j].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+				}
+			}
+		}
+		if diff := cmp.Diff(want, &gpu); diff != "" {
+			t.Errorf("%s is not %s with a GPU (-want +got):\n%s", variant, name, diff)
+		}
 	}
 }

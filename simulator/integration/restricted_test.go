@@ -77,7 +77,7 @@ func TestRestricted_ShippedRuntimes(t *testing.T) {
 			letIn(t, object)
 		}
 	}
-	if names < 12 {
+	if names < 19 {
 		t.Errorf("%d runtimes", names)
 	}
 }

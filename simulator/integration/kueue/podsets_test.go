@@ -119,10 +119,17 @@ func TestWorkload_PodSetsAreThoseOfTheJobSet(t *testing.T) {
 // uncounted are the jobs that are refused, because Kueue 0.19 counts resourcesPerNode in the place of the runtime's resources, and pods have
 // both; each with what Kueue would not count.
 var uncounted = map[string]string{
-	"pytorch-distributed-gpu cpus": "would not count nvidia.com/gpu: 1;",
-	"torchtune-llama3.2-1b cpus":   "would not count nvidia.com/gpu: 2;",
-	"torchtune-llama3.2-3b cpus":   "would not count nvidia.com/gpu: 2;",
-	"torchtune-qwen2.5-1.5b cpus":  "would not count nvidia.com/gpu: 2;",
+	"deepspeed-distributed-gpu cpus":        "would not count nvidia.com/gpu: 1;",
+	"flux-distributed-gpu cpus":             "would not count nvidia.com/gpu: 1;",
+	"jax-distributed-gpu cpus":              "would not count nvidia.com/gpu: 1;",
+	"mlx-distributed-gpu cpus":              "would not count nvidia.com/gpu: 1;",
+	"plain-gpu cpus":                        "would not count nvidia.com/gpu: 1;",
+	"pytorch-distributed-gpu cpus":          "would not count nvidia.com/gpu: 1;",
+	"torch-distributed-with-cache-gpu cpus": "would not count nvidia.com/gpu: 1;",
+	"xgboost-distributed-gpu cpus":          "would not count nvidia.com/gpu: 1;",
+	"torchtune-llama3.2-1b cpus":            "would not count nvidia.com/gpu: 2;",
+	"torchtune-llama3.2-3b cpus":            "would not count nvidia.com/gpu: 2;",
+	"torchtune-qwen2.5-1.5b cpus":           "would not count nvidia.com/gpu: 2;",
 }
 
 func runtimesOf(catalog session.Catalog) []string {
@@ -155,8 +162,11 @@ func fitted(t *testing.T, runtime, variant string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
 		"metadata": map[string]any{
-			"name":   strings.ReplaceAll(runtime, ".", "-") + "-" + variant[:3],
-			"labels": map[string]any{queueLabel: "held"}, "namespace": "held",
+			"name": strings.NewReplacer(".", "-", "-distributed", "").
+				Replace(runtime) +
+				"-" + variant[:3], // pods have longer names
+			"labels":    map[string]any{queueLabel: "held"},
+			"namespace": "held",
 		},
 		"spec": map[string]any{"runtimeRef": map[string]any{"name": runtime}, "trainer": trainer},
 	}}

@@ -1,16 +1,22 @@
 {{/* The runtimes by their values, as a map of file to path of values. The names of values are Kubeflow Trainer's where it has the runtime. */}}
 {{- define "lockstep.runtimes" -}}
 deepspeed-distributed: deepspeedDistributed
+deepspeed-distributed-gpu: deepspeedDistributedGPU
 flux-distributed: fluxDistributed
+flux-distributed-gpu: fluxDistributedGPU
 jax-distributed: jaxDistributed
+jax-distributed-gpu: jaxDistributedGPU
 mlx-distributed: mlxDistributed
+mlx-distributed-gpu: mlxDistributedGPU
 plain: plain
+plain-gpu: plainGPU
 pytorch-distributed-gpu: pytorchDistributedGPU
 torch-distributed: torchDistributed
 torchtune-llama3.2-1b: torchtuneDistributed.llama3_2_1B
 torchtune-llama3.2-3b: torchtuneDistributed.llama3_2_3B
 torchtune-qwen2.5-1.5b: torchtuneDistributed.qwen2_5_1_5B
 xgboost-distributed: xgboostDistributed
+xgboost-distributed-gpu: xgboostDistributedGPU
 {{- end }}
 
 {{/* A runtime with the release's labels, and with trainers of another image if values say so: a list of the root, the file's name and the

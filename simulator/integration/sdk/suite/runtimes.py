@@ -13,17 +13,24 @@ from .stage import Stage, connect
 
 FRAMEWORKS = {
     "deepspeed-distributed": "deepspeed",
+    "deepspeed-distributed-gpu": "deepspeed",
     "flux-distributed": "flux",
+    "flux-distributed-gpu": "flux",
     "jax-distributed": "jax",
+    "jax-distributed-gpu": "jax",
     "mlx-distributed": "mlx",
+    "mlx-distributed-gpu": "mlx",
     "plain": "plain",
+    "plain-gpu": "plain",
     "pytorch-distributed-gpu": "torch",
     "torch-distributed": "torch",
     "torch-distributed-with-cache": "torch",
+    "torch-distributed-with-cache-gpu": "torch",
     "torchtune-llama3.2-1b": "torchtune",
     "torchtune-llama3.2-3b": "torchtune",
     "torchtune-qwen2.5-1.5b": "torchtune",
     "xgboost-distributed": "xgboost",
+    "xgboost-distributed-gpu": "xgboost",
 }
 
 
