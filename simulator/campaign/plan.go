@@ -66,6 +66,9 @@ const perfect = schedulers.Lockstep + ":perfect"
 // trusting is the variant of Lockstep that differs where ends are guessed.
 const trusting = schedulers.Lockstep + ":trusting"
 
+// rigid is the variant of Lockstep that differs where gangs are elastic.
+const rigid = schedulers.Lockstep + ":rigid"
+
 // divided returns the entries of a scene: one for each share of deadlines.
 func (s *scene) divided() []entry {
 	var out []entry
@@ -90,6 +93,9 @@ func (s *scene) variants(share deadlines) []string {
 		out = []string{trusting}
 	default:
 		out = []string{trusting, perfect} // the longest wait is measured against it
+	}
+	if s.options.Elastic == 0 {
+		out = slices.DeleteFunc(out, func(name string) bool { return name == rigid })
 	}
 	if share.declared == 1 {
 		out = slices.DeleteFunc(out, func(name string) bool { return name == trusting })
