@@ -23,13 +23,14 @@ const (
 	torchEndpoint   = "PET_RDZV_ENDPOINT"
 	torchRun        = "PET_RDZV_ID"
 	torchRestarts   = "PET_MAX_RESTARTS"
+	torchOwnStore   = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 )
 
 // reservedByTorch are the variables of a job that are not the user's to set.
 func reservedByTorch(world World) []string {
 	names := []string{torchNodes, torchProcesses, torchRank, torchLeader, torchLeaderPort}
 	if world.LeastNodes > 0 {
-		names = append(names, torchRendezvous, torchEndpoint, torchRun, torchRestarts)
+		names = append(names, torchRendezvous, torchEndpoint, torchRun, torchRestarts, torchOwnStore)
 	}
 	return names
 }
@@ -107,6 +108,9 @@ func torchMeeting(world World) []corev1.EnvVar {
 		text(torchEndpoint, net.JoinHostPort(world.Leader(), strconv.Itoa(int(Port)))),
 		text(torchRun, world.Job),
 		number(torchRestarts, int64(world.MaxRestarts)),
+		// Agents that share the store of the first meeting tell those that join later nothing of it: both wait for each other, and fail after a minute (torch
+		// 2.9, seen on real nodes).
+		number(torchOwnStore, 1),
 	}
 }
 

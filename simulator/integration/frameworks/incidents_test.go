@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -140,14 +141,19 @@ func failureOf(t *testing.T, job string) map[string]any {
 	return statusOf(t, job, "scheduling", "lastFailure")
 }
 
-// A gang that gives way to a more important one saves its steps on SIGTERM, and goes on with them when the other has ended.
-func TestIncident_PreemptionWithACheckpoint(t *testing.T) {
+// makeUrgent makes the PriorityClass of jobs that evict whatever that loses.
+func makeUrgent(t *testing.T) {
+	t.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1_001_000}
-	if _, err := shared.Client.SchedulingV1().
-		PriorityClasses().
-		Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+	_, err := shared.Client.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
+}
+
+// A gang that gives way to a more important one saves its steps on SIGTERM, and goes on with them when the other has ended.
+func TestIncident_PreemptionWithACheckpoint(t *testing.T) {
+	makeUrgent(t)
 	ended := begin(t, "preempted")
 	ranks(t, "preempted", 2)
 	time.Sleep(3 * time.Second)

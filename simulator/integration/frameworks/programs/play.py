@@ -46,7 +46,14 @@ def custom(runtime: str, func: Callable, gpus: int = 0, nodes: int = 2, **more) 
     return train
 
 
-def keeping(func: Callable, seconds: int = 10, priority: str | None = None, nodes: int = 2) -> Play:
+def keeping(
+    func: Callable,
+    seconds: int = 10,
+    priority: str | None = None,
+    nodes: int = 2,
+    runtime: str = "jax-distributed",
+    annotations: dict[str, str] | None = None,
+) -> Play:
     """A training on whole nodes that keeps files on the machine, and leaves a lost node at once."""
 
     def train(client: TrainerClient, name: str) -> str:
@@ -67,10 +74,12 @@ def keeping(func: Callable, seconds: int = 10, priority: str | None = None, node
         options = [Name(name), RuntimePatch(training_runtime_spec=TrainingRuntimeSpecPatch(template=patch))]
         if priority:
             options.append(Annotations({"lockstep.dev/priority-class": priority}))
+        if annotations:
+            options.append(Annotations(annotations))
         trainer = CustomTrainer(
             func=func, num_nodes=nodes, resources_per_node={"gpu": 2}, env={"SECONDS": str(seconds), "JOB": name}
         )
-        return client.train(runtime=client.get_runtime("jax-distributed"), trainer=trainer, options=options)
+        return client.train(runtime=client.get_runtime(runtime), trainer=trainer, options=options)
 
     return train
 
@@ -94,6 +103,13 @@ SCENARIOS: dict[str, Play] = {
     "thief": keeping(trainings.checkpointing, seconds=1, nodes=1),
     "preempted": keeping(trainings.checkpointing, seconds=20),
     "urgent": keeping(trainings.checkpointing, seconds=3, priority="urgent"),
+    "elastic": keeping(
+        trainings.torch_elastic,
+        seconds=75,
+        runtime="torch-distributed",
+        annotations={"lockstep.dev/min-nodes": "1", "lockstep.dev/max-nodes": "2"},
+    ),
+    "visitor": keeping(trainings.checkpointing, seconds=55, priority="urgent", nodes=1),
     "moved": keeping(trainings.checkpointing, seconds=8, nodes=1),
     "transformers": custom("torch-distributed", trainings.transformers_progress, nodes=1),
 }

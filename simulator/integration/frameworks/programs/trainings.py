@@ -84,6 +84,35 @@ def torch_ddp():
     dist.destroy_process_group()
 
 
+def torch_elastic():
+    """A training whose ranks sum up each step, and that goes on from the last saved step with as many nodes as there are. SECONDS is how long it takes."""
+    import os
+    import pathlib
+    import time
+
+    import torch
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")
+    rank, nodes = dist.get_rank(), dist.get_world_size() // int(os.environ["LOCAL_WORLD_SIZE"])
+    saved = pathlib.Path("/checkpoints") / f"step-{os.environ['JOB']}"
+    step = torch.tensor([int(saved.read_text()) if saved.exists() else 0])
+    dist.broadcast(step, src=0)
+    if rank == 0:
+        print(f"{nodes} nodes begin at step {step.item()}", flush=True)
+    while step.item() < 4 * int(os.environ["SECONDS"]):
+        time.sleep(0.25)
+        total = torch.ones(1)
+        dist.all_reduce(total)
+        assert total.item() == dist.get_world_size()
+        step += 1
+        if rank == 0:
+            saved.write_text(str(step.item()))
+    if rank == 0:
+        print(f"{nodes} nodes end at step {step.item()}", flush=True)
+    dist.destroy_process_group()
+
+
 def mpi_ranks():
     """All ranks tell each other where they are."""
     from mpi4py import MPI
