@@ -39,6 +39,8 @@ const (
 	AnnotationExitCodes = "lockstep.dev/exit-codes"
 	// AnnotationStartPatience is how long a gang that starts may stand still, as ParsePatience reads it.
 	AnnotationStartPatience = "lockstep.dev/start-patience"
+	// AnnotationSweepParallelism is how many gangs of a sweep (LabelSweep) may run at a time: an integer of at least 1.
+	AnnotationSweepParallelism = "lockstep.dev/sweep-parallelism"
 	// AnnotationMNNVL asks for multi-node NVLink: "required", "preferred" or "none".
 	AnnotationMNNVL = "lockstep.dev/mnnvl"
 	// AnnotationAutoResources set to "true" lets resources be filled in at creation.
@@ -81,6 +83,9 @@ const (
 	// written by the scheduler on the pod, before it is ended.
 	AnnotationCheckpointDeadline = "lockstep.dev/checkpoint-deadline"
 )
+
+// LabelSweep names the set of trials to which a TrainJob, and its PodGroup, belongs, within its namespace.
+const LabelSweep = "lockstep.dev/sweep"
 
 // NoReservation is the value of AnnotationReservation.
 const NoReservation = "none"

@@ -35,6 +35,7 @@ const (
 	WhyReplaced  = "replaced"
 	WhyDisplaced = "an earlier entity has a lease"
 	WhyInVain    = "the victims do not make room"
+	WhySweep     = "its sweep's turn is another trial's"
 )
 
 // Preempted asks the driver to evict units. The entity has a lease on the place that they free.
@@ -89,6 +90,8 @@ const (
 	Costly Cause = "growing costs more than it wins"
 	// OtherLease: it would fit but for leases of earlier entities.
 	OtherLease Cause = "lease of an earlier entity"
+	// SweepsTurn: as many gangs of its sweep run, or have their turn before it, as may run at a time.
+	SweepsTurn Cause = "sweep's turn"
 )
 
 // Wait is why an entity waits.
@@ -100,6 +103,8 @@ type Wait struct {
 	Of []ID
 	// Together is the level that keeps the gang together, which asks for no topology (rule 15); "" for none.
 	Together string
+	// Sweep says how many trials of its sweep run; nil unless the cause is SweepsTurn.
+	Sweep *SweepTurn
 	// Unpaid is the balance of an eviction, or of growing, that does not pay; nil if there is none.
 	Unpaid *Balance
 	// At is the instant at which that is expected to end; None if it is not known.

@@ -60,6 +60,9 @@ func (m *Machine) Position(id ID) int {
 		)
 		before += at
 	}
+	for _, w := range m.queue.sweeps {
+		before += w.before(s.Order)
+	}
 	return before + 1
 }
 
@@ -111,6 +114,7 @@ func (m *Machine) Reopen() {
 		l.spare.forget()
 	}
 	m.queue.mayHavePlaces()
+	m.doubtSweeps()
 	m.openAll()
 }
 
@@ -192,6 +196,7 @@ func (m *Machine) Whole(e Entity, ask Ask, w *World) (topology.Placement, bool) 
 // Refuse adds an entity whose question cannot be evaluated, as one that does not fit.
 func (m *Machine) Refuse(e Entity, reason Wait, now int64) []Action {
 	m.advance(now)
+	e.Sweep = Sweep{} // it starts in no turn
 	m.Add(e)
 	s := m.queue.spots[e.ID]
 	s.lane.full, s.reason = true, reason

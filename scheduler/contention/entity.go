@@ -33,6 +33,8 @@ type Entity struct {
 	Work int64
 	// Discipline is that of its queue; nil is the policy's.
 	Discipline *Discipline
+	// Sweep is the set of trials to which it belongs.
+	Sweep Sweep
 
 	// apart says that the machine does not keep the gang together any more.
 	apart bool

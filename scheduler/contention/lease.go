@@ -52,6 +52,8 @@ type Lease struct {
 	Accelerators int64
 	// Budget is the idle of this and former closings.
 	Budget Budget
+	// Sweep is that of an owner that does not wait for an instant: while its place is kept, it counts as one that runs.
+	Sweep Sweep `json:"Sweep,omitzero"`
 	// Risk is the sum of the chances, in thousandths, that units which passed outlast the instant.
 	Risk int64
 	// Told is the instant that the lease named when it closed last. A closed lease moves to another place only if that is free by then.

@@ -73,6 +73,9 @@ func (m *Machine) Reason(id ID) (Wait, bool) {
 	if s == nil {
 		return Wait{}, false
 	}
+	if s.held {
+		return s.heldReason(), true
+	}
 	if s.reason.Cause == "" && len(s.lane.spots) > 0 {
 		return s.lane.spots[0].reason, true
 	}
@@ -84,6 +87,9 @@ func (m *Machine) Add(e Entity) {
 	m.queue.tidy()
 	e.Order.Due, e.apart = m.Due(&e), m.parted(&e)
 	m.queue.add(e)
+	if w := m.queue.spots[e.ID].sweep; w != nil {
+		m.allot(w)
+	}
 	if l := m.Lease(e.ID); l != nil {
 		l.ask, l.dirty = e.Ask, true
 		if l.Reason.waits() {
@@ -98,7 +104,7 @@ func (m *Machine) Add(e Entity) {
 // spent is remembered for the grace, also for an entity that is made anew under the same ID.
 func (m *Machine) Remove(id ID, now int64) []Action {
 	m.advance(now)
-	s := m.queue.remove(id)
+	s := m.leave(id)
 	l := m.Lease(id)
 	if l == nil || !l.Reason.waits() {
 		return nil
@@ -109,10 +115,22 @@ func (m *Machine) Remove(id ID, now int64) []Action {
 	return m.release(l, WhyNotReady)
 }
 
+// leave takes an entity out of the queue, and returns its spot, nil if it is not there. Another trial of its sweep may have its turn.
+func (m *Machine) leave(id ID) *spot {
+	s := m.queue.remove(id)
+	if s != nil && s.sweep != nil {
+		m.allot(s.sweep)
+	}
+	return s
+}
+
 // Started says that an entity started on these nodes. The driver adds the unit to its Units.
 func (m *Machine) Started(id ID, nodes []int, now int64) []Action {
 	m.advance(now)
-	m.queue.remove(id)
+	if s := m.queue.spots[id]; s != nil && s.sweep != nil {
+		s.sweep.running.count++
+	}
+	m.leave(id)
 	delete(m.away, id)
 	m.Taken(nodes)
 	if l := m.Lease(id); l != nil && l.Reason != LateMember {
@@ -294,6 +312,7 @@ func (m *Machine) read(w *World) {
 		m.eased = eased
 		m.forget()
 	}
+	m.countSweeps(w)
 	m.recount(w)
 }
 
@@ -344,6 +363,7 @@ func (m *Machine) displace(l *Lease) {
 // release ends a lease and has those evaluated that it refused.
 func (m *Machine) release(l *Lease, why string) []Action {
 	m.leases = slices.DeleteFunc(slices.Clone(m.leases), func(other *Lease) bool { return other == l })
+	m.doubtSweep(l.Sweep)
 	m.unrefuse(l)
 	m.vacated(l)
 	m.queue.mayHavePlaces()

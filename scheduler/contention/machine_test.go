@@ -74,6 +74,42 @@ func randomJob(r *rand.Rand, s contentiontest.Scene, name string) contentiontest
 	return j
 }
 
+// randomSweeps draws a scene in which most jobs are trials of some sweeps. Trials of a sweep disagree about the limit now and then.
+func randomSweeps(seed uint64) contentiontest.Scene {
+	s, r := randomScene(seed), rand.New(rand.NewPCG(seed, 5))
+	limits := []int{1 + r.IntN(2), 1 + r.IntN(3), 4}
+	for i := range s.Jobs {
+		j, of := &s.Jobs[i], r.IntN(len(limits)+1)
+		if of == len(limits) {
+			continue
+		}
+		j.Sweep, j.Limit = fmt.Sprintf("team/s%d", of), limits[of]
+		if r.IntN(8) == 0 {
+			j.Limit = r.IntN(4)
+		}
+		if r.IntN(4) == 0 {
+			s.Events = append(s.Events, contentiontest.Event{
+				At: j.Arrives + int64(r.IntN(3*hour)), Kind: contentiontest.Suspend, Job: j.Name,
+			})
+		}
+	}
+	for range r.IntN(2) {
+		s.Events = append(s.Events, contentiontest.Event{At: int64(r.IntN(6 * hour)), Kind: contentiontest.FailOver})
+	}
+	return s
+}
+
+// Never do more trials of a sweep run than one that starts allows, none waits in vain for its turn, and none has a place meanwhile.
+func TestMachine_KeepsSweepsWithinTheirLimits(t *testing.T) {
+	for seed := range uint64(scenes(t)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			played(t, randomSweeps(seed))
+			end(t, randomSweeps(seed), unpriced())
+			end(t, randomSweeps(seed), arrivals())
+		})
+	}
+}
+
 // played plays a scene to its end and returns the log.
 func played(t *testing.T, s contentiontest.Scene) []string {
 	t.Helper()

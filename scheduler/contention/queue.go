@@ -50,6 +50,12 @@ const forever = math.MaxInt64 - 1
 type spot struct {
 	Entity
 	lane *lane
+	// sweep is that of a trial, nil for others. A trial that is held waits for its sweep's turn: it is in no lane, and lane has no entities.
+	// For one that passes, no end made room when it was evaluated last: its turn is the next trial's.
+	sweep        *sweep
+	held, passes bool
+	// turn marks those that have their turn while it is given anew.
+	turn bool
 	// reason is what the last evaluation returned.
 	reason Wait
 }
@@ -74,29 +80,48 @@ type queue struct {
 	retry int64
 	byKey map[laneKey]*lane
 	spots map[ID]*spot
+	// sweeps are those of which trials wait, in the order of their names.
+	sweeps []*sweep
 }
 
 func newQueue() queue {
 	return queue{retry: None, byKey: make(map[laneKey]*lane), spots: make(map[ID]*spot)}
 }
 
-// add adds an entity to its lane. One that is there already moves if its key or its order changed.
+// add adds an entity to its lane, and a trial to its sweep. One that is there already moves if its key or its order changed.
 func (q *queue) add(e Entity) {
-	key := e.lane()
-	if old := q.spots[e.ID]; old != nil {
-		if old.Entity.lane() == key && old.Order == e.Order && old.RunTime == e.RunTime {
+	old := q.spots[e.ID]
+	if old != nil {
+		if old.Entity.lane() == e.lane() && old.Order == e.Order && old.RunTime == e.RunTime && old.Sweep == e.Sweep &&
+			old.tries() == e.tries() {
 			old.Entity = e
 			return
 		}
 		q.remove(e.ID)
 	}
+	s := &spot{Entity: e}
+	q.spots[e.ID] = s
+	if e.tries() {
+		q.enroll(s)
+		if old != nil && old.sweep != nil && !old.held {
+			s.keepTurn()
+		}
+	}
+	if !s.held {
+		q.enterLane(s)
+	}
+}
+
+// enterLane adds an entity to its lane.
+func (q *queue) enterLane(s *spot) {
+	e, key := &s.Entity, s.Entity.lane()
 	l := q.byKey[key]
 	if l == nil {
 		l = &lane{closed: math.MaxInt64}
 		q.byKey[key], q.lanes = l, append(q.lanes, l)
 	}
 	l.timed = l.timed || e.RunTime > 0 || e.Preemptible
-	s := &spot{Entity: e, lane: l}
+	s.lane = l
 	at, _ := slices.BinarySearchFunc(l.spots, s, func(a, b *spot) int { return a.Order.Compare(b.Order) })
 	l.spots = slices.Insert(l.spots, at, s)
 	if at == 0 {
@@ -104,7 +129,6 @@ func (q *queue) add(e Entity) {
 		l.noPlace = false
 	}
 	l.next = min(l.next, at)
-	q.spots[e.ID] = s
 }
 
 // remove removes an entity and returns its spot, nil if it is not there.
@@ -114,6 +138,17 @@ func (q *queue) remove(id ID) *spot {
 		return nil
 	}
 	delete(q.spots, id)
+	if s.sweep != nil {
+		q.expel(s)
+	}
+	if !s.held {
+		q.leaveLane(s)
+	}
+	return s
+}
+
+// leaveLane takes an entity out of its lane.
+func (q *queue) leaveLane(s *spot) {
 	l := s.lane
 	at := slices.Index(l.spots, s)
 	if at == 0 {
@@ -124,7 +159,6 @@ func (q *queue) remove(id ID) *spot {
 	if at < l.next {
 		l.next--
 	}
-	return s
 }
 
 // open has the first of each lane evaluated again.

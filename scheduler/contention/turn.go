@@ -31,6 +31,10 @@ func (m *Machine) Turn(id ID, w *World) []Action {
 	t := &turn{
 		Machine: m, w: w, s: s, binding: m.binding(&s.Entity, w.Now), earlier: m.earlier(&s.Entity), out: out,
 	}
+	if m.takesTurn(s); s.held {
+		t.heldTurn()
+		return t.out
+	}
 	t.decide()
 	return t.out
 }
@@ -48,6 +52,7 @@ func (t *turn) wait(reason Wait) {
 	}
 	t.s.reason = reason
 	t.emit(Waits{t.s.ID, reason})
+	t.passTurn(t.s)
 }
 
 func (t *turn) decide() {

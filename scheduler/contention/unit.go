@@ -68,6 +68,8 @@ type Unit struct {
 	End        End
 	// Leaving says that its eviction has begun: nothing more is lost with it, and it ends soon.
 	Leaving bool
+	// Sweep is the set of trials to which it belongs.
+	Sweep Sweep
 	// Budgets are the disruption budgets that cover members of it.
 	Budgets []Covered
 }

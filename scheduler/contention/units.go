@@ -25,6 +25,8 @@ type Units struct {
 	byNode [][]*Unit
 	// changes counts Add and Remove, services those of units that never end.
 	changes, services int
+	// sweeps sums the units of each sweep.
+	sweeps map[string]*trials
 	// eased counts the changes after which a unit that runs may end earlier than it had to before.
 	eased int
 	// list is what Expected returned at the instant and after as many changes as listed says.
@@ -62,6 +64,7 @@ func (u *Units) Add(unit *Unit) {
 		at, _ := slices.BinarySearchFunc(u.parts[unit.Of], unit, byPriority)
 		u.parts[unit.Of] = slices.Insert(u.parts[unit.Of], at, unit)
 	}
+	u.countTrial(unit, 1)
 	if unit.End.Certainty == Never {
 		u.services++
 	}
@@ -108,6 +111,7 @@ func (u *Units) Remove(id ID) *Unit {
 			delete(u.parts, unit.Of)
 		}
 	}
+	u.countTrial(unit, -1)
 	if unit.End.Certainty == Never {
 		u.services++
 	}

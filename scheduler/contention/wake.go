@@ -28,6 +28,7 @@ func (m *Machine) Freed(nodes []int) {
 	m.Taken(nodes)
 	m.queue.mayHavePlaces()
 	m.openAll()
+	m.doubtSweeps()
 	m.forget()
 	for _, l := range m.leases {
 		l.dirty, l.searching, l.skipped = true, true, false
@@ -39,6 +40,7 @@ func (m *Machine) Freed(nodes []int) {
 func (m *Machine) Ended(u *Unit, now int64) {
 	m.advance(now)
 	nodes := nodesOf(u.Holds)
+	m.doubtSweep(u.Sweep)
 	for _, l := range m.leases {
 		if l.touches(nodes) {
 			l.overrun(u, now)

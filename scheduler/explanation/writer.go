@@ -38,6 +38,8 @@ const (
 	// Refused says that the gang has room, but that its nodes were refused by the scheduler's filters: for a volume, a port, a
 	// rule between pods.
 	Refused = "Refused"
+	// SweepTurn says that as many gangs of its sweep run, or have their turn before it, as may run at a time.
+	SweepTurn = "SweepTurn"
 	// Incomplete says that members that the gang needs do not exist.
 	Incomplete = "MembersMissing"
 	// Placed says that the gang does not wait any more.

@@ -18,6 +18,9 @@ type refusal struct{ reason, message, rule string }
 
 // refusalOf says why the gang waits.
 func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refusal {
+	if turn := out.Wait.Sweep; turn != nil {
+		return refusal{explanation.SweepTurn, turn.String(), ruleSweep}
+	}
 	no := refusal{explanation.NoRoom, besideLeases(x.Group.Namespace, out.Wait), ruleTurn}
 	if r := out.Wait.Refusal; r != nil && r.Wrong != nil {
 		return refusal{explanation.WrongRequest, r.String(), ruleRequest}

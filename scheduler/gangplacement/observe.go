@@ -22,6 +22,7 @@ const (
 	ruleRoom    = "room"
 	ruleFilters = "filters"
 	ruleTurn    = "turn"
+	ruleSweep   = "sweep"
 )
 
 // planFailed is what people are told when a plan did not hold.

@@ -185,6 +185,18 @@ func TestGrouper_FollowsTheObject(t *testing.T) {
 	)
 }
 
+// A trial of a sweep may be any marked gang: the label of its pods is its PodGroup's.
+func TestGrouper_KeepsTheSweep(t *testing.T) {
+	w := newWorld(t, foreign.Resource)
+	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g", topology.LabelSweep: "lr"},
+		map[string]string{topology.AnnotationSweepParallelism: "4"})
+	w.group("g", 1, nil)
+	w.until("scheduler-plugins.g", "it is no trial", func(g *schedulingv1beta1.PodGroup) bool {
+		return minimum(1)(g) && g.Labels[topology.LabelSweep] == "lr" &&
+			g.Annotations[topology.AnnotationSweepParallelism] == "4"
+	})
+}
+
 // A gang that pods describe has a PodGroup as long as it has a pod.
 func TestGrouper_DeletesWithTheLastPod(t *testing.T) {
 	w := newWorld(t)

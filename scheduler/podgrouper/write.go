@@ -45,6 +45,7 @@ func (g *Grouper) wanted(mark dialects.Mark, pods []*corev1.Pod, from *source) (
 	made := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: mark.PodGroup, Annotations: annotations, OwnerReferences: ownedBy(from),
+			Labels: sweepOf(pod),
 		},
 		Spec: schedulingv1beta1.PodGroupSpec{
 			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
@@ -61,6 +62,15 @@ func (g *Grouper) wanted(mark dialects.Mark, pods []*corev1.Pod, from *source) (
 		made.Finalizers = []string{gangapi.Finalizer}
 	}
 	return made, nil
+}
+
+// sweepOf returns the labels of the PodGroup of a pod: the sweep that the pod names, nil for none.
+func sweepOf(pod *corev1.Pod) map[string]string {
+	name := pod.Labels[topology.LabelSweep]
+	if name == "" {
+		return nil
+	}
+	return map[string]string{topology.LabelSweep: name}
 }
 
 func (g *Grouper) create(ctx context.Context, wants *schedulingv1beta1.PodGroup) error {

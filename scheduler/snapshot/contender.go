@@ -88,7 +88,7 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 		ID: contention.ID(u.Name), Holds: u.Holds, Priority: u.Priority,
 		Preemptible:  len(u.Pods) > 0 && !u.Returns() && !u.protected(r),
 		Accelerators: u.Accelerators(r.Accelerators), Started: seconds(u.Started()), Saved: seconds(u.Saved()),
-		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(),
+		End: u.certainty(), Leaving: len(u.Pods) > 0 && u.Leaving(), Sweep: SweepOf(u.Group),
 	}
 	if out.End.Certainty == contention.Unknown && r.Predicted != nil {
 		if at, ok := r.Predicted(u); ok {

@@ -270,7 +270,7 @@ func (q *Queue) Hold(x *Question, reason contention.Reason, holds []topology.Hel
 	w, e := q.world(x, now), q.entity(x, now)
 	l := contention.Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Accelerators: e.Accelerators,
-		Expiry: now.Add(expiry).Unix(),
+		Expiry: now.Add(expiry).Unix(), Sweep: e.Sweep,
 	}
 	for _, action := range q.machine.HoldIn(&w, l) {
 		q.act(x, action)

@@ -73,6 +73,7 @@ func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Lo
 	if pod.Spec.Priority != nil {
 		priority = *pod.Spec.Priority
 	}
+	p.sweep = snapshot.SweepOf(group)
 	q.keep(id, snapshot.OrderOf(group, priority), now.Add(grace), p)
 }
 
@@ -171,6 +172,7 @@ func (q *Queue) keep(owner contention.ID, order contention.Order, until time.Tim
 	q.events++
 	l := contention.Lease{
 		Owner: owner, Order: order, Reason: contention.Replacement, Expiry: until.Unix(), Preemptible: p.preemptible,
+		Sweep: p.sweep,
 	}
 	for _, action := range q.machine.Keep(l, p.kept, q.now()) {
 		q.act(nil, action)

@@ -109,6 +109,7 @@ func (q *Queue) Move(x *Question) (topology.Placement, bool) {
 		Reason:       contention.Move,
 		Accelerators: e.Accelerators,
 		Expiry:       now.Add(moveGrace).Unix(),
+		Sweep:        e.Sweep,
 	}
 	for rank, node := range to.Nodes {
 		shape := whole.Gang.Shapes[whole.Gang.Members[rank].Shape]

@@ -20,6 +20,8 @@ type place struct {
 	// lost are the members that have left seats, kept sums them up.
 	lost map[types.UID]Loss
 	kept contention.Lost
+	// sweep is that of an owner that has lost members.
+	sweep contention.Sweep
 	// preemptible says that the owner may be evicted for others.
 	preemptible bool
 	// ask is the owner's question in these coordinates.

@@ -105,6 +105,7 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 		Preemptible:   !x.Protected,
 		NeverPreempts: x.leavesPreemption() || ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
 		Accelerators:  x.Accelerators,
+		Sweep:         snapshot.SweepOf(x.Group),
 	}
 	e.Order.Replacement = len(x.Running) > 0 && x.Needed() > 0
 	e.Order.Grows = len(x.Running) > 0 && x.Needed() <= 0 && snapshot.IsElastic(x.Group)

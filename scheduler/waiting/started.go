@@ -82,6 +82,7 @@ func (q *Queue) unitThatStarts(
 	u := &contention.Unit{
 		ID: e.ID, Started: now.Unix(), Holds: holds,
 		Priority: e.Order.Priority, Preemptible: e.Preemptible, Grace: e.Grace,
+		Sweep: e.Sweep,
 	}
 	if e.RunTime > 0 {
 		u.End = contention.End{At: now.Unix() + e.RunTime, Certainty: contention.Predicted}

@@ -74,6 +74,7 @@ func (q *Queue) Restore(s State) {
 	for i := range s.Machine.Leases {
 		l := &s.Machine.Leases[i]
 		p := q.atlas.of(l.Owner)
+		p.sweep = l.Sweep
 		for _, of := range s.Places[l.Owner] {
 			for _, node := range of.Nodes {
 				p.seats = append(p.seats, seat{node: node, takes: of.Takes, unknown: of.Claims})

@@ -21,7 +21,10 @@ func (r *run) decided(g *gang, x *waiting.Question, out waiting.Outcome) Verdict
 	if p := out.Placed; p != nil {
 		return Verdict{State: Fits, Where: where(x.View, p.Gang, p.Placement), Passes: namesOf(p.Passed)}
 	}
-	v := Verdict{State: Waits, Cause: out.Wait.Cause}
+	v := Verdict{State: Waits, Cause: out.Wait.Cause, Sweep: out.Wait.Sweep}
+	if v.Sweep != nil {
+		return v
+	}
 	switch no := out.Wait.Refusal; {
 	case no != nil && no.Wrong != nil:
 		return Verdict{State: Wrong, Problem: no.String()}

@@ -168,6 +168,8 @@ type Verdict struct {
 	Note string
 	// Cause is what has to change first, "" if it starts.
 	Cause contention.Cause
+	// Sweep is set if it waits for its sweep's turn.
+	Sweep *contention.SweepTurn
 	// Reserved is the place that is reserved for the gang itself, nil for none.
 	Reserved *Reservation
 	// Behind is set if it fits but for places reserved for others.

@@ -62,6 +62,8 @@ type Gang struct {
 	// Reserved is the place that is reserved for it, Behind what is reserved for others if it fits but for that.
 	Reserved *Reserved `json:"reserved,omitempty"`
 	Behind   *Behind   `json:"behind,omitempty"`
+	// Sweep is set if it waits for the turn of its sweep.
+	Sweep *Sweep `json:"sweep,omitempty"`
 	// After are the gangs whose reservations have to end before a place can be reserved for it.
 	After []string `json:"after,omitempty"`
 	// Passes are the gangs whose reserved places it uses without delaying them.
@@ -156,6 +158,16 @@ type Waited struct {
 	Estimated    bool       `json:"estimated,omitempty"`
 	Overdue      bool       `json:"overdue,omitempty"`
 	Accelerators int64      `json:"accelerators"`
+}
+
+// Sweep is why a trial waits of whose sweep as many run, or have their turn before it, as may run at a time.
+type Sweep struct {
+	// Name is namespace/name.
+	Name string `json:"name"`
+	// Running is how many of its trials run, Before how many wait that have their turn before the gang, Limit how many may run at a time.
+	Running int `json:"running"`
+	Before  int `json:"before"`
+	Limit   int `json:"limit"`
 }
 
 // Behind is why a gang waits that fits but for places that are reserved for others.

@@ -41,6 +41,9 @@ func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 			g.Behind.Reserved = append(g.Behind.Reserved, reservedOf(of))
 		}
 	}
+	if s := v.Sweep; s != nil {
+		g.Sweep = &Sweep{s.Name, s.Running, s.Before, s.Limit}
+	}
 	if p := v.Preemption; p != nil {
 		g.Preemption = preemptionOf(*p)
 	}

@@ -51,6 +51,8 @@ func fits(v whatif.Verdict, g Gang) string {
 func waits(v whatif.Verdict, g Gang, now time.Time) string {
 	own := g.Reserved
 	switch {
+	case v.Sweep != nil:
+		return v.Sweep.String()
 	case v.Shortfall != nil && len(v.Shortfall.Unoffered) > 0:
 		return "waits, and no node offers " + strings.Join(v.Shortfall.Unoffered, ", ")
 	case v.Shortfall != nil && v.Shortfall.Never:

@@ -106,6 +106,9 @@ func (t *text) evidence(g Gang) {
 	if g.Shortfall != nil {
 		t.line(1, "%s", g.Shortfall.Text)
 	}
+	if s := g.Sweep; s != nil {
+		t.line(1, "until one of sweep %s ends it has no place, and others pass", s.Name)
+	}
 	if b := g.Behind; b != nil {
 		for _, of := range b.Reserved {
 			t.reserved(of)

@@ -109,6 +109,16 @@ type Job struct {
 	// schedulers that can.
 	Replaces bool
 	EndState trace.EndState
+	// Sweep is the set of trials to which the job belongs. Other schedulers than Lockstep ignore it.
+	Sweep Sweep
+}
+
+// Sweep is a set of trials of which a number may run at a time. The zero value is none.
+type Sweep struct {
+	// Name is namespace/name.
+	Name string
+	// Limit is how many of its gangs may run at a time; 0 is without limit.
+	Limit int
 }
 
 // Running is a gang or a single pod that runs at the beginning.
@@ -124,6 +134,8 @@ type Running struct {
 	// Reported says that a trainer may have reported the expected end; otherwise a deadline enforces it.
 	Reported     bool
 	Accelerators int64
+	// Sweep is the set of trials to which it belongs.
+	Sweep Sweep
 	// IsGang is false for a single pod, and for a service whatever it consists of. Without a declared end, a gang frees its nodes at
 	// an unknown time; the others stay.
 	IsGang bool
@@ -171,6 +183,9 @@ func (s *Scenario) GPUs() int64 {
 	}
 	return sum
 }
+
+// Namespace is that of the jobs of a trace.
+const Namespace = "default"
 
 // PodName returns the name of the pod of a rank.
 func PodName(job string, rank int) string { return job + "-" + strconv.Itoa(rank) }

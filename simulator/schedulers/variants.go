@@ -34,6 +34,7 @@ func variants() []variant {
 		{"apart", "starting gangs on any nodes", func(o *direct.Options) { o.Apart = true }},
 		{"trusting", "reserving for guesses as for known ends", func(o *direct.Options) { o.Trusting = true }},
 		{"rigid", "starting elastic gangs whole", func(o *direct.Options) { o.Rigid = true }},
+		{"unlimited", "running as many trials of a sweep as fit", func(o *direct.Options) { o.Unlimited = true }},
 		{"learned", "with run times predicted from those that have ended", func(o *direct.Options) { o.Learns = true }},
 		{"perfect", "knowing when everything really ends", func(o *direct.Options) { o.Foresight = direct.Perfect }},
 	}

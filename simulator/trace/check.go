@@ -96,9 +96,26 @@ func (j Job) checkPods() refusal {
 	return refusal{}
 }
 
+// mostName is how long the name of a sweep may be, as the value of a label.
+const mostName = 63
+
 func (j Job) checkWishes() refusal {
 	pods := j.Pods()
 	switch {
+	case j.Parallelism < 0:
+		return refusal{
+			fmt.Sprintf("job %s has a parallelism of %d", j.ID, j.Parallelism), "write 1 or more, or leave it out",
+		}
+	case j.Parallelism > 0 && j.Sweep == "":
+		return refusal{
+			fmt.Sprintf("job %s has a parallelism of %d and no sweep", j.ID, j.Parallelism),
+			"name its sweep, or leave the parallelism out",
+		}
+	case len(j.Sweep) > mostName:
+		return refusal{
+			fmt.Sprintf("the sweep of job %s has a name of %d characters", j.ID, len(j.Sweep)),
+			fmt.Sprintf("write at most %d", mostName),
+		}
 	case j.MinCount < 0 || j.MinCount > pods:
 		return refusal{
 			fmt.Sprintf("job %s has %d pods and a minCount of %d", j.ID, pods, j.MinCount),

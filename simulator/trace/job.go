@@ -46,6 +46,10 @@ type Job struct {
 	// Estimate is how long its owner says that it runs at most, 0 for nothing said. It may be wrong.
 	Estimate time.Duration
 	EndState EndState
+	// Sweep names the set of trials of its tenant's to which the job belongs, at most 63 characters; empty for none. Of these, Parallelism may run at a
+	// time; 0 is without limit. The lowest number of the sweep's trials counts.
+	Sweep       string
+	Parallelism int
 }
 
 // Podset is a number of equal pods.

@@ -39,6 +39,8 @@ type jsonJob struct {
 	Segment     *jsonSegment `json:"segment,omitempty"`
 	Estimate    span         `json:"estimate,omitempty"`
 	EndState    EndState     `json:"endState,omitempty"`
+	Sweep       string       `json:"sweep,omitempty"`
+	Parallelism int          `json:"parallelism,omitempty"`
 }
 
 type jsonPods struct {
@@ -59,6 +61,7 @@ func jsonOfJob(j Job) *jsonJob {
 		ID: j.ID, Tenant: j.Tenant, Submit: span(j.Submit), Duration: span(j.Duration), MinCount: j.MinCount,
 		Priority: j.Priority, Preemptible: j.Preemptible, Required: j.Required, Preferred: j.Preferred,
 		Estimate: span(j.Estimate), EndState: j.EndState, Grace: span(j.Grace),
+		Sweep: j.Sweep, Parallelism: j.Parallelism,
 	}
 	for _, set := range j.Podsets {
 		row.Pods = append(row.Pods, jsonPods{set.Count, set.Min, set.GPUs, set.CPU, set.Memory})
@@ -74,7 +77,7 @@ func (row jsonJob) job() Job {
 		ID: row.ID, Tenant: row.Tenant, Submit: row.Submit.duration(), Duration: row.Duration.duration(),
 		MinCount: row.MinCount, Priority: row.Priority, Preemptible: row.Preemptible, Required: row.Required,
 		Preferred: row.Preferred, Estimate: row.Estimate.duration(), EndState: row.EndState,
-		Grace: row.Grace.duration(),
+		Grace: row.Grace.duration(), Sweep: row.Sweep, Parallelism: row.Parallelism,
 	}
 	for _, set := range row.Pods {
 		j.Podsets = append(j.Podsets, Podset{set.Count, set.Min, set.GPUs, set.CPUMilli, set.MemoryBytes})

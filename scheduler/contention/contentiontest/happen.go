@@ -74,7 +74,7 @@ func (j *job) newUnit() *contention.Unit {
 	u := &contention.Unit{
 		ID: contention.ID(j.Name), Priority: j.Priority, Preemptible: j.Preemptible, Grace: j.Grace,
 		Accelerators: int64(j.alive() * j.GPUs), Started: j.started, SavesEvery: j.Saves, Resumed: j.resumed,
-		Leaving: j.evicted != contention.None,
+		Leaving: j.evicted != contention.None, Sweep: contention.Sweep{Name: j.Sweep, Limit: j.Limit},
 	}
 	switch {
 	case u.Leaving:
@@ -265,6 +265,7 @@ func (p *Player) hold(j *job, e Event) {
 	l := contention.Lease{
 		Owner: contention.ID(j.Name), Order: j.order(), Reason: e.Reason, Expiry: p.now + p.policy.Grace,
 		Accelerators: int64(len(e.Nodes) * j.GPUs), Preemptible: j.Preemptible,
+		Sweep: contention.Sweep{Name: j.Sweep, Limit: j.Limit},
 	}
 	var lost contention.Lost
 	for _, node := range e.Nodes {

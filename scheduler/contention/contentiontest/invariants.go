@@ -43,6 +43,7 @@ func (p *Player) checkTurn(before []contention.Lease, actions []contention.Actio
 		return
 	}
 	e := p.jobs[string(placed.ID)].entity(p.now)
+	p.checkSweep(p.jobs[string(placed.ID)])
 	for i := range before {
 		l := &before[i]
 		aside := moved[l.Owner]
@@ -170,7 +171,69 @@ func (p *Player) checkRound() {
 			continue // it fits, and waits until growing pays
 		}
 		j := p.jobs[string(id)]
+		if reason, _ := p.machine.Reason(id); reason.Cause == contention.SweepsTurn {
+			p.checkHeld(j)
+			continue
+		}
 		p.checkConserved(j.entity(p.now))
+	}
+}
+
+// trials counts the trials of a job's sweep that run, or whose place is kept, without the job itself.
+func (p *Player) trials(of *job) int {
+	n := 0
+	for _, j := range p.jobs {
+		if j != of && j.Sweep == of.Sweep && (j.runs || p.kept(j)) {
+			n++
+		}
+	}
+	return n
+}
+
+// kept reports whether places of members are kept for a job.
+func (p *Player) kept(j *job) bool {
+	l := p.machine.Lease(contention.ID(j.Name))
+	return l != nil &&
+		(l.Reason == contention.Replacement || l.Reason == contention.Start || l.Reason == contention.Move)
+}
+
+// limit returns the lowest limit that a trial of the sweep names, of those that wait, run or have a place that is kept; 0 for none.
+func (p *Player) limit(sweep string) int {
+	lowest := 0
+	for name, j := range p.jobs {
+		_, waits := p.machine.Reason(contention.ID(name))
+		if j.Sweep == sweep && j.Limit > 0 && (waits || j.runs || p.kept(j)) && (lowest == 0 || j.Limit < lowest) {
+			lowest = j.Limit
+		}
+	}
+	return lowest
+}
+
+// checkSweep checks that a trial which starts does not exceed the limit of its sweep.
+func (p *Player) checkSweep(j *job) {
+	if n, most := p.trials(j), p.limit(j.Sweep); j.Sweep != "" && most > 0 && !j.runs && n >= most {
+		p.fail("%s starts beside %d trials of sweep %s, and %d may run", j.Name, n, j.Sweep, most)
+	}
+}
+
+// checkHeld checks that a trial which waits for its sweep's turn has to: so many run, or wait before it without having to, and that it has
+// no place meanwhile.
+func (p *Player) checkHeld(j *job) {
+	n := p.trials(j)
+	for name, other := range p.jobs {
+		reason, waits := p.machine.Reason(contention.ID(name))
+		l := p.machine.Lease(contention.ID(name))
+		precedes := other.order().Compare(j.order()) < 0 || l != nil && l.Reason == contention.Preemption
+		if waits && !other.runs && !p.kept(other) && other.Sweep == j.Sweep && reason.Cause != contention.SweepsTurn &&
+			precedes {
+			n++
+		}
+	}
+	if most := p.limit(j.Sweep); n < most {
+		p.fail("%s waits for its turn of sweep %s, and %d of %d have it", j.Name, j.Sweep, n, most)
+	}
+	if l := p.machine.Lease(contention.ID(j.Name)); l != nil {
+		p.fail("%s waits for its turn of sweep %s, and has a lease", j.Name, j.Sweep)
 	}
 }
 

@@ -1,6 +1,7 @@
 package contentiontest
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -20,7 +21,7 @@ const (
 	Evicts MoveKind = "evicts"
 	// Leases is a closed lease of a waiting job that is new, or whose nodes or firm instant changed since the last round.
 	Leases MoveKind = "leases"
-	// Opens is the opening of such a lease.
+	// Opens is the opening of such a lease, or its end if the job's turn went to another trial of its sweep.
 	Opens MoveKind = "opens"
 )
 
@@ -66,6 +67,12 @@ func (p *Player) noteLeases() {
 		}
 		p.note(Leases, owner, is.nodes)
 		p.Moves[len(p.Moves)-1].Instant = is.instant
+	}
+	for _, owner := range slices.Sorted(maps.Keys(p.leased)) {
+		id := contention.ID(owner)
+		if reason, _ := p.machine.Reason(id); reason.Cause == contention.SweepsTurn && p.machine.Lease(id) == nil {
+			p.note(Opens, owner, nil)
+		}
 	}
 	p.leased = closed
 }

@@ -332,6 +332,7 @@ func (j *job) entity(now int64) contention.Entity {
 		Accelerators:  int64(missing * j.GPUs),
 		Elastic:       j.Elastic && !j.runs,
 		Work:          j.Says,
+		Sweep:         contention.Sweep{Name: j.Sweep, Limit: j.Limit},
 	}
 	if j.Certainty == contention.Reported || j.Certainty == contention.Certain {
 		e.RunTime = j.Says

@@ -123,6 +123,9 @@ func (p *Player) Queue() string {
 		if len(reason.Of) > 0 {
 			fmt.Fprintf(&out, " (%s)", join(reason.Of))
 		}
+		if of := reason.Sweep; of != nil {
+			fmt.Fprintf(&out, " (%d of %d run, %d before it)", of.Running, of.Limit, of.Before)
+		}
 		switch b := reason.Unpaid; {
 		case b == nil:
 		case reason.Cause == contention.Costly:

@@ -50,6 +50,9 @@ type Job struct {
 	Grace int64
 	// Saves is the time between two checkpoints in seconds, 0 for none.
 	Saves int64
+	// Sweep is the set of trials to which it belongs, Limit how many of them may run; "" and 0 for none.
+	Sweep string
+	Limit int
 	// Daemon pods do not wait: they start on their nodes whatever is leased, and stay there whatever happens to the nodes.
 	Daemon bool
 	// Pinned are the nodes of a daemon's pods.

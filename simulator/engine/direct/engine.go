@@ -151,7 +151,7 @@ func (p *player) resume(i int, of Running) {
 	p.ends.add(r)
 	u := contention.Unit{
 		ID: contention.ID("running/" + strconv.Itoa(i) + "/" + of.Name), Holds: p.visible(r), Started: of.Started,
-		Accelerators: accelerators(of.Holds, p.scene.Accelerator), End: of.Expected,
+		Accelerators: accelerators(of.Holds, p.scene.Accelerator), End: of.Expected, Sweep: of.Sweep,
 	}
 	if p.options.Foresight == Perfect {
 		u.End = known(r.ends)

@@ -100,13 +100,21 @@ func (p *player) entity(i int) contention.Entity {
 	e := contention.Entity{
 		ID: p.id(i), Order: j.order, Question: j.question, RunTime: p.runTime(i), Preemptible: asked.Preemptible,
 		NeverPreempts: asked.NeverPreempts, Grace: asked.Grace, Accelerators: asked.Accelerators,
-		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown},
+		Ask: contention.Ask{Gang: asked.Gang, Needed: asked.Needed, End: topology.EndUnknown}, Sweep: p.sweep(i),
 	}
 	if p.elastic(i) {
 		e.Ask.Needed = asked.Min
 		e.Elastic, e.Work = asked.Shrinks && j.run == nil, p.work(i)
 	}
 	return e
+}
+
+// sweep returns the sweep of a job. Other schedulers know of none.
+func (p *player) sweep(i int) contention.Sweep {
+	if p.options.Unlimited || p.options.Policy != nil {
+		return contention.Sweep{}
+	}
+	return p.scene.Jobs[i].Sweep
 }
 
 // elastic reports whether members of a job may wait while it runs. Other schedulers place all members.

@@ -51,6 +51,7 @@ func translate(s *scenario.Scenario) Scene {
 	for _, r := range s.Running {
 		out.Running = append(out.Running, Running{
 			Name: r.Name, Holds: r.Holds, Started: -seconds(r.Ran), Expected: expected(r), Ends: seconds(r.Ends),
+			Sweep: contention.Sweep(r.Sweep),
 		})
 	}
 	for _, j := range s.Jobs {
@@ -64,6 +65,7 @@ func translate(s *scenario.Scenario) Scene {
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
 			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound, Replaces: j.Replaces,
 			Shrinks: j.Shrinks,
+			Sweep: contention.Sweep(j.Sweep),
 		})
 		if j.Shrinks { // its trainer reports its checkpoints
 			out.Jobs[len(out.Jobs)-1].Saves = seconds(j.Saves)

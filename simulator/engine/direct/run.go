@@ -148,6 +148,7 @@ func (p *player) count(r *run) {
 		ID: p.id(r.job), Holds: r.holds, Priority: asked.Order.Priority, Started: r.start,
 		Preemptible: asked.Preemptible && asked.Bound == nil, SavesEvery: asked.Saves,
 		Accelerators: asked.Accelerators, Grace: asked.Grace, Leaving: r.leaves != Forever,
+		Sweep: p.sweep(r.job),
 	}
 	if len(r.nodes) < len(asked.Gang.Members) || r.lost > 0 {
 		u.Accelerators = accelerators(r.holds, p.scene.Accelerator)

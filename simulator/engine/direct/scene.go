@@ -52,6 +52,8 @@ type Job struct {
 	// Replaces has members that lose their node replaced while the others keep theirs (lockstep.dev/on-disruption: replace). The gang trains
 	// nothing until it is whole, and then resumes from its last checkpoint. Policies ignore it, as elastic jobs do.
 	Replaces bool
+	// Sweep is the set of trials to which it belongs. Policies ignore it.
+	Sweep contention.Sweep
 	// Bound are the nodes of a DaemonSet's pods, by rank: they start there when the job arrives, whatever is leased, and stay whatever
 	// happens to the nodes. nil for all other jobs.
 	Bound []int
@@ -70,6 +72,8 @@ type Running struct {
 	Expected contention.End
 	// Ends is the instant of the end, Forever for none. No decision depends on it.
 	Ends int64
+	// Sweep is the set of trials to which it belongs.
+	Sweep contention.Sweep
 }
 
 // Scene is a fleet, what runs on it, and what arrives.
@@ -179,6 +183,8 @@ type Options struct {
 	Trusting bool
 	// Rigid has elastic jobs start with all members, and never give one.
 	Rigid bool
+	// Unlimited has sweeps run as many trials as fit.
+	Unlimited bool
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
 	// all members of a gang, it is asked for the needed ones. Promise is Backfill then.
 	Policy Policy

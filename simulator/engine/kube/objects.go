@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,9 +20,6 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
-
-// namespace is where jobs of a trace are.
-const namespace = "default"
 
 // usualPods is how many pods a node takes that does not say, as scenarios count.
 const usualPods = 110
@@ -57,7 +55,7 @@ func (w *world) groupOf(i int) types.NamespacedName {
 	if group := w.jobs[i].given.Group; group != nil {
 		return stepped.NameOf(group)
 	}
-	return types.NamespacedName{Namespace: namespace, Name: w.scene.Jobs[i].ID}
+	return types.NamespacedName{Namespace: scenario.Namespace, Name: w.scene.Jobs[i].ID}
 }
 
 // podOf returns the name of the pod of a rank: its own if the job is of a snapshot.
@@ -99,10 +97,15 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 	group := &schedulingv1beta1.PodGroup{}
 	if given.Group != nil { // of a snapshot: it says itself what it wants
 		group.Spec, group.Annotations = *given.Group.Spec.DeepCopy(), maps.Clone(given.Group.Annotations)
+		group.Labels = maps.Clone(given.Group.Labels)
 		delete(group.Annotations, topology.AnnotationLateMembers) // they come with the others
 	} else {
 		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{}
 		group.Annotations = wishes(of.Gang)
+		if _, name, ok := strings.Cut(of.Sweep.Name, "/"); ok {
+			group.Labels = map[string]string{topology.LabelSweep: name}
+			group.Annotations[topology.AnnotationSweepParallelism] = strconv.Itoa(of.Sweep.Limit)
+		}
 		if key := w.keyOf(of.Gang.Required); key != "" {
 			group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
 				Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}},
@@ -112,9 +115,9 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 	if group.Annotations == nil {
 		group.Annotations = make(map[string]string, 1)
 	}
-	annotations := group.Annotations
+	labels, annotations := group.Labels, group.Annotations
 	group.ObjectMeta = w.meta(i, w.groupOf(i))
-	group.Annotations = annotations
+	group.Labels, group.Annotations = labels, annotations
 	annotations[topology.AnnotationQueuedAt] = w.instant(w.jobs[i].queuedAt)
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
 		gang.MinCount = int32(w.least(i)) // no gang has so many members

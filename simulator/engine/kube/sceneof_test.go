@@ -187,6 +187,7 @@ func (p played) traced(j contentiontest.Job) trace.Job {
 		Grace:    time.Duration(j.Grace) * time.Second,
 		Required: j.Require, Estimate: time.Duration(j.Says) * time.Second,
 		Podsets: []trace.Podset{{Count: j.Members, Min: j.Min, GPUs: j.GPUs, CPU: int64(j.CPUs) * 1000}},
+		Sweep:   j.Sweep, Parallelism: j.Limit,
 	}
 	if j.Runs != contention.None {
 		out.Duration = time.Duration(j.Runs) * time.Second

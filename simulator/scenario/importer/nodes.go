@@ -30,6 +30,8 @@ type builder struct {
 	resources []corev1.ResourceName
 	// barred is indexed by node: the rule that keeps jobs of a trace off the node, or "". It is nil if no node has one.
 	barred []string
+	// sweeps numbers the sweeps of a trace's tenants, from 1.
+	sweeps map[[2]string]int
 }
 
 func newBuilder(s *scenario.Scenario) *builder {

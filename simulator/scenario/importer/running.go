@@ -23,7 +23,7 @@ func (c *snapshotBuilder) addRunning() {
 	for _, u := range units {
 		r := scenario.Running{
 			Name: u.Name, Holds: u.Holds, IsGang: u.Group != nil && !u.Stays(),
-			Ran: c.ran(u), Reported: u.Group != nil && !u.Leaving(),
+			Ran: c.ran(u), Reported: u.Group != nil && !u.Leaving(), Sweep: scenario.Sweep(snapshot.SweepOf(u.Group)),
 		}
 		for _, held := range u.Holds {
 			r.Accelerators += held.Demand[c.Accelerator]

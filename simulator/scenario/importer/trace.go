@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/badinput"
@@ -159,7 +160,7 @@ func (s *builder) job(of trace.Job) (scenario.Job, error) {
 	j := scenario.Job{
 		ID: of.ID, Tenant: of.Tenant, Submit: s.submit(of), Duration: roundUp(of.Duration),
 		Estimate: roundUp(of.Estimate), Priority: of.Priority, Preemptible: of.Preemptible, EndState: of.EndState,
-		Grace: roundUp(of.Grace),
+		Grace: roundUp(of.Grace), Sweep: s.sweep(of),
 		Gang: topology.Gang{
 			Name: of.ID, Required: of.Required, Preferred: of.Preferred,
 			Segment: topology.Segment{Size: of.Segment.Size, Level: of.Segment.Level},
@@ -192,6 +193,22 @@ func (s *builder) job(of trace.Job) (scenario.Job, error) {
 		j.Needed = min(j.Needed, of.MinCount)
 	}
 	return j, nil
+}
+
+// sweep returns the sweep of a trace's job. Those of two tenants are two, although all jobs of a trace are in one namespace; names of tenants need not be
+// values of labels.
+func (s *builder) sweep(of trace.Job) scenario.Sweep {
+	if of.Sweep == "" {
+		return scenario.Sweep{}
+	}
+	if s.sweeps == nil {
+		s.sweeps = make(map[[2]string]int)
+	}
+	key := [2]string{of.Tenant, of.Sweep}
+	if s.sweeps[key] == 0 {
+		s.sweeps[key] = len(s.sweeps) + 1
+	}
+	return scenario.Sweep{Name: scenario.Namespace + "/sweep-" + strconv.Itoa(s.sweeps[key]), Limit: of.Parallelism}
 }
 
 // demand returns the requests of a trace's pod.

@@ -180,6 +180,7 @@ func (c *snapshotBuilder) jobOf(w waiting) (scenario.Job, []*corev1.Pod, error) 
 		Preemptible: true,
 		Gang:        gang,
 		Needed:      needed + len(late),
+		Sweep:       scenario.Sweep(snapshot.SweepOf(group)),
 	}
 	for i, shape := range gang.Shapes {
 		j.Gang.Shapes[i].Demand = c.translate(shape.Demand)
