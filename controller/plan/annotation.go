@@ -73,6 +73,7 @@ func Annotations() []Annotation {
 		elasticAnnotations(),
 		switchAnnotations(),
 		failureAnnotations(),
+		sweepAnnotations(),
 		queueAnnotations(),
 		ownAnnotations(),
 	)

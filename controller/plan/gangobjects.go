@@ -29,6 +29,7 @@ func (d *draft) groupObjects(options Options) (*schedulingv1beta1.Workload, []*s
 		workload.Spec.PodGroupTemplates = append(workload.Spec.PodGroupTemplates, template)
 		meta := d.groupMeta()
 		meta.Name = g.name
+		meta.Labels = d.sweepLabels()
 		meta.Annotations = overlay(g.annotations, timetable(d.job, options.ReportedEnd, options.Now))
 		own := template.DeepCopy()
 		groups = append(groups, &schedulingv1beta1.PodGroup{

@@ -33,6 +33,7 @@ func (d *draft) validate(options Options) field.ErrorList {
 	faults = append(faults, d.checkForeign()...)
 	faults = append(faults, d.checkSwitches()...)
 	faults = append(faults, d.checkUnserved(options)...)
+	faults = append(faults, d.checkSweep()...)
 	faults = append(faults, d.checkMNNVL(options)...)
 	faults = append(faults, d.checkDisruption()...)
 	faults = append(faults, d.checkElastic()...)

@@ -80,7 +80,10 @@ func withAttempt(planned plan.Plan, jobSet *jobsetv1alpha2.JobSet) plan.Plan {
 		groups[i] = group
 		if shares(group) {
 			groups[i] = group.DeepCopy()
-			groups[i].Labels = map[string]string{attemptLabel: strconv.Itoa(int(attempt))}
+			if groups[i].Labels == nil {
+				groups[i].Labels = make(map[string]string, 1)
+			}
+			groups[i].Labels[attemptLabel] = strconv.Itoa(int(attempt))
 		}
 	}
 	planned.PodGroups = groups
