@@ -75,8 +75,8 @@ func (m *Machine) doubtSweeps() {
 	}
 }
 
-// doubtSweep gives one trial more of a sweep its turn: fewer of its gangs may run than the last World showed.
-func (m *Machine) doubtSweep(of Sweep) {
+// RecountSweep gives one trial more of a sweep its turn: fewer of its gangs may run, or more may, than the last World showed. Its evaluation counts.
+func (m *Machine) RecountSweep(of Sweep) {
 	if w := m.queue.sweep(of.Name); w != nil {
 		m.doubt(w)
 	}

@@ -363,7 +363,7 @@ func (m *Machine) displace(l *Lease) {
 // release ends a lease and has those evaluated that it refused.
 func (m *Machine) release(l *Lease, why string) []Action {
 	m.leases = slices.DeleteFunc(slices.Clone(m.leases), func(other *Lease) bool { return other == l })
-	m.doubtSweep(l.Sweep)
+	m.RecountSweep(l.Sweep)
 	m.unrefuse(l)
 	m.vacated(l)
 	m.queue.mayHavePlaces()

@@ -40,7 +40,7 @@ func (m *Machine) Freed(nodes []int) {
 func (m *Machine) Ended(u *Unit, now int64) {
 	m.advance(now)
 	nodes := nodesOf(u.Holds)
-	m.doubtSweep(u.Sweep)
+	m.RecountSweep(u.Sweep)
 	for _, l := range m.leases {
 		if l.touches(nodes) {
 			l.overrun(u, now)

@@ -89,12 +89,22 @@ func (q *GangQueue) taken(pod *corev1.Pod) {
 	}
 }
 
-// groupChanged tells the queue of a gang that runs and is expected to end at another instant.
+// groupChanged tells the queue of a gang that runs and is expected to end at another instant, and of one whose sweep is another or has another limit.
 func (q *GangQueue) groupChanged(old, obj any) {
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	after, same := obj.(*schedulingv1beta1.PodGroup)
 	if ok && same && !snapshot.ExpectedEnd(before).Equal(snapshot.ExpectedEnd(after)) {
 		q.queue.EndChanged(types.NamespacedName{Namespace: after.Namespace, Name: after.Name})
+	}
+	if ok && same && snapshot.SweepOf(before) != snapshot.SweepOf(after) {
+		q.queue.SweepChanged(
+			types.NamespacedName{
+				Namespace: after.Namespace,
+				Name:      after.Name,
+			},
+			snapshot.SweepOf(before),
+			snapshot.SweepOf(after),
+		)
 	}
 }
 

@@ -93,6 +93,20 @@ func (q *Queue) EndChanged(gang types.NamespacedName) {
 	}
 }
 
+// SweepChanged reports that a gang is a trial of another sweep than before, or has another limit: others may have their turn now.
+func (q *Queue) SweepChanged(gang types.NamespacedName, before, after contention.Sweep) {
+	q.mu.Lock()
+	q.events++
+	q.machine.RecountSweep(before)
+	q.machine.RecountSweep(after)
+	waits := q.machine.Knows(IDOf(gang))
+	q.remindIfCandidates()
+	q.mu.Unlock()
+	if waits {
+		q.Call(IDOf(gang)) // it is read anew with its next evaluation
+	}
+}
+
 // Taken reports that capacity on a node went to a pod of another scheduler, or that the node is lost.
 func (q *Queue) Taken(node string) {
 	q.mu.Lock()
