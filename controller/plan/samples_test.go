@@ -29,3 +29,25 @@ func TestSamplesRender(t *testing.T) {
 		})
 	}
 }
+
+// TestKatibsTrialRenders plans the trial that Katib renders from the sample of a sweep (simulator/integration/katib).
+func TestKatibsTrialRenders(t *testing.T) {
+	var (
+		job     trainerv1alpha1.TrainJob
+		shipped trainerv1alpha1.ClusterTrainingRuntime
+	)
+	readYAML(t, "../../simulator/integration/katib/testdata/trial.yaml", &job)
+	readYAML(t, "../../manifests/chart/runtimes/torch-distributed.yaml", &shipped)
+	planned, err := plan.New(
+		&job,
+		plan.Runtime{Kind: shipped.Kind, Name: shipped.Name, Spec: shipped.Spec},
+		plan.Options{},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(planned.PodGroups) != 1 || planned.PodGroups[0].Labels["lockstep.dev/sweep"] != "learning-rate" ||
+		planned.PodGroups[0].Annotations["lockstep.dev/sweep-parallelism"] != "4" {
+		t.Errorf("groups: %+v", planned.PodGroups)
+	}
+}
