@@ -37,7 +37,7 @@ func (o *replayOptions) add(command *cobra.Command) {
 		"a file of lockstep snapshot, or of kwokctl, with what runs and waits there; instead of --fleet")
 	flags.StringVar(&o.names.Trace, "trace", "",
 		"the workload: philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, "+
-			"service, gangs-N, k8s-gang, k8s-tas, FILE.jsonl or openb:PODS.csv")
+			"service, sweeps, gangs-N, k8s-gang, k8s-tas, FILE.jsonl or openb:PODS.csv")
 	flags.Float64Var(&o.options.Load, "load", 1, "how many times as fast jobs come; how long they run stays")
 	flags.Float64Var(&o.options.Estimates, "estimates", 0,
 		"give jobs without an estimate one: their run time times a number drawn from 1 to this; 0 for none")

@@ -12,6 +12,7 @@ const (
 	streamStarving
 	streamService
 	streamGangs
+	streamSweeps
 )
 
 func chance(seed, stream uint64) *rand.Rand {

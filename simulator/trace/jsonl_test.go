@@ -127,6 +127,8 @@ func TestJSONLBadLines(t *testing.T) {
 	job := func(fields string) string { return `{"job": {"id": "a", "duration": "1s", ` + fields + `}}` }
 	const one = `"pods": [{"count": 1}]`
 	for _, tc := range []struct{ text, want string }{
+		{job(one + `, "parallelism": 2`), "f.jsonl:1: job a has a parallelism of 2 and no sweep; name its sweep, or leave the parallelism out"},
+		{job(one + `, "sweep": "s", "parallelism": -1`), "f.jsonl:1: job a has a parallelism of -1; write 1 or more, or leave it out"},
 		{"", `f.jsonl: there is no job and no event; write a line such as {"job": {…}} for each`},
 		{"\n[]", "f.jsonl:2: the line cannot be a JSON array; write it as the format says, durations as texts such as \"90s\""},
 		{"{}", "f.jsonl:1: the object has 0 of the keys trace, job and event; write one object with one of them a line"},

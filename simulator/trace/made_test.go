@@ -117,6 +117,7 @@ func names() []string {
 		"knavigator-53",
 		"fragment-then-gang",
 		"starving-512",
+		"sweeps",
 		"k8s-gang",
 		"k8s-tas:9x1000",
 	}
@@ -125,7 +126,7 @@ func names() []string {
 func TestNoSuchTrace(t *testing.T) {
 	_, err := trace.Open("phily", 1)
 	const want = `there is no trace "phily"; name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, ` +
-		"starving-512, service, gangs-N, k8s-gang, k8s-tas, or a file whose name ends in .jsonl or .jsonl.gz"
+		"starving-512, service, sweeps, gangs-N, k8s-gang, k8s-tas, or a file whose name ends in .jsonl or .jsonl.gz"
 	if err == nil || err.Error() != want || !badinput.Is(err) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

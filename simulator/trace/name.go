@@ -26,6 +26,7 @@ var published embed.FS
 //	fragment-then-gang      small jobs that leave a hole in every node, then large gangs (FragmentThenGang)
 //	starving-512            a gang of 512 GPUs under a stream of jobs of one (Starving)
 //	service                 a job of ten days without a deadline, a gang of all nodes, jobs of one node (Service)
+//	sweeps                  four sweeps whose trials are stopped early, and jobs of others (Sweeps)
 //	gangs-N                 N jobs of several nodes, by published shares of sizes (Gangs)
 //	k8s-gang, k8s-gang:GxP  Kubernetes' benchmark: G gangs of P pods at once, 1000x3 if not said (SchedulerPerf)
 //	k8s-tas, k8s-tas:GxP    the same within a rack (level tier-0) each, 750x4 if not said
@@ -52,6 +53,8 @@ func Open(name string, seed uint64) (Trace, error) {
 		return Starving(Starvation{Nodes: 128, GPUs: 8, Pods: 64}, seed), nil
 	case name == "service":
 		return Service(seed), nil
+	case name == "sweeps":
+		return Sweeps(seed), nil
 	case strings.HasPrefix(name, gangsPrefix):
 		return namedGangs(name, seed)
 	case name == "k8s-gang", kind == "k8s-gang" && of != "":
@@ -61,7 +64,7 @@ func Open(name string, seed uint64) (Trace, error) {
 	}
 	return Trace{}, &badinput.Error{
 		What: fmt.Sprintf("there is no trace %q", name),
-		Mend: "name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, service, gangs-N, " +
+		Mend: "name philly, philly:FILE, acme-kalos, acme-seren, knavigator-53, fragment-then-gang, starving-512, service, sweeps, gangs-N, " +
 			"k8s-gang, k8s-tas, or a file whose name ends in .jsonl or .jsonl.gz",
 	}
 }

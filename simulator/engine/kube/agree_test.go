@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,10 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
+	"github.com/lockstep-project/lockstep/simulator/fleet"
 	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
 // The machine of the queue alone and the real scheduler with our plugins give equal events in every scenario.
@@ -67,6 +71,41 @@ func TestEnginesAgree_Suspensions(t *testing.T) {
 			has(t, compare(t, s), engine.Suspended, engine.Resumed)
 		})
 	}
+}
+
+// They do if most gangs are trials of sweeps with limits, some of which disagree.
+func TestEnginesAgree_Sweeps(t *testing.T) {
+	for seed := range *others {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, err := scenarios.RandomGraces(seed+*first, *size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(seed, 1))
+			for i := range s.Jobs {
+				if of := r.IntN(4); of > 0 {
+					s.Jobs[i].Sweep = scenario.Sweep{
+						Name:  fmt.Sprintf("default/sweep-%d", of),
+						Limit: of + r.IntN(10)/9,
+					}
+				}
+			}
+			compare(t, s)
+		})
+	}
+}
+
+// They do in the trace of sweeps.
+func TestEnginesAgree_TraceOfSweeps(t *testing.T) {
+	machines, err := fleet.Open("h100-64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := importer.New(machines, trace.Sweeps(1), scenario.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, s)
 }
 
 // They do if placements, starts and restarts cost time, and jobs that end before their time resume from checkpoints.
