@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -36,6 +37,9 @@ func (r *run) decided(g *gang, x *waiting.Question, out waiting.Outcome) Verdict
 			v.Behind.Of = append(v.Behind.Of, Reservation{For: name})
 		}
 	}
+	if v.Shortfall != nil && v.Cause == contention.NoEnd && !v.Shortfall.Never {
+		v.Services = services(x)
+	}
 	if v.Shortfall != nil && out.Wait.Cause == contention.OtherLease {
 		v.After = namesOf(out.Wait.Of)
 	}
@@ -51,6 +55,18 @@ func (r *run) decided(g *gang, x *waiting.Question, out waiting.Outcome) Verdict
 		v.Where = r.reserved(g.id(), x)
 	}
 	return v
+}
+
+// services returns the units with accelerators that are not meant to end, most accelerators first, then by name.
+func services(x *waiting.Question) []Waited {
+	var out []Waited
+	for _, u := range x.Fleet().Units.All() {
+		if u.End.Certainty == contention.Never && u.Accelerators > 0 {
+			out = append(out, Waited{Name: string(u.ID), Accelerators: u.Accelerators})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Waited) int { return cmp.Compare(b.Accelerators, a.Accelerators) })
+	return out
 }
 
 // optimal reports whether no victims lose less.

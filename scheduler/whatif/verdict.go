@@ -168,6 +168,8 @@ type Verdict struct {
 	Note string
 	// Cause is what has to change first, "" if it starts.
 	Cause contention.Cause
+	// Services are the units with accelerators that are not meant to end, most accelerators first, if no end makes room for it. Their End is zero.
+	Services []Waited
 	// Sweep is set if it waits for its sweep's turn.
 	Sweep *contention.SweepTurn
 	// Reserved is the place that is reserved for the gang itself, nil for none.

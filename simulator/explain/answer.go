@@ -62,6 +62,8 @@ type Gang struct {
 	// Reserved is the place that is reserved for it, Behind what is reserved for others if it fits but for that.
 	Reserved *Reserved `json:"reserved,omitempty"`
 	Behind   *Behind   `json:"behind,omitempty"`
+	// Services are the services that hold accelerators, most first, if no end makes room for it.
+	Services []Waited `json:"services,omitempty"`
 	// Sweep is set if it waits for the turn of its sweep.
 	Sweep *Sweep `json:"sweep,omitempty"`
 	// After are the gangs whose reservations have to end before a place can be reserved for it.

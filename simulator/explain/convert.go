@@ -41,6 +41,10 @@ func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 			g.Behind.Reserved = append(g.Behind.Reserved, reservedOf(of))
 		}
 	}
+	for _, of := range v.Services {
+		name, pod := unitName(of.Name)
+		g.Services = append(g.Services, Waited{Name: name, Pod: pod, Accelerators: of.Accelerators})
+	}
 	if s := v.Sweep; s != nil {
 		g.Sweep = &Sweep{s.Name, s.Running, s.Before, s.Limit}
 	}

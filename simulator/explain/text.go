@@ -106,6 +106,7 @@ func (t *text) evidence(g Gang) {
 	if g.Shortfall != nil {
 		t.line(1, "%s", g.Shortfall.Text)
 	}
+	t.services(g.Services)
 	if s := g.Sweep; s != nil {
 		t.line(1, "until one of sweep %s ends it has no place, and others pass", s.Name)
 	}
@@ -132,6 +133,22 @@ func (t *text) evidence(g Gang) {
 		t.preemption(*p)
 	} else if g.NoVictims != "" && g.Behind == nil && (g.Shortfall == nil || !g.Shortfall.Never) {
 		t.line(1, "it preempts nothing: %s", g.NoVictims)
+	}
+}
+
+// services names the services that hold what a gang lacks.
+func (t *text) services(all []Waited) {
+	if len(all) == 0 {
+		return
+	}
+	const most = 8
+	t.line(1, "these hold accelerators, and are not meant to end:")
+	for i, w := range all {
+		if i == most {
+			t.line(2, "and %d more", len(all)-most)
+			break
+		}
+		t.line(2, "%s (%s)", waited(w), count(int(w.Accelerators), "accelerator"))
 	}
 }
 
