@@ -6,11 +6,13 @@ import (
 	"os"
 	"testing"
 
+	configv1beta1 "github.com/kubeflow/katib/pkg/apis/config/v1beta1"
 	commonv1beta1 "github.com/kubeflow/katib/pkg/apis/controller/common/v1beta1"
 	experimentsv1beta1 "github.com/kubeflow/katib/pkg/apis/controller/experiments/v1beta1"
 	trialsv1beta1 "github.com/kubeflow/katib/pkg/apis/controller/trials/v1beta1"
 	"github.com/kubeflow/katib/pkg/controller.v1beta1/experiment/manifest"
 	trialutil "github.com/kubeflow/katib/pkg/controller.v1beta1/trial/util"
+	"github.com/kubeflow/katib/pkg/webhook/v1beta1/experiment/validator"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -46,6 +48,34 @@ func trial(t *testing.T) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	return job
+}
+
+// configured is Katib's generator with its shipped configuration: every collector and algorithm has an image.
+type configured struct{ manifest.Generator }
+
+func (configured) GetSuggestionConfigData(string) (configv1beta1.SuggestionConfig, error) {
+	return configv1beta1.SuggestionConfig{}, nil
+}
+
+func (configured) GetEarlyStoppingConfigData(string) (configv1beta1.EarlyStoppingConfig, error) {
+	return configv1beta1.EarlyStoppingConfig{}, nil
+}
+
+func (configured) GetMetricsCollectorConfigData(commonv1beta1.CollectorKind) (configv1beta1.MetricsCollectorConfig, error) {
+	return configv1beta1.MetricsCollectorConfig{}, nil
+}
+
+// Katib's validating webhook accepts the sample, and refuses one whose trial does not use its parameter.
+func TestSample_IsValid(t *testing.T) {
+	webhook := validator.New(configured{manifest.New(nil)})
+	if faults := webhook.ValidateExperiment(experiment(t), nil); len(faults) > 0 {
+		t.Error(faults)
+	}
+	broken := experiment(t)
+	broken.Spec.TrialTemplate.TrialParameters = nil
+	if faults := webhook.ValidateExperiment(broken, nil); len(faults) == 0 {
+		t.Error("a template without trialParameters is valid")
+	}
 }
 
 // The conditions and labels of the sample are those that Katib would fill in for a TrainJob.
