@@ -68,7 +68,7 @@ func (m *Machine) first(w *sweep) []*spot {
 	return in
 }
 
-// doubtSweeps is doubtSweep for all sweeps.
+// doubtSweeps gives one trial more of each sweep its turn.
 func (m *Machine) doubtSweeps() {
 	for _, w := range m.queue.sweeps {
 		m.doubt(w)

@@ -104,7 +104,7 @@ func (q *queue) add(e Entity) {
 	if e.tries() {
 		q.enroll(s)
 		if old != nil && old.sweep != nil && !old.held {
-			s.keepTurn()
+			s.keepTurn(old)
 		}
 	}
 	if !s.held {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Sweep is the set of trials to which a gang belongs (rule 16). The zero value is none.
+// Sweep is the set of trials to which a gang belongs (rule 17). The zero value is none.
 type Sweep struct {
 	// Name is that of the set, with its namespace: a sweep of the same name in another namespace is another one.
 	Name string
@@ -118,9 +118,9 @@ func (q *queue) enroll(s *spot) {
 	s.sweep, s.held, s.lane = w, true, new(lane)
 }
 
-// keepTurn has a trial keep its turn that had it before it changed.
-func (s *spot) keepTurn() {
-	s.held = false
+// keepTurn has a trial keep its turn, or go on passing it, that had it before it changed.
+func (s *spot) keepTurn(before *spot) {
+	s.held, s.passes = false, before.passes
 	s.sweep.in = insertSpot(s.sweep.in, s)
 }
 

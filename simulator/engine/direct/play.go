@@ -65,7 +65,7 @@ func translate(s *scenario.Scenario) Scene {
 			Accelerators: j.Accelerators, Preemptible: j.Preemptible,
 			NeverPreempts: j.NeverPreempts, Grace: seconds(j.Grace), Bound: j.Bound, Replaces: j.Replaces,
 			Shrinks: j.Shrinks,
-			Sweep: contention.Sweep(j.Sweep),
+			Sweep:   contention.Sweep(j.Sweep),
 		})
 		if j.Shrinks { // its trainer reports its checkpoints
 			out.Jobs[len(out.Jobs)-1].Saves = seconds(j.Saves)

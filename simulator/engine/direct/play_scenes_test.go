@@ -27,7 +27,7 @@ func unsaid() map[string]string {
 		"42_crash_in_a_place.txt": "hold: jobs of a trace lose no members",
 		"43_outranked.txt":        "hold: jobs of a trace lose no members",
 		"44_unearned.txt":         "hold: jobs of a trace lose no members",
-		"56_sweep_lost_rank.txt":  "finish: jobs of a trace end by themselves only",
+		"59_sweep_lost_rank.txt":  "finish: jobs of a trace end by themselves only",
 		"11_stuck_start.txt":      "stall: members of a trace's jobs start at once",
 		"19_late_member.txt":      "hold: all members of a trace's jobs are there at their submission",
 	}

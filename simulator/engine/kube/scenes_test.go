@@ -39,7 +39,7 @@ func unplayed() map[string]string {
 		"43_outranked.txt":                "hold: jobs of a scenario lose no members by themselves",
 		"44_unearned.txt":                 "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
 		"42_crash_in_a_place.txt":         "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
-		"56_sweep_lost_rank.txt":          "finish: jobs of a scenario end by themselves only; scheduler/waiting TestSweep_LostTrialKeepsItsTurn",
+		"59_sweep_lost_rank.txt":          "finish: jobs of a scenario end by themselves only; scheduler/waiting TestSweep_LostTrialKeepsItsTurn",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
 			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back, and scheduler/gangqueue " +
 			"TestGangQueue_PlacesOfLostMembers that a younger gang waits meanwhile",
