@@ -35,6 +35,7 @@ func unplayed() map[string]string {
 		"53_elastic_shrinks.txt":          shrinks,
 		"54_elastic_is_cheaper_whole.txt": shrinks,
 		"55_growing_pays.txt":             shrinks,
+		"61_elastic_starts_small.txt":     shrinks,
 		"46_preemption_of_savers.txt":     "checkpoints: no trace has any",
 		"43_outranked.txt":                "hold: jobs of a scenario lose no members by themselves",
 		"44_unearned.txt":                 "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
