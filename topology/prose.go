@@ -101,7 +101,7 @@ func (s *Shortfall) obstacles() string {
 	}
 	if s.Outside > 0 {
 		level := cmp.Or(s.Level.Name, s.Level.Key, "domain")
-		parts = append(parts, quantity(s.Outside, "node")+" outside every "+level+" (no label)")
+		parts = append(parts, quantity(s.Outside, "node")+" outside every "+level+" ("+s.Level.absence()+")")
 	}
 	return strings.Join(parts, ", ")
 }

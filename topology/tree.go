@@ -68,7 +68,7 @@ func NewTree(levels []Level, nodes []Node) (*Tree, error) {
 	for i, n := range nodes {
 		path := values[i*len(levels) : (i+1)*len(levels) : (i+1)*len(levels)]
 		for l, level := range levels {
-			path[l] = strings.Clone(n.Labels[level.Key])
+			path[l] = strings.Clone(level.Value(n.Labels))
 		}
 		entries[i] = entry{n.Name, path}
 	}
@@ -99,7 +99,7 @@ func compareValues(a, b string) int {
 func (t *Tree) With(n Node) *Tree {
 	path := make([]string, len(t.levels))
 	for l, level := range t.levels {
-		path[l] = n.Labels[level.Key]
+		path[l] = level.Value(n.Labels)
 	}
 	changed := &Tree{levels: t.levels, root: t.root, roster: t.roster}
 	i, known := t.roster.index(n.Name)

@@ -181,7 +181,8 @@ func (ix *Index) sameLevels(a, b map[string]string) bool {
 		la = topology.DetectLevels([]topology.Node{{Labels: a}})
 		lb = topology.DetectLevels([]topology.Node{{Labels: b}})
 	}
-	return slices.Equal(la, lb) && !slices.ContainsFunc(la, func(l topology.Level) bool { return a[l.Key] != b[l.Key] })
+	return slices.Equal(la, lb) &&
+		!slices.ContainsFunc(la, func(l topology.Level) bool { return l.Value(a) != l.Value(b) })
 }
 
 func (ix *Index) rebuild(infos []fwk.NodeInfo) error {

@@ -16,6 +16,9 @@ const mostLabels = 1024
 func (l labels) asks(x *Question) {
 	for _, level := range x.View.Tree.Levels() {
 		l.add(level.Key)
+		if key, ok := level.StateKey(); ok {
+			l.add(key)
+		}
 	}
 	if len(x.Choices) > 0 {
 		l.add(x.Choices[0].Gang.Required)

@@ -39,7 +39,7 @@ func TestBuiltInFleetsHaveTheirShapes(t *testing.T) {
 		},
 		{
 			"c5", 576, 2304, 0, 0,
-			"block:2x288 tpu-4x4x4:36x16 tpu-2x4x4:72x8 tpu-2x2x4:144x4 tpu-2x2x2:288x2 tpu-2x2x1:576x1",
+			"block:2x288 tpu-4x4x4:34x16-32 tpu-2x4x4:72x8 tpu-2x2x4:144x4 tpu-2x2x2:288x2 tpu-2x2x1:576x1",
 		},
 		{
 			"c6", 128 + 72 + 32 + 64, 128*8 + 72*4 + 32*8, 15, 2*128 + 3*72 + 4*32,
