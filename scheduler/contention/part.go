@@ -10,7 +10,68 @@ import (
 // An elastic gang runs as several units: one of its fewest members, and one for each member beyond these, with the gang as its Of. The gang goes on without
 // any of those, and none of them goes on without the fewest.
 
-// option is what leaves together if it leaves at all, in a search for victims.
+// Member is a member of an elastic gang that runs.
+type Member struct {
+	// ID names the unit of the member if the gang can do without it.
+	ID    ID
+	Holds []topology.Held
+	// Accelerators counts those that it holds.
+	Accelerators int64
+	// Leaves is the instant at which it leaves alone, None if it stays.
+	Leaves int64
+}
+
+// Divide returns the units of an elastic gang: its own with the fewest members first, then one of each other. members are in rank order. whole is the gang as
+// one unit, with the accelerators of all; Holds is replaced.
+func Divide(whole Unit, least int, members []Member) []*Unit {
+	leaves := make([]bool, len(members))
+	for i, m := range members {
+		leaves[i] = m.Leaves != None
+	}
+	spare := Spare(least, leaves)
+	fewest := whole
+	fewest.Holds = nil
+	out := []*Unit{&fewest}
+	for i, m := range members {
+		if spare == nil || !spare[i] {
+			fewest.Holds = append(fewest.Holds, m.Holds...)
+			continue
+		}
+		part := whole
+		part.ID, part.Of, part.Holds = m.ID, whole.ID, m.Holds
+		part.Stops, part.Accelerators = whole.Accelerators, m.Accelerators
+		if leaves[i] {
+			part.Leaving, part.End = true, End{At: m.Leaves, Certainty: Certain}
+		}
+		fewest.Stops = whole.Accelerators
+		fewest.Accelerators -= m.Accelerators
+		out = append(out, &part)
+	}
+	return out
+}
+
+// Spare reports which members an elastic gang can do without: all but the first so many by rank that stay. members are given in rank order, by whether they
+// leave. It is nil if the gang needs all, or if fewer stay: then it is one unit.
+func Spare(least int, leaves []bool) []bool {
+	stay := 0
+	for _, l := range leaves {
+		if !l {
+			stay++
+		}
+	}
+	if least <= 0 || stay < least || len(leaves) == least {
+		return nil
+	}
+	out := make([]bool, len(leaves))
+	for i, l := range leaves {
+		if out[i] = l || least == 0; !out[i] {
+			least--
+		}
+	}
+	return out
+}
+
+// option is a set of units that leave together, in a search for victims.
 type option struct {
 	units []*Unit
 	holds []topology.Held

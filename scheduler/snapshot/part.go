@@ -1,11 +1,10 @@
 package snapshot
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
+	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -22,24 +21,30 @@ func IsElastic(group *schedulingv1beta1.PodGroup) bool {
 // PartName is the name of the unit of a member that the gang of a group can do without.
 func PartName(gang string, pod *corev1.Pod) string { return gang + "/" + pod.Name }
 
-// parts divides the unit of an elastic gang: one of its fewest members by rank, with the rank at which the others meet, and one of each other member. A gang
-// that has no more than it needs is one unit, and so is one that leaves.
+// parts divides the unit of an elastic gang, as contention.Spare says: one of its fewest members, with the rank at which the others meet, and one of each other
+// member.
 func (u Unit) parts(resources []corev1.ResourceName) []Unit {
-	least := 0
-	if IsElastic(u.Group) {
-		least = int(u.Group.Spec.SchedulingPolicy.Gang.MinCount)
-	}
-	stay := slices.DeleteFunc(slices.Clone(u.Pods), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
-	if least == 0 || len(stay) < least || len(u.Pods) == least {
+	if !IsElastic(u.Group) {
 		return []Unit{u}
 	}
-	needed := InRankOrder(stay)[:least]
+	ranked := InRankOrder(u.Pods)
+	leaves := make([]bool, len(ranked))
+	for i, pod := range ranked {
+		leaves[i] = pod.DeletionTimestamp != nil
+	}
+	spare := contention.Spare(int(u.Group.Spec.SchedulingPolicy.Gang.MinCount), leaves)
+	if spare == nil {
+		return []Unit{u}
+	}
+	parts := make(map[*corev1.Pod]bool)
+	for i, pod := range ranked {
+		parts[pod] = spare[i]
+	}
 	whole := u
-	fewest := Unit{Name: u.Name, Group: u.Group, Priority: u.Priority, whole: &whole, tally: newTally(resources)}
-	out := []Unit{fewest}
+	out := []Unit{{Name: u.Name, Group: u.Group, Priority: u.Priority, whole: &whole, tally: newTally(resources)}}
 	for i, pod := range u.Pods {
 		to := &out[0]
-		if !slices.Contains(needed, pod) {
+		if parts[pod] {
 			out = append(out, Unit{
 				Name: PartName(u.Name, pod), Of: u.Name, Group: u.Group, Priority: u.Priority, whole: &whole,
 				tally: newTally(resources),

@@ -37,36 +37,27 @@ func (p *Player) unit(j *job) {
 	for _, part := range slices.Clone(p.running.Parts(contention.ID(j.Name))) {
 		p.running.Remove(part.ID)
 	}
-	fewest := j.newUnit()
-	var parts []*contention.Unit
+	var members []contention.Member
 	for rank, node := range j.nodes {
-		held := []topology.Held{{Node: node, Demand: j.demand()}}
-		switch {
-		case node < 0:
-		case j.Elastic && len(fewest.Holds) == j.least():
-			parts = append(parts, j.newPart(rank, held))
-		default:
-			fewest.Holds = append(fewest.Holds, held...)
+		if node < 0 {
+			continue
 		}
+		m := contention.Member{
+			ID: partOf(j, rank), Holds: []topology.Held{{Node: node, Demand: j.demand()}},
+			Accelerators: int64(j.GPUs), Leaves: contention.None,
+		}
+		if at, leaves := j.parting[rank]; leaves {
+			m.Leaves = at
+		}
+		members = append(members, m)
 	}
-	if len(parts) > 0 {
-		fewest.Stops, fewest.Accelerators = fewest.Accelerators, int64(len(fewest.Holds)*j.GPUs)
+	least := len(members)
+	if j.Elastic {
+		least = j.least()
 	}
-	p.running.Add(fewest)
-	for _, part := range parts {
-		p.running.Add(part)
+	for _, u := range contention.Divide(*j.newUnit(), least, members) {
+		p.running.Add(u)
 	}
-}
-
-// newPart returns the unit of a member that an elastic job can do without.
-func (j *job) newPart(rank int, holds []topology.Held) *contention.Unit {
-	u := j.newUnit()
-	u.ID, u.Of, u.Holds = partOf(j, rank), u.ID, holds
-	u.Stops, u.Accelerators = u.Accelerators, int64(j.GPUs)
-	if at, leaves := j.parting[rank]; leaves {
-		u.Leaving, u.End = true, contention.End{At: at, Certainty: contention.Certain}
-	}
-	return u
 }
 
 // newUnit returns the unit of all members, without what they hold.

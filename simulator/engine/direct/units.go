@@ -16,39 +16,24 @@ func (p *player) addUnits(r *run) {
 	for _, part := range slices.Clone(p.units.Parts(r.unit.ID)) {
 		p.units.Remove(part.ID)
 	}
-	fewest, least := *r.unit, p.scene.Jobs[r.job].Min
-	fewest.Holds = nil
-	var parts []*contention.Unit
+	var members []contention.Member
 	for rank, node := range r.nodes {
 		if node < 0 {
 			continue
 		}
-		held := p.heldBy(r, rank)
-		if len(fewest.Holds) < least {
-			fewest.Holds = append(fewest.Holds, held)
-			continue
+		holds := []topology.Held{p.heldBy(r, rank)}
+		m := contention.Member{
+			ID: p.partID(r.job, rank), Holds: holds, Accelerators: accelerators(holds, p.scene.Accelerator),
+			Leaves: contention.None,
 		}
-		parts = append(parts, p.newPart(r, rank, held))
+		if at := slices.IndexFunc(r.parting, func(of parting) bool { return of.rank == rank }); at >= 0 {
+			m.Leaves = r.parting[at].at
+		}
+		members = append(members, m)
 	}
-	if len(parts) > 0 {
-		fewest.Stops = r.unit.Accelerators
-		fewest.Accelerators = accelerators(fewest.Holds, p.scene.Accelerator)
+	for _, u := range contention.Divide(*r.unit, p.scene.Jobs[r.job].Min, members) {
+		p.units.Add(u)
 	}
-	p.units.Add(&fewest)
-	for _, part := range parts {
-		p.units.Add(part)
-	}
-}
-
-// newPart returns the unit of a member that an elastic job can do without.
-func (p *player) newPart(r *run, rank int, held topology.Held) *contention.Unit {
-	part := *r.unit
-	part.ID, part.Of, part.Holds = p.partID(r.job, rank), r.unit.ID, []topology.Held{held}
-	part.Stops, part.Accelerators = r.unit.Accelerators, accelerators(part.Holds, p.scene.Accelerator)
-	if at := slices.IndexFunc(r.parting, func(of parting) bool { return of.rank == rank }); at >= 0 {
-		part.Leaving, part.End = true, known(r.parting[at].at)
-	}
-	return &part
 }
 
 // removeUnits takes a run from the running units, and returns what it was there.
