@@ -39,7 +39,7 @@ const (
 	AnnotationExitCodes = "lockstep.dev/exit-codes"
 	// AnnotationStartPatience is how long a gang that starts may stand still, as ParsePatience reads it.
 	AnnotationStartPatience = "lockstep.dev/start-patience"
-	// AnnotationSweepParallelism is how many gangs of a sweep (LabelSweep) may run at a time: an integer of at least 1.
+	// AnnotationSweepParallelism bounds the gangs of a sweep (LabelSweep) that run at a time: an integer of at least 1.
 	AnnotationSweepParallelism = "lockstep.dev/sweep-parallelism"
 	// AnnotationMNNVL asks for multi-node NVLink: "required", "preferred" or "none".
 	AnnotationMNNVL = "lockstep.dev/mnnvl"

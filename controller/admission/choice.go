@@ -25,7 +25,7 @@ type Defaulter struct {
 	// resources are filled in.
 	Runtimes Runtimes
 	Live     client.Reader
-	// Offers is what the nodes offer, for jobs with automatic resources.
+	// Offers returns the GPUs of the nodes, for jobs with automatic resources.
 	Offers Offers
 	// Reviews asks who is a controller.
 	Reviews Reviews

@@ -24,7 +24,7 @@ func (o Offers) fleet() sizing.Fleet {
 	return o()
 }
 
-// fill completes a new job that asks for automatic resources. One for which there is no answer stays as it is: the validator refuses it, with the reason.
+// fill completes a new job that asks for automatic resources. It returns a job without an answer unchanged: the validator refuses that, with the reason.
 func (d *Defaulter) fill(ctx context.Context, change Change, next []byte) ([]byte, error) {
 	if len(change.Old) > 0 || d.Runtimes == nil {
 		return next, nil

@@ -52,7 +52,7 @@ type Validator struct {
 	Nodes nodefit.Nodes
 	// Levels finds pods that their namespace does not let in.
 	Levels podsecurity.Levels
-	// Offers is what the nodes offer, for jobs with automatic resources; nil for a Validator that knows no nodes.
+	// Offers returns the GPUs of the nodes, for jobs with automatic resources; nil for a Validator that knows no nodes.
 	Offers Offers
 	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options

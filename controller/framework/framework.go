@@ -27,8 +27,8 @@ type Sizer interface {
 // Elastic is a Framework whose trainings go on when nodes join them or leave.
 type Elastic interface {
 	Framework
-	// Elastic returns why a job cannot be elastic in this world; empty if it can.
-	Elastic(world World) string
+	// Elastic does nothing: that it is there says so.
+	Elastic()
 }
 
 // All lists the frameworks in the order in which they are asked. Plain is last: it selects everything.

@@ -86,8 +86,8 @@ func (Torch) Contribute(world World) Contribution {
 	return Contribution{Env: env, Ports: []int32{Port}, Injections: injections}
 }
 
-// Elastic returns "": torchrun's agents meet anew whenever one joins or leaves, with as many as there are.
-func (Torch) Elastic(World) string { return "" }
+// Elastic marks torch: torchrun's agents meet anew whenever one joins or leaves, with as many as there are.
+func (Torch) Elastic() {}
 
 // torchNodeCount is the number of nodes, or the fewest and the most of them as torchrun reads these.
 func torchNodeCount(world World) corev1.EnvVar {
@@ -97,7 +97,7 @@ func torchNodeCount(world World) corev1.EnvVar {
 	return number(torchNodes, int64(world.Nodes))
 }
 
-// torchMeeting is where the agents of an elastic job meet: at the store that the first node keeps. Its workers start again, from their last checkpoint, when
+// torchMeeting has the agents of an elastic job meet at the store that the first node keeps. Its workers start again, from their last checkpoint, when
 // a node joins. A node that leaves is a failure to those that it leaves behind, so that torchrun counts it as a restart.
 func torchMeeting(world World) []corev1.EnvVar {
 	if world.LeastNodes == 0 {

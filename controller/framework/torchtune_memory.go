@@ -83,7 +83,7 @@ func (t tuning) training(model sizing.Model, devices int64) (training sizing.Tra
 	return training, ""
 }
 
-// configured is what the configuration for so many devices says.
+// configured returns the settings of the configuration for so many devices.
 func (t tuning) configured(model sizing.Model, devices int64) sizing.Training {
 	out := sizing.Training{
 		Model:       model,
@@ -148,17 +148,17 @@ func override(training *sizing.Training, key, value string) (reason string) {
 		}
 		*numbers[key] = number
 	case "enable_activation_checkpointing":
-		training.Activations = either(on, sizing.Checkpointed, sizing.Retained)
+		if training.Activations = sizing.Retained; on {
+			training.Activations = sizing.Checkpointed
+		}
 	case "enable_activation_offloading":
-		if on {
-			training.Activations = either(
-				training.Activations == sizing.Checkpointed,
-				sizing.Offloaded,
-				training.Activations,
-			)
+		if on && training.Activations == sizing.Checkpointed {
+			training.Activations = sizing.Offloaded
 		}
 	case "optimizer_in_bwd":
-		training.Step = either(on, sizing.InBackward, sizing.Accumulating)
+		if training.Step = sizing.Accumulating; on {
+			training.Step = sizing.InBackward
+		}
 	case "compile":
 		training.Compiled = on
 	case "dtype":
@@ -191,11 +191,4 @@ func overrideOptimizer(training *sizing.Training, key, value string) (reason str
 		return fmt.Sprintf("the memory of argument %s=%s is not known", key, value)
 	}
 	return ""
-}
-
-func either[T any](first bool, a, b T) T { //nolint:revive // a conditional expression
-	if first {
-		return a
-	}
-	return b
 }

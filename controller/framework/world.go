@@ -27,9 +27,9 @@ type World struct {
 	// Nodes is the number of training nodes, NodesGiven whether the job itself says so. An elastic job has this many at most.
 	Nodes      int32
 	NodesGiven bool
-	// LeastNodes is how many of them an elastic job needs; 0 for a job that needs all.
+	// LeastNodes counts the nodes without which an elastic job does not train; 0 for a job that needs all.
 	LeastNodes int32
-	// MaxRestarts is how often the processes of an elastic job may start again.
+	// MaxRestarts limits the restarts of the processes of an elastic job.
 	MaxRestarts int32
 	// Processes is the number of processes on each node; nil when the job does not say.
 	Processes *int32

@@ -89,12 +89,10 @@ func (d *draft) checkElastic() field.ErrorList {
 	refuse := func(why string) field.ErrorList {
 		return field.ErrorList{field.Invalid(annotationPath(key), d.jobWish(key), why)}
 	}
-	elastic, ok := d.framework.(framework.Elastic)
+	_, ok := d.framework.(framework.Elastic)
 	switch {
 	case !ok:
 		return refuse("jobs of " + d.framework.Name() + " cannot go on with another number of nodes")
-	case elastic.Elastic(d.world) != "":
-		return refuse(elastic.Elastic(d.world))
 	case len(d.gangMembers()) == 0:
 		return refuse("needs a gang, and " + topology.AnnotationGang + " is off for this job")
 	case d.jobWish(topology.AnnotationOnDisruption) == disruptionRestart:
@@ -112,7 +110,7 @@ func (d *draft) checkElastic() field.ErrorList {
 	return nil
 }
 
-// lets is how many of the pods of the ReplicatedJob at index i a start can do without.
+// lets counts the pods of the ReplicatedJob at index i that need not be there at the start.
 func (d *draft) lets(i int) int32 {
 	if !d.span.isElastic() || i != d.firstTrainer() {
 		return 0

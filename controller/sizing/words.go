@@ -76,17 +76,7 @@ func (c candidate) device() string {
 
 // words is the arithmetic of a candidate that fits.
 func (c candidate) words(work Work) string {
-	text := fmt.Sprintf(
-		"%s (%s): %s, %s%s, needs %s on each device, and %d %% of its memory are %s",
-		c.shape(),
-		c.device(),
-		work.About,
-		c.training,
-		c.training.sharded(c.devices()),
-		c.estimate,
-		100-headroom,
-		giB(usable(c.memory)),
-	)
+	text := fmt.Sprintf("%s (%s): %s", c.shape(), c.device(), c.need(work))
 	if c.count > 1 && c.inDomain {
 		text += "; they fit into one NVLink domain"
 	}
@@ -95,17 +85,7 @@ func (c candidate) words(work Work) string {
 
 // tooSmall says what the nearest candidate lacks.
 func (c candidate) tooSmall(work Work) string {
-	text := fmt.Sprintf(
-		"nothing fits: even %s (%s) are too few: %s, %s%s, needs %s on each device, and %d %% of its memory are %s",
-		c.shape(),
-		c.device(),
-		work.About,
-		c.training,
-		c.training.sharded(c.devices()),
-		c.estimate,
-		100-headroom,
-		giB(usable(c.memory)),
-	)
+	text := fmt.Sprintf("nothing fits: even %s (%s) are too few: %s", c.shape(), c.device(), c.need(work))
 	if work.Bound != "" && (work.MostNodes > 0 || work.MostDevices > 0) {
 		text += "; more is not possible with " + work.Bound
 	}
@@ -113,4 +93,12 @@ func (c candidate) tooSmall(work Work) string {
 		text += "; " + work.Mend
 	}
 	return text
+}
+
+// need says what the training needs of each device, and what each may give.
+func (c candidate) need(work Work) string {
+	return fmt.Sprintf(
+		"%s, %s%s, needs %s on each device, and %d %% of its memory are %s",
+		work.About, c.training, c.training.sharded(c.devices()), c.estimate, 100-headroom, giB(usable(c.memory)),
+	)
 }

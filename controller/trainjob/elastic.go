@@ -14,45 +14,39 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// looksAtStart is how soon an elastic job is looked at again that has not as many ranks as it needs: a Job's count of ready pods shows in no status of a
+// looksAtStart is the pause before an elastic job is read again that lacks ranks which it needs: a Job's count of ready pods shows in no status of a
 // JobSet.
 const looksAtStart = 5 * time.Second
 
-// elastic returns with how many nodes a job trains; nil for a job of one size. The Jobs are read live: they are not watched.
+// elasticGroup returns the index of the PodGroup of an elastic trainer, -1 if the job has one size.
+func elasticGroup(groups []schedulingv1beta1.PodGroup) int {
+	return slices.IndexFunc(groups, func(group schedulingv1beta1.PodGroup) bool {
+		_, ok := topology.SpanOf(group.Annotations)
+		return ok
+	})
+}
+
+// elastic returns with how many nodes a job trains whose trainer has this group. The Jobs are read live: they are not watched.
 func (r *Reconciler) elastic(
 	ctx context.Context,
 	job *trainerv1alpha1.TrainJob,
 	jobSet *jobsetv1alpha2.JobSet,
-	groups []schedulingv1beta1.PodGroup,
+	group *schedulingv1beta1.PodGroup,
 ) (*trainerv1alpha1.ElasticStatus, error) {
-	before := (*trainerv1alpha1.ElasticStatus)(nil)
-	if job.Status.Scheduling != nil {
-		before = job.Status.Scheduling.Elastic
-	}
-	at := slices.IndexFunc(groups, func(group schedulingv1beta1.PodGroup) bool {
-		_, ok := topology.SpanOf(group.Annotations)
-		return ok
-	})
-	switch {
-	case job.Ended():
-		return before, nil
-	case at < 0:
-		return nil, nil //nolint:nilnil // such a job has none
-	}
-	span, _ := topology.SpanOf(groups[at].Annotations)
+	span, _ := topology.SpanOf(group.Annotations)
 	out := &trainerv1alpha1.ElasticStatus{MinNodes: int32(span.Least), MaxNodes: int32(span.Most)}
 	if suspended(job) || !runs(jobSet) {
 		return out, nil
 	}
 	for i := range jobSet.Spec.ReplicatedJobs {
 		replicated := &jobSet.Spec.ReplicatedJobs[i]
-		if plan.GroupOf(replicated) != groups[at].Name ||
+		if plan.GroupOf(replicated) != group.Name ||
 			!slices.Contains(plan.Trainers(jobSet.Spec), replicated.Name) {
 			continue
 		}
 		jobs, err := r.jobsOf(ctx, jobSet, replicated)
 		if err != nil {
-			return before, err
+			return nil, err
 		}
 		for j := range jobs {
 			out.ReadyNodes += ptr.Deref(jobs[j].Status.Ready, 0)

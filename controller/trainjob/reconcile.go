@@ -68,7 +68,7 @@ type outcome struct {
 	awaits string
 	// notes are for the job's owner; only when its JobSet was made.
 	notes []string
-	// chosen is how resources were filled in, for the job's owner; empty unless its JobSet was made.
+	// chosen tells the job's owner the arithmetic of automatic resources; empty unless its JobSet was made.
 	chosen string
 	// unfit is why no node holds pods of a gang that is to start; empty if some do, or nothing is known.
 	unfit string

@@ -39,9 +39,13 @@ func (r *Reconciler) situate(
 	}
 	now := r.Clock.Now()
 	first := firstEstimate(job, now)
-	elastic, err := r.elastic(ctx, job, jobSet, there)
-	if err != nil {
-		return err
+	var elastic *trainerv1alpha1.ElasticStatus
+	if at := elasticGroup(there); job.Ended() && job.Status.Scheduling != nil {
+		elastic = job.Status.Scheduling.Elastic
+	} else if at >= 0 {
+		if elastic, err = r.elastic(ctx, job, jobSet, &there[at]); err != nil {
+			return err
+		}
 	}
 	job.Status.Scheduling = situation.Of(situation.Known{
 		Job: job, JobSet: jobSet, Groups: there, Hindrance: hindrance, Refused: r.refused(ctx, job, jobSet),
