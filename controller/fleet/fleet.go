@@ -53,7 +53,7 @@ func GPUs(node *corev1.Node) corev1.ResourceList {
 	return corev1.ResourceList{name: node.Status.Allocatable[name]}
 }
 
-// gpu is the first extended resource by name that speaks of GPUs and of which there are some; empty if there is none. Plans count GPUs by the same rule.
+// gpu returns the first extended resource, by name, with "gpu" in its name and a count above 0; "" for none. Plans count GPUs by the same rule.
 func gpu(list corev1.ResourceList) corev1.ResourceName {
 	for _, name := range slices.SortedFunc(maps.Keys(list), cmp.Compare[corev1.ResourceName]) {
 		count := list[name]

@@ -19,7 +19,7 @@ import (
 // AutoManager is the manager of the runtime patch that comes with automatic resources.
 const AutoManager = "lockstep.dev/auto-resources"
 
-// Filled is what completes a job with automatic resources.
+// Filled completes a job with automatic resources.
 type Filled struct {
 	// Nodes is the job's numNodes, Resources all of its resourcesPerNode.
 	Nodes     int32

@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// work is what a job with automatic resources needs, and what is decided about it already. The reason is not empty if that is not known.
+// work returns the needs of a job with automatic resources, and the choices that were made already. The reason is not empty if they are not known.
 func (d *draft) work() (work sizing.Work, reason string) {
 	resources, jobs := nodeResources(d.spec), d.nodeJobs()
 	switch {
@@ -77,7 +77,7 @@ func (d *draft) stretchWork(work *sizing.Work) {
 	}
 }
 
-// memory is how the job's memory is computed: as its annotation describes it, or as its framework knows.
+// memory returns the job's memory model: that of its annotation, or that of its framework.
 func (d *draft) memory() (work sizing.Work, reason string) {
 	measurer, measures := d.framework.(framework.Measurer)
 	if measures {

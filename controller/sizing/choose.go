@@ -11,7 +11,7 @@ import (
 // allocator cannot use come out of it too.
 const headroom = 20
 
-// Work is what is to be sized.
+// Work describes a training that needs devices.
 type Work struct {
 	// About says what is trained, as the beginning of a sentence.
 	About string
@@ -143,10 +143,10 @@ func (w Work) shapes(offered offer) [][2]int64 {
 	return out
 }
 
-// usable is what of a device's memory a training may need.
+// usable returns the part of a device's memory that a training may fill, in bytes.
 func usable(memory int64) int64 { return memory / 100 * (100 - headroom) }
 
-// lacks is how many bytes a device has too few; 0 or less for one that has enough.
+// lacks returns the bytes that a device has too few; 0 or less for one that has enough.
 func (c candidate) lacks() int64 { return c.estimate.Bytes - usable(c.memory) }
 
 // before reports whether c is better than other.

@@ -12,7 +12,7 @@ import (
 // known.
 const UnkeptLabels = "feature.node.kubernetes.io/"
 
-// Fleet is what the nodes of a cluster offer. It is a value: whoever has one never sees it change.
+// Fleet holds the GPUs of a cluster. It is a value: whoever has one never sees it change.
 type Fleet struct {
 	// Nodes are the nodes with GPUs, by name.
 	Nodes []Node
@@ -26,9 +26,9 @@ type Node struct {
 	// Resource is the GPUs' extended resource, Devices how many of them are allocatable.
 	Resource corev1.ResourceName
 	Devices  int64
-	// Memory is what each of them has, in bytes; 0 if the node does not say, or if pods share GPUs.
+	// Memory is that of each of them, in bytes; 0 if the node does not say, or if pods share GPUs.
 	Memory int64
-	// Product is what the GPUs are called. PinKey is the node label that tells them from others, PinValue its value; empty if there is none.
+	// Product is the name of the GPUs. PinKey is the node label that tells them from others, PinValue its value; empty if there is none.
 	Product          string
 	PinKey, PinValue string
 	// Domain is the NVLink domain that the node shares with others; empty for one of its own.
@@ -47,7 +47,7 @@ type kind struct {
 	memory, devices  int64
 }
 
-// offer is how many nodes of a kind there are, and how many of them one NVLink domain has at most.
+// offer counts the nodes of a kind, and those of them in the largest NVLink domain.
 type offer struct {
 	kind
 	nodes, together int64

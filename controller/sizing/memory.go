@@ -10,7 +10,7 @@ type Term struct {
 
 // Estimate is the memory that a device needs when it needs most.
 type Estimate struct {
-	// Peak is when that is.
+	// Peak names that moment.
 	Peak string
 	// Terms are the parts that are there by then, in a fixed order and none of 0 bytes. Bytes is their sum.
 	Terms []Term
@@ -39,7 +39,7 @@ func estimate(peak string, parts ...[]Term) Estimate {
 	return out
 }
 
-// held is what is there all the time: 16 bytes for each trained parameter with Adam in mixed precision, gradients included (Rajbhandari et al.,
+// held returns the memory that is taken all the time: 16 bytes for each trained parameter with Adam in mixed precision, gradients included (Rajbhandari et al.,
 // arXiv 1910.02054, section 3.1), of which a stage of ZeRO leaves a device its part (section 5).
 func (t Training) held(devices int64) []Term {
 	out := []Term{
@@ -56,7 +56,7 @@ func (t Training) held(devices int64) []Term {
 	return out
 }
 
-// part is what a device holds of so many bytes, if the training shards them from that stage on.
+// part returns the share of a device of so many bytes, if the training shards them from that stage on.
 func (t Training) part(bytes int64, from Sharding, devices int64) int64 {
 	if t.Sharding < from {
 		return bytes
@@ -81,7 +81,7 @@ func (t Training) weights() int64 {
 // gradients is the size of the gradients of all trained parameters, in bytes.
 func (t Training) gradients() int64 { return t.trained() * t.element() }
 
-// state is what the optimizer keeps for each trained parameter, in bytes: two numbers for Adam, one for SGD with momentum, and in mixed precision the
+// state returns the size of the optimizer states of a trained parameter, in bytes: two numbers for Adam, one for SGD with momentum, and in mixed precision the
 // 32-bit parameter.
 func (t Training) state() int64 {
 	number, copied := t.element(), int64(0)
@@ -100,7 +100,7 @@ func (t Training) state() int64 {
 	}
 }
 
-// gathered is what FSDP has of other devices' weights: the layer that computes and the next one, or the embeddings, which no layer has.
+// gathered returns the size of other devices' weights that FSDP gathers: the layer that computes and the next one, or the embeddings, which no layer has.
 func (t Training) gathered() int64 {
 	layers := 2 * t.Model.layer() * t.element()
 	if t.Method == QLoRA {
@@ -109,7 +109,7 @@ func (t Training) gathered() int64 {
 	return max(layers, t.Model.embeddings()*t.element())
 }
 
-// atLoss is what is there beside when the loss is computed.
+// atLoss returns what is added to that while the loss is computed.
 func (t Training) atLoss(devices int64) []Term {
 	out := []Term{{"activations", t.saved()}, {"loss", t.loss()}}
 	if t.Method == Full {
@@ -121,7 +121,7 @@ func (t Training) atLoss(devices int64) []Term {
 	return out
 }
 
-// atEnd is what is there beside at the end of the backward pass.
+// atEnd returns what is added to that at the end of the backward pass.
 func (t Training) atEnd(devices int64) []Term {
 	gradients := Term{"gradients", t.part(t.gradients(), ShardGradients, devices)}
 	if t.Step == InBackward {
@@ -146,7 +146,7 @@ func (t Training) saved() int64 {
 	}
 }
 
-// kept is what autograd keeps of one layer for one token, in bytes, with attention that never has all its scores at once. It is 34 x Hidden for a
+// kept returns the size of the activations that autograd keeps of one layer for one token, in bytes, with attention that never has all its scores at once. It is 34 x Hidden for a
 // network of the original kind in 16 bits (Korthikanti et al., arXiv 2205.05198, equation 2 without the term of the scores, which FlashAttention
 // recomputes). For a gated one it is counted in the same way: inputs of both norms, of the projections and of the network, queries, keys, values and the
 // output of attention, and four tensors of the inner width. PyTorch's norms in 32 bits have 12 x Hidden instead of 4, torchtune repeats keys and

@@ -4,7 +4,7 @@ import "math/big"
 
 // Model is a transformer, as far as its memory depends on it.
 type Model struct {
-	// Name is how its users call it; empty for one of which only the number of parameters is known.
+	// Name is that by which its users know it; empty for one of which only the number of parameters is known.
 	Name string
 	// Parameters is their number.
 	Parameters int64

@@ -46,7 +46,7 @@ func model(t *testing.T, name string) sizing.Model {
 	return found
 }
 
-// torchtune is what the README's runs have in common: 2 sequences, bf16, compiled, losses in chunks.
+// torchtune returns the settings that the README's runs share: 2 sequences, bf16, compiled, losses in chunks.
 func torchtune(model sizing.Model, method sizing.Method, sequence int64) sizing.Training {
 	return sizing.Training{
 		Model:       model,

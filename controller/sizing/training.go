@@ -1,6 +1,6 @@
 package sizing
 
-// Method is what of a model is trained.
+// Method names the part of a model that is trained.
 type Method string
 
 // The methods.
@@ -21,7 +21,7 @@ const (
 	Float32  Precision = "fp32"
 )
 
-// Optimizer is what updates the parameters.
+// Optimizer names the algorithm that updates the parameters.
 type Optimizer string
 
 // The optimizers. The states of PagedAdamW8bit move to the host's memory when the device has no room.
@@ -32,7 +32,7 @@ const (
 	SGD            Optimizer = "sgd"
 )
 
-// Sharding is what each device holds only its part of, by the stages of ZeRO. FSDP is ShardAll, DDP is Unsharded.
+// Sharding is a stage of ZeRO: it says of which state each device holds its part only. FSDP is ShardAll, DDP is Unsharded.
 type Sharding int
 
 // The stages.
@@ -43,7 +43,7 @@ const (
 	ShardAll
 )
 
-// Activations is what of a layer's activations is kept for the backward pass.
+// Activations names those activations of a layer that are kept for the backward pass.
 type Activations string
 
 // The choices: all of them, the inputs of layers, or these in the host's memory.
@@ -53,7 +53,7 @@ const (
 	Offloaded    Activations = "offloaded"
 )
 
-// Step is when parameters are updated.
+// Step names the moment at which parameters are updated.
 type Step string
 
 // The choices: gradients add up over several batches, or live from the backward pass to the step after it, or are used up within the backward pass.

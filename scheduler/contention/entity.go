@@ -29,7 +29,7 @@ type Entity struct {
 	// Elastic says that the gang may start with fewer members than all, with Ask.Needed at least, and gets the others later. It waits for all if it ends sooner
 	// so. Members that join others are not Elastic.
 	Elastic bool
-	// Work is how many seconds an elastic gang runs with all members, 0 if that is not known.
+	// Work is the run time of an elastic gang with all members, in seconds; 0 if it is not known.
 	Work int64
 	// Discipline is that of its queue; nil is the policy's.
 	Discipline *Discipline

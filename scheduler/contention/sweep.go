@@ -12,7 +12,7 @@ import (
 type Sweep struct {
 	// Name is that of the set, with its namespace: a sweep of the same name in another namespace is another one.
 	Name string
-	// Limit is how many gangs of the sweep may run at a time, as this trial has it; 0 if it names none. The lowest one of its trials counts.
+	// Limit bounds the gangs of the sweep that run at a time, as this trial has it; 0 if it names none. The lowest one of its trials counts.
 	Limit int
 }
 
@@ -20,7 +20,7 @@ type Sweep struct {
 type SweepTurn struct {
 	// Name is that of the sweep, with its namespace.
 	Name string
-	// Running is how many of its gangs run, Before how many wait that have their turn before the trial, Limit the limit of the sweep.
+	// Running counts its gangs that run, Before those that wait and have their turn before the trial; Limit is that of the sweep.
 	Running, Before, Limit int
 }
 
@@ -36,7 +36,7 @@ func (t SweepTurn) String() string {
 	return text + fmt.Sprintf(", and %d have their turn before it", t.Before)
 }
 
-// sweep is what the queue knows of a set of trials of which some wait.
+// sweep holds the trials of a set of which some wait.
 type sweep struct {
 	name string
 	// spots are its trials that wait, in order. in are those of them that have their turn, in order; the others are in no lane.
@@ -150,7 +150,7 @@ func insertSpot(spots []*spot, s *spot) []*spot {
 	return slices.Insert(spots, at, s)
 }
 
-// limit is how many gangs of the sweep may run, 0 without limit: the lowest number that one of its trials names, whether it waits or runs.
+// limit returns the most gangs of the sweep that may run, 0 without limit: the lowest number that one of its trials names, whether it waits or runs.
 func (w *sweep) limit() int {
 	return lower(w.running.limit, w.waiting.limit)
 }
@@ -175,5 +175,5 @@ func (w *sweep) turn(s *spot) *SweepTurn {
 	return &SweepTurn{Name: w.name, Running: w.running.count, Before: before, Limit: w.limit()}
 }
 
-// heldReason is why a trial waits that is held.
+// heldReason returns the reason for which a held trial waits.
 func (s *spot) heldReason() Wait { return Wait{Cause: SweepsTurn, Sweep: s.sweep.turn(s), At: None} }

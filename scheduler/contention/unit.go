@@ -61,7 +61,7 @@ type Unit struct {
 	Stops int64
 	// Started is the instant at which its work began, Saved that of its last checkpoint; 0 if there is none.
 	Started, Saved int64
-	// Resumed is when an elastic gang last went on from a checkpoint, with other members than before; 0 if it never did.
+	// Resumed is the instant at which an elastic gang last went on from a checkpoint, with other members than before; 0 if it never did.
 	Resumed int64
 	// SavesEvery is the time between two checkpoints in seconds if they are periodic from the start, or Resumed, on, else 0.
 	SavesEvery int64

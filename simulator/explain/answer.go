@@ -162,11 +162,11 @@ type Waited struct {
 	Accelerators int64      `json:"accelerators"`
 }
 
-// Sweep is why a trial waits of whose sweep as many run, or have their turn before it, as may run at a time.
+// Sweep describes the sweep of a trial that waits for its turn: as many run, or have their turn before it, as may run at a time.
 type Sweep struct {
 	// Name is namespace/name.
 	Name string `json:"name"`
-	// Running is how many of its trials run, Before how many wait that have their turn before the gang, Limit how many may run at a time.
+	// Running counts its trials that run, Before those that wait and have their turn before the gang; Limit bounds those that run at a time.
 	Running int `json:"running"`
 	Before  int `json:"before"`
 	Limit   int `json:"limit"`

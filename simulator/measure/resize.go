@@ -53,7 +53,7 @@ func (t *Tally) shrinks(job int, nodes []int) {
 	}
 }
 
-// heldBy is how many accelerators a job holds.
+// heldBy counts the accelerators of the members of a job that run.
 func (t *Tally) heldBy(job int) int64 {
 	var held int64
 	for rank, node := range t.jobs[job].holds {

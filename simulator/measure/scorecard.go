@@ -152,7 +152,8 @@ type Preemption struct {
 	// Disrupted and DisruptedGPUHours are the same of what lost its nodes.
 	Disrupted         int     `json:"disrupted"`
 	DisruptedGPUHours float64 `json:"disrupted_gpu_hours"`
-	// Shrunk and Grown are how often elastic gangs went on with fewer members, and with more, ResizedGPUHours the work that was lost with it.
+	// Shrunk and Grown count the changes after which elastic gangs went on with fewer members, and with more; ResizedGPUHours is the work that was lost with
+	// them.
 	Shrunk          int     `json:"shrunk,omitempty"`
 	Grown           int     `json:"grown,omitempty"`
 	ResizedGPUHours float64 `json:"resized_gpu_hours,omitempty"`

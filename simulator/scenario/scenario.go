@@ -117,7 +117,7 @@ type Job struct {
 type Sweep struct {
 	// Name is namespace/name.
 	Name string
-	// Limit is how many of its gangs may run at a time; 0 is without limit.
+	// Limit bounds its gangs that run at a time; 0 is without limit.
 	Limit int
 }
 

@@ -21,7 +21,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the table of sweeps into docs/sweeps.md")
 
-// tally is what happened to the jobs of a scenario.
+// tally counts what happens to the jobs of a scenario.
 type tally struct {
 	s                 *scenario.Scenario
 	started, ended    []time.Duration

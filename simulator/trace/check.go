@@ -96,7 +96,7 @@ func (j Job) checkPods() refusal {
 	return refusal{}
 }
 
-// mostName is how long the name of a sweep may be, as the value of a label.
+// mostName bounds the length of the name of a sweep, as that of the value of a label.
 const mostName = 63
 
 func (j Job) checkWishes() refusal {

@@ -11,11 +11,11 @@ import (
 // The numbers of Sweeps.
 const (
 	sweepsNodes = 64
-	// sweepTrials is how many trials a sweep has, sweepParallelism how many of them may run at a time.
+	// sweepTrials counts the trials of a sweep, sweepParallelism bounds those that run at a time.
 	sweepTrials, sweepParallelism = 64, 8
-	// sweepEpochs is how many epochs a trial has that is not stopped.
+	// sweepEpochs counts the epochs of a trial that is not stopped.
 	sweepEpochs = 40
-	// sweepsOthers is how many jobs other tenants submit, over sweepsHours.
+	// sweepsOthers counts the jobs that other tenants submit, over sweepsHours.
 	sweepsOthers, sweepsHours = 360, 24
 )
 
@@ -66,7 +66,7 @@ func Sweeps(seed uint64) Trace {
 // sweepOf is one sweep.
 type sweepOf struct {
 	name, tenant string
-	// nodes is how many nodes each trial has.
+	// nodes counts the nodes of each trial.
 	nodes  int
 	submit time.Duration
 	// stops returns the epoch after which the last of the curves is stopped, 0 for never. The others are cut where they were stopped.

@@ -61,7 +61,7 @@ type job struct {
 	// ends is the instant at which it ends by itself, evicted that at which it leaves after an eviction.
 	ends, evicted  int64
 	started, first int64
-	// resumed is when an elastic job last went on from a checkpoint.
+	// resumed is the instant at which an elastic job last went on from a checkpoint.
 	resumed      int64
 	unknown      bool
 	waits, whole bool

@@ -17,7 +17,7 @@ import (
 //	job NAME at=10:00 nodes=4 …         a gang that arrives: nodes= whole nodes, or members= and gpus=. runs= is its run time (none: it
 //	                                    does not end); deadline=, reported= or predicted= what is known of that, service= that it never
 //	                                    ends; priority= preemptible never min= shrinks require= grace= cpus=, daemon pods start on=; sweep=
-//	                                    names the set of trials to which it belongs, limit= is how many of them may run
+//	                                    names the set of trials to which it belongs, limit= bounds those that run
 //	job NAME on=n1-n4 at=08:00 …        one that runs since then
 //	fill PREFIX on=n1-n64 gpus=1 …      as many such jobs as the nodes hold; runs=30m..60m draws
 //	stream PREFIX count=9 over=48h …    as many jobs as that, evenly over the time from at= on; leaves= is when they give up

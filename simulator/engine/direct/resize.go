@@ -64,7 +64,7 @@ func (p *player) part(r *run, ranks []int) {
 	p.count(r)
 }
 
-// firstParting is when the next member leaves alone; Forever if none does.
+// firstParting returns the instant at which the next member leaves alone; Forever if none does.
 func (p *player) firstParting() int64 {
 	first := int64(Forever)
 	for _, r := range p.parting {
@@ -203,13 +203,13 @@ func running(nodes []int) []int {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node int) bool { return node < 0 })
 }
 
-// heldBy is what a member that runs holds.
+// heldBy returns the demand of a member that runs, on its node.
 func (p *player) heldBy(r *run, rank int) topology.Held {
 	gang := &p.scene.Jobs[r.job].Gang
 	return topology.Held{Node: r.nodes[rank], Demand: gang.Shapes[gang.Members[rank].Shape].Demand}
 }
 
-// remains is how long a run of an elastic job still takes by what its owner expects, as its trainer reports: with the nodes that it has.
+// remains returns the seconds that a run of an elastic job still takes on the nodes that it has, by its owner's estimate, as its trainer reports it.
 func (p *player) remains(r *run) int64 {
 	asked := &p.scene.Jobs[r.job]
 	work := asked.Promises
@@ -219,7 +219,7 @@ func (p *player) remains(r *run) int64 {
 	return stretched(max(work, 1), len(asked.Gang.Members), len(running(r.nodes)))
 }
 
-// work is how long the job runs with all members as far as that is known, 0 if it is not.
+// work returns the run time of a job with all members as far as it is known, 0 if it is not.
 func (p *player) work(i int) int64 {
 	if p.options.Foresight == Perfect && p.jobs[i].left != Forever {
 		return p.jobs[i].left
@@ -227,7 +227,7 @@ func (p *player) work(i int) int64 {
 	return cmp.Or(p.scene.Jobs[i].Promises, p.jobs[i].predicted)
 }
 
-// stretched is how long work takes with some members that takes so long with all.
+// stretched returns the run time with some members of work that takes so long with all.
 func stretched(work int64, all, some int) int64 {
 	if work >= math.MaxInt64/int64(all) {
 		return work

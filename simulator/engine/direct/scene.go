@@ -289,7 +289,7 @@ type Event struct {
 	Job, Running int
 	// Name is that of the job, or of what ran from the beginning.
 	Name string
-	// Placement is where the job runs, of Started, Joined and Shrunk, or the leased place, of Kept. Members that run have their node.
+	// Placement is that of the job, of Started, Joined and Shrunk, or the leased place, of Kept. Members that run have their node.
 	Placement topology.Placement
 	// Reserved is the instant of the lease, of Kept: Forever if it rests on guesses.
 	Reserved int64

@@ -180,7 +180,7 @@ func (c *Cluster) submit(ctx context.Context, object workload.Object, now time.T
 	return out, nil
 }
 
-// fleet is what the nodes of the snapshot offer.
+// fleet holds the GPUs of the nodes of the snapshot.
 func (c *Cluster) fleet() sizing.Fleet { return fleet.Value(c.snapshot.Nodes) }
 
 // created is the job as it would be stored.

@@ -90,7 +90,7 @@ func size(job *trainerv1alpha1.TrainJob) string {
 	return fmt.Sprintf("%d x %s", *trainer.NumNodes, gpus.String())
 }
 
-// words are what the entry with the result says; "" for a job without one.
+// words returns the words of the entry with the result; "" for a job without one.
 func words(job *trainerv1alpha1.TrainJob) string {
 	for _, patch := range job.Spec.RuntimePatches {
 		if patch.Manager == plan.AutoManager {
