@@ -29,7 +29,7 @@ func TestElastic_TorchShrinksAndGrows(t *testing.T) {
 	ranks(t, "visitor", 1)
 	ready(1)
 	completed(t, <-visitor, "rank 0 ends")
-	if grown := ranks(t, "elastic", 1, before[1:]...); grown[0].UID != before[0].UID {
+	if grown := ranks(t, "elastic", 2, before[1:]...); grown[0].UID != before[0].UID {
 		t.Errorf("rank 0 was %s and is %s", before[0].Name, grown[0].Name)
 	}
 	job := completed(t, <-ended, "2 nodes begin at step 0", "1 nodes begin at step", "2 nodes end at step 300")
